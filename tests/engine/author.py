@@ -1,0 +1,213 @@
+"""Writes any story the rules allow: hypothesis draws numbers, the author makes valid mutations of them."""
+
+from __future__ import annotations
+
+import copy
+from typing import NamedTuple
+
+import apsw
+from hypothesis import strategies as st
+
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.mutation import (
+    Compress,
+    Configure,
+    Create,
+    Link,
+    Mark,
+    Message,
+    Pack,
+    Reply,
+    Turn,
+    Update,
+)
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Status
+from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.log.memory import MemoryLog
+from vmstore.log.port import Log
+from vmstore.views.projection import Projection
+
+NUMBER = st.integers(0, 63)
+DEEDS = ("turn", "say", "update", "compress", "link", "pack", "reply", "mark", "configure", "end", "fork", "switch")
+
+
+class Deed(NamedTuple):
+    """One thing to do, and four numbers that say how."""
+
+    what: str
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    d: int = 0
+
+
+STORIES = st.lists(st.builds(Deed, st.sampled_from(DEEDS), NUMBER, NUMBER, NUMBER, NUMBER), max_size=30)
+
+
+class Known:
+    """What the author knows of a session: its messages, pages and contents, and what is in context."""
+
+    def __init__(self) -> None:
+        self.messages: list[int] = []
+        self.pages: dict[int, list[tuple[int, int]]] = {}  # page -> (position, level) of its contents
+        self.versions: dict[int, int] = {}
+        self.ranks: dict[int, int] = {}
+
+
+def engine_over(log: Log | None = None, seed: int = 0) -> Engine:
+    """An engine over a log, with views in memory and a clock and ids that repeat."""
+    log = log or MemoryLog()
+    return Engine(log, Projection(log, apsw.Connection(":memory:")), ManualClock(1_000, 7), SeededIds(seed))
+
+
+class Author:
+    """Writes sessions through the gate and remembers what it wrote."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.known: dict[int, Known] = {}
+        self.ends: list[tuple[int, int, Known]] = []  # session, position of a commit end, known there
+        self.batch: Batch = engine.begin(Opening("s0"), 0)
+        self.now = Known()
+        self.names = 1
+        self.commit()
+
+    def write(self, story: list[Deed]) -> None:
+        """Does every deed of a story and commits the last batch."""
+        for deed in story:
+            getattr(self, "do_" + deed.what)(deed)
+        self.commit()
+
+    def commit(self) -> None:
+        """Commits the batch under way, if any, and begins another of the same session."""
+        session = self.batch.head.session
+        if not self.batch.empty:
+            session = self.batch.commit(self.engine.clock.now())[-1].session
+            self.known[session] = self.now
+            self.ends.append((session, self.batch.head.position, copy.deepcopy(self.now)))
+        self.open(session)
+
+    def open(self, session: int) -> None:
+        """Begins a batch of a session."""
+        self.batch = self.engine.batch(session)
+        self.now = copy.deepcopy(self.known[session])
+
+    def do_turn(self, deed: Deed) -> None:
+        """Opens a turn, in a commit of its own beginning."""
+        self.batch.end(deed.a)
+        self.batch.add(Turn(self.batch.head.turn + 1))
+
+    def do_say(self, deed: Deed) -> None:
+        """A message with up to three pages, some opaque, some made from others."""
+        batch = self.batch
+        role, slot = list(Role)[deed.a % 6], list(Slot)[deed.b % 3]
+        message = batch.add(Message(role, slot, batch.cell(b"[%d]" % deed.a), deed.c % 2))
+        self.now.messages.append(message)
+        for part in range(deed.d % 4):
+            links = self._links(deed)
+            content = None if deed.b % 7 == 0 else batch.cell(b"text %d" % (deed.c + part))
+            create = Create(
+                type=list(PageType)[deed.b % 7],
+                modality=list(Modality)[deed.c % 5],
+                role=role,
+                message=message,
+                part=part,
+                content=content,
+                size=deed.c,
+                tokens=deed.d,
+                mime=list(Mime)[deed.a % 10],
+                links=links,
+                labels=batch.cell(b'{"hint":"h%d"}' % deed.a) if deed.d % 2 else None,
+            )
+            page = batch.add(create)
+            self.now.pages[page], self.now.versions[page] = [(page, 0)], 1
+
+    def _links(self, deed: Deed) -> tuple[tuple[int, int], ...]:
+        pages = list(self.now.pages)
+        if not pages or deed.a % 3:
+            return ()
+        return ((list(LinkKind)[deed.b % 10], pages[deed.c % len(pages)]),)
+
+    def _page(self, number: int) -> int | None:
+        pages = list(self.now.pages)
+        return pages[number % len(pages)] if pages else None
+
+    def do_update(self, deed: Deed) -> None:
+        """A page's content changes."""
+        page = self._page(deed.a)
+        if page is not None:
+            version = self.now.versions[page] + 1
+            content = self.batch.cell(b"text %d" % deed.b)
+            position = self.batch.add(Update(page, version, content, deed.b, deed.c))
+            self.now.pages[page].append((position, 0))
+            self.now.versions[page] = version
+
+    def do_compress(self, deed: Deed) -> None:
+        """A page gains a shorter content."""
+        page = self._page(deed.a)
+        if page is not None:
+            level, content = deed.b % 3 + 1, self.batch.cell(b"short %d" % deed.b)
+            compress = Compress(page, self.now.versions[page], level, 0, 1, content, deed.c, deed.d)
+            self.now.pages[page].append((self.batch.add(compress), level))
+
+    def do_link(self, deed: Deed) -> None:
+        """Two pages are related."""
+        source, target = self._page(deed.a), self._page(deed.b)
+        if source is not None and target is not None and source != target:
+            self.batch.add(Link(source, target, list(LinkKind)[deed.c % 10], deed.d or None))
+
+    def do_pack(self, deed: Deed) -> None:
+        """A call: pages leave, enter, move and change what they show."""
+        ranks = self.now.ranks
+        left = [page for page in ranks if (page * (deed.a + 1)) % 5 == 0]
+        for page in left:
+            del ranks[page]
+        entered = []
+        for page, contents in self.now.pages.items():
+            if (page * (deed.b + 1)) % 3 == 0 and page not in left:
+                rank = 1_000 * ((page * (deed.c + 1)) % 101) + page
+                ranks[page] = rank
+                entered.append((page, *contents[deed.d % len(contents)], rank))
+        batch = self.batch
+        totals = batch.head.copy().enter(entered, left)
+        call, rest = batch.head.call + 1, batch.cell(b'{"model":"m%d"}' % deed.a) if deed.b % 2 else None
+        envelopes = tuple((m, batch.cell(b"[]")) for m in self.now.messages[-1:] if deed.c % 4 == 0)
+        told = {"rest": rest, "envelopes": envelopes, "shape": deed.d % 3 or None}
+        batch.add(Pack(call, deed.d % 2, *totals, tuple(entered), tuple(left), **told))  # type: ignore[arg-type]
+        batch.end(deed.a)
+
+    def do_reply(self, deed: Deed) -> None:
+        """The last call is answered."""
+        if self.batch.head.call:
+            status = list(Status)[deed.a % 5]
+            reply = Reply(self.batch.head.call, status, deed.b % 2, deed.c, None, deed.d, aside=self.batch.cell(b"{}"))
+            self.batch.add(reply)
+
+    def do_mark(self, deed: Deed) -> None:
+        """A moment is named, or a record taken in."""
+        self.batch.add(Mark(deed.a % 3, deed.b, bytes([deed.c]) * 16, self.batch.cell(b"mark %d" % deed.d)))
+        self.batch.end(deed.a)
+
+    def do_configure(self, deed: Deed) -> None:
+        """The token factor changes."""
+        self.batch.add(Configure(1, 1_000_000 + deed.a))
+
+    def do_end(self, deed: Deed) -> None:
+        """A commit ends; every other time the batch is written too."""
+        self.batch.end(deed.b - 20)
+        if deed.a % 2:
+            self.commit()
+
+    def do_fork(self, deed: Deed) -> None:
+        """A session forks at one of the commit ends, and the story goes on in the fork."""
+        self.commit()
+        parent, position, known = self.ends[deed.a % len(self.ends)]
+        child = self.engine.fork(parent, position, f"s{self.names}", deed.b)
+        self.names += 1
+        self.known[child] = copy.deepcopy(known)
+        self.open(child)
+
+    def do_switch(self, deed: Deed) -> None:
+        """The story goes on in another session."""
+        self.commit()
+        self.open(list(self.known)[deed.a % len(self.known)])

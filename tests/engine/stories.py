@@ -1,0 +1,108 @@
+"""A store on disk with a few sessions and forks, and ways to change its log by hand."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+import vmstore
+from tests.engine.author import engine_over
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.mutation import Link, Mark
+from vmstore.core.page import LinkKind
+from vmstore.engine.verify import Finding, verify
+from vmstore.errors import VmstoreError
+from vmstore.log.sqlite import SqliteLog
+from vmstore.views.projection import Projection
+
+LOG = "default/log.sqlite"
+
+
+def chat(*texts: str, **told: Any) -> dict[str, Any]:
+    """A chat-completions request of user and assistant messages in turn, after a system message."""
+    roles = ["user", "assistant"]
+    messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(texts)]
+    return {"model": "m-1", "messages": [{"role": "system", "content": "Be brief."}, *messages], **told}
+
+
+def answer(text: str) -> dict[str, Any]:
+    """A chat-completions answer."""
+    return {
+        "id": "a",
+        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 3},
+    }
+
+
+def open_seeded(path: Path) -> vmstore.Store:
+    """A store whose clock and ids repeat."""
+    return vmstore.open(path, clock=ManualClock(1_700_000_000_000_000, 1_000), ids=SeededIds(7))
+
+
+def tell(path: Path) -> None:
+    """Writes two sessions, a fork and a fork of it: new, changed, shortened and dropped content, request ids."""
+    with open_seeded(path) as store:
+        store.record("plan", chat("Where to?"), answer("North."), request_id="r-1")
+        store.record("plan", chat("Where to?", "North.", "How far? " * 40), answer("Twelve miles."))
+        store.record("other", chat("Unrelated"), None)
+        store.record("plan", chat("Where to?", "North.", "[cut]", "Twelve miles.", "And then?"), answer("Rest."))
+        fork = store.session("plan").fork("plan-b", call=2)
+        fork.record(chat("Where to?", "North.", "Or south?", temperature=0.5), answer("South it is."))
+        store.session("plan-b").fork("plan-c", call=1)
+        store.record("other", chat("Unrelated", "Quite."), RuntimeError("refused"))
+    _relate(path)
+
+
+def _relate(path: Path) -> None:
+    """Links two pages and names the moment, which no recorded call does."""
+    log = SqliteLog(path / LOG)
+    engine = engine_over(log, seed=8)
+    engine.follow()
+    key = engine.projection.db.execute("SELECT session FROM sessions WHERE name = 'other'").get
+    pages = engine.projection.db.execute("SELECT page FROM pages WHERE session = ? ORDER BY page", (key,)).fetchall()
+    batch = engine.batch(key)
+    batch.add(Link(pages[1][0], pages[0][0], LinkKind.REFERENCES))
+    batch.add(Mark(Mark.NAMED, name=batch.cell(b"a good place to stop")))
+    batch.commit(engine.clock.now())
+    log.close()
+
+
+def edit(path: Path, *statements: str) -> None:
+    """Changes a log file by hand, past every check."""
+    db = apsw.Connection(str(path / LOG))
+    db.execute("PRAGMA synchronous = OFF")
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def copied(store: Path, to: Path) -> Path:
+    """A copy of a store without its views."""
+    shutil.rmtree(to, ignore_errors=True)
+    shutil.copytree(store, to, ignore=shutil.ignore_patterns("views-*"))
+    return to
+
+
+def problems(store: Path) -> list[Finding]:
+    """What verify finds wrong with a store whose views are made anew, so that none can tell on the log."""
+    try:
+        log = SqliteLog(store / LOG)
+    except VmstoreError as error:
+        return [Finding("open", "log", str(error))]
+    views = apsw.Connection(":memory:")
+    try:
+        return verify(log, Projection(log, views))[1]
+    finally:
+        log.close()
+        views.close()
+
+
+def rows(store: Path, table: str, columns: str = "*") -> list[tuple[Any, ...]]:
+    """A table of the log as it lies there."""
+    db = apsw.Connection(str(store / LOG), flags=apsw.SQLITE_OPEN_READONLY)
+    found = db.execute(f"SELECT {columns} FROM {table} ORDER BY 1").fetchall()
+    db.close()
+    return found

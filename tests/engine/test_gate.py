@@ -1,0 +1,309 @@
+"""The gate writes a batch whole, knows what it sealed, and yields to another writer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.engine.author import engine_over
+from vmstore.core.mutation import Configure, Mark, Message, Open, decode
+from vmstore.core.page import Origin
+from vmstore.engine.gate import HEADS_MAX, Batch, Engine, Opening
+from vmstore.errors import ConflictError, RefusedError, UnknownError
+from vmstore.log.commit import genesis, relink
+from vmstore.log.memory import MemoryLog
+from vmstore.log.sqlite import SqliteLog
+from vmstore.views.lane import Lane
+
+
+def opened(engine: Engine, name: str = "s") -> int:
+    """Opens a session with one message; its key."""
+    batch = engine.begin(Opening(name), 0)
+    batch.add(Message(0, 0, batch.cell(b"hello " + name.encode())))
+    return batch.commit(0)[-1].session
+
+
+def say(batch: Batch, text: bytes) -> int:
+    """Adds a message to a batch."""
+    return batch.add(Message(0, 0, batch.cell(text)))
+
+
+def two_engines(folder: Path) -> tuple[Engine, Engine]:
+    """Two writers on one log file, as two processes would be."""
+    SqliteLog.create(folder / "log.sqlite")
+    first, second = (SqliteLog(folder / "log.sqlite") for _ in range(2))
+    return engine_over(first, seed=1), engine_over(second, seed=2)
+
+
+# ---- all or nothing
+
+
+def test_a_batch_not_committed_writes_nothing() -> None:
+    """What a batch took in and ended is not in the log before it is committed."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    say(batch, b"one")
+    batch.end(0)
+    say(batch, b"two")
+    assert (engine.log.ordinal, engine.log.cells([3])) == (1, {})
+    assert [c.count for c in batch.commit(0)] == [1, 1]
+    assert engine.log.ordinal == 3
+
+
+def test_an_empty_batch_is_refused() -> None:
+    """A commit holds at least one mutation, and ending nothing makes none."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    batch.end(0)
+    assert batch.empty
+    with pytest.raises(ConflictError, match="no mutation"):
+        batch.commit(0)
+    assert engine.log.ordinal == 1
+
+
+def test_commits_are_linked_and_sealed() -> None:
+    """Each commit's hash follows from the one before, the first from the session's uid."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    for text in (b"one", b"two", b"three"):
+        say(batch, text)
+        batch.end(len(text))
+    batch.commit(0)
+    opening = decode(engine.log.tail(0, 1)[0].body)[0]
+    assert isinstance(opening, Open)
+    previous = genesis(opening.uid)
+    for commit in engine.log.tail(0, 9):
+        assert relink(previous, commit) == commit.hash
+        previous = commit.hash
+    assert engine.head(key).hash == previous
+
+
+def test_both_clocks_are_logged() -> None:
+    """A commit holds when it happened and how much later, by the engine's clock, it was logged."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    batch.add(Configure(1, 2))
+    before = engine.clock.now()
+    commit = batch.commit(at=-500)[0]
+    assert (commit.at, commit.logged_at) == (-500, before + 7)
+
+
+# ---- cells
+
+
+def test_content_is_sealed_once_a_session() -> None:
+    """The same bytes again are named where they lie: in the commit, an earlier one, one of the batch."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    assert (batch.cell(b"a"), batch.cell(b"b"), batch.cell(b"a")) == (0, 1, 0)
+    first = say(batch, b"a")
+    batch.end(0)
+    assert batch.cell(b"a") == (first, 0)
+    say(batch, b"a")
+    batch.commit(0)
+    again = engine.batch(key)
+    assert (again.cell(b"a"), again.cell(b"c")) == ((first, 0), 0)
+    assert engine.log.ordinal == 3 and len(engine.log.cells(range(99))) == 2 + 2
+
+
+def test_content_is_not_shared_between_sessions() -> None:
+    """Another session seals the same bytes again, under another salt (law 10)."""
+    engine = engine_over()
+    one, two = opened(engine, "one"), opened(engine, "two")
+    commitments = []
+    for key in (one, two):
+        batch = engine.batch(key)
+        assert batch.cell(b"the same") == 0
+        say(batch, b"the same")
+        commitments.append(batch.commit(0)[0].commitment(0))
+    assert commitments[0] != commitments[1]
+
+
+def test_content_of_a_refused_batch_is_not_named() -> None:
+    """Bytes that were sealed for a batch nobody committed are written when they come again."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    say(batch, b"lost")
+    again = engine.batch(key)
+    assert again.cell(b"lost") == 0
+    say(again, b"lost")
+    stored = again.commit(0)[0]
+    assert engine.log.cells([stored.cell])[stored.cell].content == b"lost"
+
+
+def test_a_request_id_lies_in_a_cell() -> None:
+    """A request id and the digest of what was asked are a cell of their commit, found by the header."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    batch.request("r-1", b"\xab")
+    batch.add(Mark(0))
+    stored = batch.commit(0)[0]
+    assert engine.log.cells([stored.cell + stored.request])[stored.cell].content == b"r-1\nab"
+    engine.follow()
+    sql = "SELECT request FROM commits WHERE last = ?"
+    assert engine.projection.db.execute(sql, (stored.last,)).get == "r-1\nab"
+
+
+# ---- forks
+
+
+def test_a_fork_is_one_commit_of_one_mutation() -> None:
+    """Forking costs one `open`, linked to its parent's hash at the fork point."""
+    engine = engine_over()
+    key = opened(engine)
+    parent = engine.log.tail(0, 1)[0]
+    for n in range(50):
+        batch = engine.batch(key)
+        say(batch, b"%d" % n)
+        batch.commit(0)
+    before = engine.log.ordinal
+    child = engine.fork(key, parent.last, "f", 0)
+    commit = engine.log.tail(before, 9)[0]
+    assert (commit.session, commit.first, commit.count) == (child, parent.last + 1, 1)
+    assert relink(parent.hash, commit) == commit.hash
+    assert len(commit.body) < 60
+
+
+def test_a_fork_may_stand_on_inherited_ground() -> None:
+    """A fork of a fork at a position of the first session starts from that session's hash."""
+    engine = engine_over()
+    key = opened(engine)
+    low = engine.head(key).position
+    batch = engine.batch(key)
+    say(batch, b"more")
+    batch.commit(0)
+    child = engine.fork(key, engine.head(key).position, "f", 0)
+    grandchild = engine.fork(child, low, "g", 0)
+    assert engine.head(grandchild).position == low + 1
+    assert Lane(engine.projection.db, grandchild).owner(low) == key
+
+
+def test_parent_and_child_go_their_ways() -> None:
+    """After a fork each writes the same positions, and neither sees the other's (law 7)."""
+    engine = engine_over()
+    key = opened(engine)
+    end = engine.head(key).position
+    child = engine.fork(key, end, "f", 0)
+    for session, text in ((key, b"parent's"), (child, b"child's")):
+        batch = engine.batch(session)
+        say(batch, text)
+        batch.commit(0)
+    engine.follow()
+    assert engine.head(key).has_message(end + 1) and not engine.head(key).has_message(end + 2)
+    assert engine.head(child).has_message(end + 2) and not engine.head(child).has_message(end + 1)
+
+
+# ---- other writers
+
+
+def test_the_second_of_two_batches_conflicts() -> None:
+    """Of two batches begun on one position the second writes nothing, reads again and then fits."""
+    engine = engine_over()
+    key = opened(engine)
+    first, second = engine.batch(key), engine.batch(key)
+    say(first, b"first")
+    say(second, b"second")
+    first.commit(0)
+    with pytest.raises(ConflictError, match="position 3"):
+        second.commit(0)
+    assert engine.log.ordinal == 2
+    again = engine.batch(key)
+    assert say(again, b"second") == 4
+    again.commit(0)
+    assert engine.head(key).position == 4
+
+
+def test_another_writer_moves_the_head(tmp_path: Path) -> None:
+    """A writer whose session another one moved conflicts once, then decides on what was added."""
+    one, two = two_engines(tmp_path)
+    key = opened(one)
+    two.follow()
+    theirs = two.batch(key)
+    mine = one.batch(key)
+    say(theirs, b"theirs")
+    theirs.commit(0)
+    say(mine, b"mine")
+    with pytest.raises(ConflictError):
+        mine.commit(0)
+    assert one.head(key).has_message(3)
+    again = one.batch(key)
+    say(again, b"mine")
+    again.commit(0)
+    two.follow()
+    assert [two.head(1).position, two.log.tail(1, 9)[1].last] == [4, 4]
+
+
+def test_two_writers_cannot_open_one_name(tmp_path: Path) -> None:
+    """Of two writers that open a session of one name the second is refused, or a name would mean two."""
+    one, two = two_engines(tmp_path)
+    first, second = one.begin(Opening("s"), 0), two.begin(Opening("s"), 0)
+    first.commit(0)
+    with pytest.raises(RefusedError):
+        second.commit(0)
+    assert one.log.ordinal == 1
+
+
+def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an append that stored and then failed, the engine reads what the log really holds."""
+    engine = engine_over()
+    key = opened(engine)
+    batch = engine.batch(key)
+    say(batch, b"stored")
+    append = MemoryLog.append
+
+    def failing(*told: object, **more: object) -> None:
+        append(*told, **more)  # type: ignore[arg-type]
+        raise OSError("the cable was pulled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryLog, "append", failing)
+        with pytest.raises(OSError, match="cable"):
+            batch.commit(0)
+    assert engine.head(key).position == 3
+    assert say(engine.batch(key), b"next") == 4
+
+
+# ---- heads
+
+
+def test_an_unknown_session_is_an_error() -> None:
+    """A key the log does not hold is named."""
+    with pytest.raises(UnknownError, match="no session 7"):
+        engine_over().head(7)
+
+
+def test_forgotten_heads_come_back() -> None:
+    """More sessions than heads are kept can be written in turn."""
+    engine = engine_over()
+    keys = [opened(engine, f"s{n}") for n in range(HEADS_MAX + 3)]
+    for key in keys:
+        batch = engine.batch(key)
+        assert say(batch, b"again") == 3
+        batch.commit(0)
+    assert [engine.head(key).position for key in keys] == [3] * len(keys)
+
+
+def test_an_opening_tells_everything() -> None:
+    """Origin, meta, source, key, parent and hiding of an opening stand in the first mutation."""
+    engine = engine_over()
+    parent = opened(engine, "parent")
+    told = Opening("s", {"user": "u"}, Origin.SPAWN, parent, 2, "file", b"k" * 16, True, 2)
+    commit = engine.begin(told, 5).commit(5)[0]
+    found = decode(commit.body)[0]
+    assert isinstance(found, Open)
+    cells = engine.log.cells(range(commit.cell, commit.cell + commit.cell_count))
+    texts = {
+        ref: cells[commit.cell + ref].content
+        for ref in (found.name, found.meta, found.source, found.key)  # type: ignore[operator]
+    }
+    assert sorted(texts.values()) == [b"file", b"k" * 16, b"s", b'{"user":"u"}']
+    assert (found.origin, found.parent_position, found.hidden, found.spawned_by) == (Origin.SPAWN, 2, 1, 2)
+    assert found.parent == engine.head(parent).uid

@@ -1,0 +1,159 @@
+"""A head, folded as it is written, is what the views say."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import apsw
+from hypothesis import example, given
+
+from tests.engine.author import STORIES, Author, Deed, engine_over
+from vmstore.core.mutation import Pack, Update
+from vmstore.engine.gate import Engine
+from vmstore.engine.head import Head, Nothing
+from vmstore.engine.lookups import load_head
+from vmstore.engine.verify import verify
+from vmstore.views.projection import Projection
+
+FORKED = [Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2), Deed("fork", 1), Deed("update", 0, 5), Deed("pack", 3, 5)]
+
+TURNS = [Deed(what, 1) for what in ("turn", "end", "pack", "end", "turn", "end", "pack", "end", "say", "end", "say")]
+
+
+def state(head: Head) -> dict[str, object]:
+    """Everything a head knows by itself."""
+    return {
+        "uid": head.uid,
+        "session": head.session,
+        "position": head.position,
+        "hash": head.hash,
+        "turn": head.turn,
+        "call": head.call,
+        "opened": head.opened,
+        "order": head.order,
+        "tokens": head.tokens,
+        "root": head.tree.root,
+        "totals": head.totals,
+    }
+
+
+def answers(head: Head) -> list[object]:
+    """What a head answers about every position."""
+    span = range(head.position + 3)
+    return [(head.content(p), head.version(p), head.has_message(p), head.residence(p)) for p in span]
+
+
+@given(story=STORIES)
+@example(story=FORKED)
+def test_a_kept_head_is_what_the_views_say(story: list[Deed]) -> None:
+    """After any story each session's kept head and one loaded from fresh views agree in all they know."""
+    engine = engine_over()
+    author = Author(engine)
+    author.write(story)
+    fresh = Projection(engine.log, apsw.Connection(":memory:"))
+    fresh.catch_up()
+    for session in author.known:
+        kept = engine.head(session)
+        loaded = load_head(fresh.db, session, kept.hash, kept.position)
+        assert state(kept) == state(loaded)
+        assert answers(kept) == answers(loaded)
+
+
+@given(story=STORIES)
+@example(story=FORKED)
+def test_a_story_by_the_rules_is_verified(story: list[Deed]) -> None:
+    """What the gate let through is folded, verified without a problem, and rebuilt equal."""
+    engine = engine_over()
+    Author(engine).write(story)
+    engine.follow()
+    counts, problems = verify(engine.log, engine.projection)
+    assert problems == []
+    assert counts.commits == engine.log.ordinal
+    names = [projector.name for projector in engine.projection.projectors]
+    before = [engine.projection.digest(name) for name in names]
+    for name in (*names, None):
+        engine.projection.rebuild(name)
+    assert [engine.projection.digest(name) for name in names] == before
+
+
+class Pair(Author):
+    """Two engines over one log and one views database, which write in turn."""
+
+    def __init__(self, one: Engine, two: Engine) -> None:
+        self.engines = cycle((one, two))
+        super().__init__(one)
+
+    def open(self, session: int) -> None:
+        """Goes on with the other engine."""
+        self.engine = next(self.engines)
+        self.engine.follow()
+        super().open(session)
+
+
+@given(story=STORIES)
+@example(story=TURNS)
+def test_two_engines_in_turn_agree(story: list[Deed]) -> None:
+    """Two writers that fold into the same views leave what one fold of the log gives, and agree on every head."""
+    one = engine_over()
+    two = Engine(one.log, Projection(one.log, one.projection.db), one.clock, one.ids)
+    author = Pair(one, two)
+    author.write(story)
+    for session in author.known:
+        for engine in (one, two):
+            engine.follow()
+        assert state(one.head(session)) == state(two.head(session))
+        assert answers(one.head(session)) == answers(two.head(session))
+    assert verify(one.log, two.projection)[1] == []
+
+
+@given(story=STORIES)
+def test_a_copy_is_apart(story: list[Deed]) -> None:
+    """Nothing done to a copy of a head is seen by the head."""
+    engine = engine_over()
+    author = Author(engine)
+    author.write([Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2)])
+    head = engine.head(1)
+    before, told = state(head.copy()), answers(head)
+    author.batch.head = head.copy()  # the batch's own, never the engine's
+    for deed in story:
+        if deed.what not in ("fork", "switch", "end"):
+            getattr(author, "do_" + deed.what)(deed)
+    assert (state(head), answers(head)) == (before, told)
+
+
+def test_a_refused_batch_leaves_the_head() -> None:
+    """A batch that is given up leaves the session's head as it was."""
+    engine = engine_over()
+    author = Author(engine)
+    author.write([Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2)])
+    before = state(engine.head(1))
+    author.do_pack(Deed("pack", 4, 1))
+    author.do_update(Deed("update", 1, 1))
+    assert state(engine.head(1)) == before
+    assert engine.log.ordinal == 2
+
+
+def test_a_new_head_knows_nothing() -> None:
+    """A session that has just begun has no page, message, turn or call."""
+    head = Head(b"u" * 16, Nothing(b"u" * 16))
+    assert (head.position, head.turn, head.call, head.opened, head.order) == (0, 0, 0, False, [])
+    assert answers(head) == [(None, None, False, None)] * 3
+
+
+def test_entering_again_moves_a_page() -> None:
+    """A page that enters while it is there is moved and shown anew, not counted twice."""
+    engine = engine_over()
+    author = Author(engine)
+    author.write([Deed("say", 1, 1, 1, 2)])
+    first, second = author.now.pages
+    batch = engine.batch(1)
+    totals = batch.head.copy().enter([(first, first, 0, 10), (second, second, 0, 20)], [])
+    batch.add(Pack(1, 0, *totals, ((first, first, 0, 10), (second, second, 0, 20))))
+    batch.end(0)
+    changed = batch.add(Update(first, 2, batch.cell(b"new"), 3, 40))
+    totals = batch.head.copy().enter([(first, changed, 0, 30)], [])
+    batch.add(Pack(2, 0, *totals, ((first, changed, 0, 30),)))
+    assert [r[0] for r in batch.head.order] == [second, first]
+    assert (batch.head.tokens, len(batch.head.tree)) == (2 + 40, 2)
+    batch.commit(0)
+    assert engine.head(1).residence(first) == (first, changed, 0, 30)

@@ -1,0 +1,239 @@
+"""Each rule of the gate is broken by a test, alone, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.engine.author import engine_over
+from vmstore.core.mutation import (
+    Compress,
+    Configure,
+    Create,
+    Link,
+    Mark,
+    Message,
+    Mutation,
+    Open,
+    Pack,
+    Reply,
+    Turn,
+    Unknown,
+    Update,
+)
+from vmstore.core.page import LinkKind
+from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.rules import RULES, Place
+from vmstore.errors import RefusedError
+
+# The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
+# message; 7 is a shorter form of 4 at level 1; call 1 (position 9) shows 4 at rank 10 and 5 at rank 20.
+MESSAGE, PAGE, OPAQUE, APART, SHORT, NEWER, CALL = 3, 4, 5, 6, 7, 8, 9
+
+
+def scene() -> Engine:
+    """An engine whose session 1 has two turns' worth of everything a rule may look at."""
+    engine = engine_over()
+    batch = engine.begin(Opening("s"), 0)
+    batch.add(Turn(1))
+    batch.add(Message(1, 2, batch.cell(b"{}"), 1))
+    batch.add(Create(0, 0, 1, MESSAGE, 0, batch.cell(b"hello"), 5, 2))
+    batch.add(Create(0, 0, 1, MESSAGE, 1, None, 0, 7))
+    batch.add(Create(6, 0, 5, 0, 0, batch.cell(b"raw"), 3, 1))
+    batch.add(Compress(PAGE, 1, 1, 0, 1, batch.cell(b"h"), 1, 1))
+    batch.add(Update(PAGE, 2, batch.cell(b"hello!"), 6, 2))
+    batch.add(pack(batch, [(PAGE, NEWER, 0, 10), (OPAQUE, OPAQUE, 0, 20)]))
+    batch.commit(0)
+    return engine
+
+
+def pack(batch: Batch, entered: list[tuple[int, int, int, int]], left: tuple[int, ...] = (), **told: Any) -> Pack:
+    """A pack whose totals are right unless `told` says otherwise."""
+    totals = batch.head.copy().enter(entered, left)
+    stated = {"call": batch.head.call + 1, "leaves": totals.leaves, "tokens": totals.tokens, "root": totals.root}
+    return Pack(entered=tuple(entered), left=left, **{"fidelity": 0, **stated, **told})
+
+
+def create(**told: Any) -> Create:
+    """An opaque page of no message."""
+    fields = {"type": 0, "modality": 0, "role": 0, "message": 0, "part": 0, "content": None, "size": 0, "tokens": 0}
+    return Create(**{**fields, **told})
+
+
+def after(*mutations: Mutation) -> Callable[[Batch], None]:
+    """Writes mutations before the one that breaks a rule."""
+
+    def write(batch: Batch) -> None:
+        for mutation in mutations:
+            batch.add(mutation)
+
+    return write
+
+
+nothing = after()
+Breaker = tuple[str, Callable[[Batch], None], Callable[[Batch], Any]]
+BREAKERS: list[Breaker] = [
+    ("kind_is_known", nothing, lambda b: Unknown(99, b"\x91\x63")),
+    ("open_comes_first", nothing, lambda b: Open(b"u" * 16, b.cell(b"again"))),
+    ("turn_is_next", nothing, lambda b: Turn(1)),
+    ("turn_is_next", nothing, lambda b: Turn(3)),
+    ("turn_opens_its_commit", after(Configure(1, 2)), lambda b: Turn(2)),
+    ("nothing_follows_an_end", after(Mark(0)), lambda b: Configure(1, 2)),
+    ("nothing_follows_an_end", lambda b: after(pack(b, []))(b), lambda b: Reply(2, 1)),
+    ("cells_exist", nothing, lambda b: Message(0, 0, 0)),
+    ("cells_exist", lambda b: after(Message(0, 0, b.cell(b"x")))(b), lambda b: Mark(0, name=1)),
+    ("cells_exist", nothing, lambda b: Message(0, 0, -1)),
+    ("cells_exist", nothing, lambda b: Message(0, 0, (0, 0))),
+    ("cells_exist", nothing, lambda b: Message(0, 0, (1, -1))),
+    ("cells_exist", nothing, lambda b: Message(0, 0, (b.position, 0))),
+    ("cells_exist", nothing, lambda b: pack(b, [], rest=3)),
+    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, 3),))),
+    ("message_exists", nothing, lambda b: create(message=PAGE)),
+    ("message_exists", nothing, lambda b: create(message=99)),
+    ("page_exists", nothing, lambda b: Link(99, PAGE, 0)),
+    ("page_exists", nothing, lambda b: Link(PAGE, MESSAGE, 0)),
+    ("page_exists", nothing, lambda b: create(links=((0, 99),))),
+    ("page_exists", nothing, lambda b: create(links=((0, b.position),))),
+    ("version_is_next", nothing, lambda b: Update(PAGE, 2, b.cell(b"x"), 1, 1)),
+    ("version_is_next", nothing, lambda b: Update(PAGE, 4, b.cell(b"x"), 1, 1)),
+    ("version_is_next", nothing, lambda b: Compress(PAGE, 1, 1, 0, 1, b.cell(b"x"), 1, 1)),
+    ("version_is_next", nothing, lambda b: Compress(PAGE, 3, 1, 0, 1, b.cell(b"x"), 1, 1)),
+    ("level_is_reduced", nothing, lambda b: Compress(PAGE, 2, 0, 0, 1, b.cell(b"x"), 1, 1)),
+    ("level_is_reduced", nothing, lambda b: Compress(PAGE, 2, 4, 0, 1, b.cell(b"x"), 1, 1)),
+    ("link_kind_is_listed", nothing, lambda b: Link(PAGE, APART, len(LinkKind))),
+    ("link_kind_is_listed", nothing, lambda b: Link(PAGE, PAGE, 0)),
+    ("link_kind_is_listed", nothing, lambda b: create(links=((-1, PAGE),))),
+    ("sizes_count_up", nothing, lambda b: create(size=-1)),
+    ("sizes_count_up", nothing, lambda b: create(tokens=-1)),
+    ("sizes_count_up", nothing, lambda b: Update(PAGE, 3, b.cell(b"x"), -1, 1)),
+    ("sizes_count_up", nothing, lambda b: Compress(PAGE, 2, 1, 0, 1, b.cell(b"x"), 1, -1)),
+    ("numbers_fit", nothing, lambda b: Configure(1, 2**63)),
+    ("numbers_fit", nothing, lambda b: create(tokens=2**63)),
+    ("numbers_fit", nothing, lambda b: create(importance=2**64 - 1)),
+    ("numbers_fit", nothing, lambda b: Message(0, 2, b.cell(b"{}"), human=2**63)),
+    ("numbers_fit", nothing, lambda b: Reply(1, 1, cost=2**63)),
+    ("numbers_fit", nothing, lambda b: Link(PAGE, APART, 0, valid_from=2**63)),
+    ("numbers_fit", nothing, lambda b: pack(b, [(APART, APART, 0, 2**63)])),
+    ("words_are_listed", nothing, lambda b: create(type=99)),
+    ("words_are_listed", nothing, lambda b: create(modality=99)),
+    ("words_are_listed", nothing, lambda b: create(role=-1)),
+    ("words_are_listed", nothing, lambda b: create(mime=99)),
+    ("words_are_listed", nothing, lambda b: Message(99, 2, b.cell(b"{}"))),
+    ("words_are_listed", nothing, lambda b: Message(0, 99, b.cell(b"{}"))),
+    ("words_are_listed", nothing, lambda b: Reply(1, 99)),
+    ("words_are_listed", nothing, lambda b: pack(b, [], fidelity=99)),
+    ("words_are_listed", nothing, lambda b: Mark(99)),
+    ("call_is_next", nothing, lambda b: pack(b, [], call=1)),
+    ("call_is_next", nothing, lambda b: pack(b, [], call=3)),
+    ("reply_answers_last_call", nothing, lambda b: Reply(2, 1)),
+    ("reply_answers_last_call", nothing, lambda b: Reply(0, 1)),
+    ("reply_answers_last_call", nothing, lambda b: Message(2, 2, b.cell(b"{}"), reply_to=2)),
+    ("membership_changes", nothing, lambda b: pack(b, [(PAGE, NEWER, 1, 30)])),
+    ("membership_changes", nothing, lambda b: pack(b, [(APART, PAGE, 0, 30)])),
+    ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 20)])),
+    ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 30), (PAGE, PAGE, 0, 30)])),
+    ("totals_match", nothing, lambda b: pack(b, [], leaves=3)),
+    ("totals_match", nothing, lambda b: pack(b, [], tokens=0)),
+    ("totals_match", nothing, lambda b: pack(b, [], root=bytes(32))),
+]
+
+
+each_breaker = pytest.mark.parametrize(
+    ("rule", "before", "breaking"), BREAKERS, ids=[f"{rule}-{n}" for n, (rule, _, _) in enumerate(BREAKERS)]
+)
+
+
+@each_breaker
+def test_a_broken_rule_is_named_and_nothing_is_written(
+    rule: str, before: Callable[[Batch], None], breaking: Callable[[Batch], Any]
+) -> None:
+    """The refusal names the rule that is broken, the log keeps its end, and the session goes on."""
+    engine = scene()
+    batch = engine.batch(1)
+    before(batch)
+    position = batch.position
+    with pytest.raises(RefusedError, match=rf"at position {position} refused: .*\(rule {rule}\)"):
+        batch.add(breaking(batch))
+    assert (batch.position, engine.log.ordinal, engine.head(1).position) == (position, 1, CALL)
+    again = engine.batch(1)
+    again.add(Reply(1, 1))
+    assert again.commit(0)[0].first == CALL + 1
+
+
+@each_breaker
+def test_each_example_breaks_one_rule(
+    rule: str, before: Callable[[Batch], None], breaking: Callable[[Batch], Any]
+) -> None:
+    """Of all rules only the one an example is for says no, so no rule hides behind another."""
+    batch = scene().batch(1)
+    before(batch)
+    mutation = breaking(batch)
+    place = Place(len(batch._mutations), batch._mutations[-1] if batch._mutations else None, len(batch._cells))
+    assert [r.__name__ for r in RULES if r(batch.head, mutation, place) is not None] == [rule]
+
+
+def test_a_page_that_is_not_there_cannot_leave() -> None:
+    """A pack from which an existing page leaves that was not in it is refused before anything is folded."""
+    batch = scene().batch(1)
+    with pytest.raises(RefusedError, match=r"p6 cannot leave.*membership_changes"):
+        batch.add(Pack(2, 0, 2, 9, bytes(32), (), (APART,)))
+    with pytest.raises(RefusedError, match="enters or leaves once"):
+        batch.add(Pack(2, 0, 2, 9, bytes(32), ((PAGE, NEWER, 0, 30),), (PAGE,)))
+
+
+def test_a_taken_name_is_refused() -> None:
+    """A second session of one name is refused by `name_is_free`, for new ones and forks."""
+    engine = scene()
+    with pytest.raises(RefusedError, match="rule name_is_free"):
+        engine.begin(Opening("s"), 0)
+    with pytest.raises(RefusedError, match="rule name_is_free"):
+        engine.fork(1, CALL, "s", 0)
+    assert engine.log.ordinal == 1
+
+
+def test_a_session_begins_with_open() -> None:
+    """Without an `open` before it nothing else is taken."""
+    engine = engine_over()
+    batch = engine.begin(Opening("s"), 0)
+    batch.head.opened = False
+    with pytest.raises(RefusedError, match="open_comes_first"):
+        batch.add(Turn(1))
+
+
+def test_a_fork_stands_on_a_commit_end() -> None:
+    """A fork inside a commit, before the first or after the last position is refused and names the next end."""
+    engine = scene()
+    for position, remedy in ((4, "the next one is 9"), (0, "the next one is 9"), (10, "ends before it")):
+        with pytest.raises(RefusedError, match=f"fork_stands_on_a_commit_end.*{remedy}"):
+            engine.fork(1, position, "f", 0)
+    assert engine.log.ordinal == 1
+
+
+def test_a_turn_may_follow_open_in_its_commit() -> None:
+    """The first commit of a session holds `open` and then its turn; a turn after a third is refused."""
+    engine = scene()
+    assert engine.log.tail(0, 1)[0].count == CALL
+    batch = engine.begin(Opening("t"), 0)
+    batch.add(Configure(1, 2))
+    with pytest.raises(RefusedError, match="rule turn_opens_its_commit"):
+        batch.add(Turn(1))
+
+
+def test_a_cell_beyond_its_commit_is_refused() -> None:
+    """A reference past the cells of an earlier commit is refused, for it would name another session's cell."""
+    engine = scene()
+    other = engine.begin(Opening("other"), 0)
+    other.add(Message(0, 0, other.cell(b"a secret of another session")))
+    other.commit(0)
+    batch = engine.batch(1)
+    beyond = engine.log.tail(0, 1)[0].cell_count
+    with pytest.raises(RefusedError, match="rule cells_exist"):
+        batch.add(Message(0, 0, (1, beyond)))
+
+
+def test_every_rule_has_its_example() -> None:
+    """Each rule in the list is broken by an example of this file."""
+    assert {rule.__name__ for rule in RULES} == {rule for rule, _, _ in BREAKERS} | {"name_is_free"}
+    assert len({rule.__name__ for rule in RULES}) == len(RULES)

@@ -1,0 +1,289 @@
+"""Verify names every commit and cell that was changed, and every view that does not follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import vmstore
+from tests.engine.stories import LOG, copied, edit, problems, rows, tell
+from vmstore.cells.cell import Cell
+from vmstore.core.mutation import Configure, Link, Open, encode
+from vmstore.engine import verify as verify_module
+from vmstore.log.commit import Commit, genesis, seal
+from vmstore.log.memory import MemoryLog
+from vmstore.log.sqlite import SqliteLog
+from vmstore.views import projection as projection_module
+from vmstore.views.projection import PROJECTORS, Projection
+
+NUMBERS = ("session", "first", "count", "at", "lag", "request", "cell")
+BYTES = ("commitments", "body", "hash")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with sessions and forks, closed and sound."""
+    path = tmp_path_factory.mktemp("told") / "a.vms"
+    tell(path)
+    assert problems(path) == []
+    return path
+
+
+def other_numbers(value: int | None) -> list[str]:
+    """Other integers a column might be made to hold."""
+    near = 0 if value is None else value
+    return [str(n) for n in (near + 1, -(2**63), 2**63 - 1, 0) if n != value]
+
+
+def other_bytes(value: bytes | None) -> list[str]:
+    """A blob with one bit flipped at its ends and middle, cut, grown, emptied, and as text."""
+    if not value:
+        return ["x'00'", "'text'", "7"]
+    changed = []
+    for at in {0, len(value) // 2, len(value) - 1}:
+        flipped = bytearray(value)
+        flipped[at] ^= 1
+        changed.append(bytes(flipped))
+    changed += [value[:-1], value + b"\0", bytes(len(value))]
+    other_types = ["'text'", "12", "CAST(x'8f01' AS TEXT)"]  # the last is text that is no UTF-8
+    return [f"x'{c.hex()}'" for c in changed if c != value] + other_types
+
+
+def flips(store: Path, tables: str) -> Iterator[tuple[str, str]]:
+    """Every change of one column of one row: where it must be named, and the statement that makes it."""
+    if tables == "commits":
+        columns = ("ordinal", *NUMBERS, *BYTES)
+        for ordinal, *values in rows(store, "commits", ", ".join(columns)):
+            for column, value in zip(columns[1:], values, strict=True):
+                others = other_numbers(value) if column in NUMBERS else other_bytes(value)
+                for other in others:
+                    yield f"commit {ordinal}", f"UPDATE commits SET {column} = {other} WHERE ordinal = {ordinal}"
+        return
+    for number, *values in rows(store, "cells", "number, salt, content"):
+        for column, value in zip(("salt", "content"), values, strict=True):
+            for other in [*other_bytes(value), "NULL"]:
+                yield f"cell {number} of ", f"UPDATE cells SET {column} = {other} WHERE number = {number}"
+
+
+@pytest.mark.parametrize("table", ["commits", "cells"])
+def test_every_flip_is_named(told: Path, tmp_path: Path, table: str) -> None:
+    """Whatever column of whatever row is changed, a problem names that commit or cell."""
+    unnamed = []
+    path = copied(told, tmp_path / "b.vms")
+    sound = (path / LOG).read_bytes()
+    for where, statement in flips(told, table):
+        (path / LOG).write_bytes(sound)
+        edit(path, statement)
+        found = problems(path)
+        if not any(where in problem.where for problem in found) and not _same(told, path):
+            unnamed.append((statement, found[:1]))
+    assert unnamed == [], f"{len(unnamed)} changes were not named"
+
+
+def _same(store: Path, other: Path) -> bool:
+    """Whether two logs hold the same, read through the log, so that the change meant nothing."""
+    read = []
+    for path in (store, other):
+        log = SqliteLog(path / LOG)
+        read.append((log.tail(0, 99), log.cells(range(200))))
+        log.close()
+    return read[0] == read[1]
+
+
+def test_a_deleted_commit_is_noticed(told: Path, tmp_path: Path) -> None:
+    """Without any one commit but the log's last, the missing one or the one after it is named."""
+    ordinals = [row[0] for row in rows(told, "commits")]
+    for ordinal in ordinals[:-1]:
+        path = copied(told, tmp_path / "b.vms")
+        edit(path, f"DELETE FROM commits WHERE ordinal = {ordinal}")
+        assert any(p.where.startswith("commit") for p in problems(path)), f"commit {ordinal} was not missed"
+
+
+def test_a_deleted_session_is_noticed(told: Path, tmp_path: Path) -> None:
+    """Without all commits and cells of a session that others follow, verify is not clean."""
+    path = copied(told, tmp_path / "b.vms")
+    key = [row for row in rows(told, "commits", "ordinal, session, count") if row[1] == row[0]][1][0]
+    edit(path, f"DELETE FROM commits WHERE session = {key}")
+    assert problems(path)
+
+
+def test_a_deleted_cell_is_named(told: Path, tmp_path: Path) -> None:
+    """Each missing cell is named with its commit."""
+    for number, *_ in rows(told, "cells"):
+        path = copied(told, tmp_path / "b.vms")
+        edit(path, f"DELETE FROM cells WHERE number = {number}")
+        found = problems(path)
+        assert [p.where.split(" of ")[0] for p in found] == [f"cell {number}"], found
+        assert found[0].what == "it is missing"
+
+
+def test_swapped_commits_are_named(told: Path, tmp_path: Path) -> None:
+    """Two neighbours of one session that change places are both named."""
+    sessions = dict(rows(told, "commits", "ordinal, session"))
+    for first in sorted(sessions)[:-1]:
+        if sessions[first] != sessions[first + 1]:
+            continue
+        path = copied(told, tmp_path / "b.vms")
+        places = ((first, 1_000), (first + 1, first), (1_000, first + 1))
+        edit(path, *(f"UPDATE commits SET ordinal = {new} WHERE ordinal = {old}" for old, new in places))
+        assert {f"commit {first}", f"commit {first + 1}"} <= {p.where for p in problems(path)}
+
+
+def test_a_cut_tail_is_not_noticed(told: Path, tmp_path: Path) -> None:
+    """A log whose last commit is gone with its cells is a sound shorter log: only a seal kept elsewhere could tell."""
+    path = copied(told, tmp_path / "b.vms")
+    last, cell = rows(told, "commits", "ordinal, cell")[-1]
+    edit(path, f"DELETE FROM commits WHERE ordinal = {last}", f"DELETE FROM cells WHERE number >= {cell}")
+    assert problems(path) == []
+
+
+def test_a_cut_tail_is_noticed_by_its_cells(told: Path, tmp_path: Path) -> None:
+    """A last commit that is gone while its cells are still there is noticed."""
+    path = copied(told, tmp_path / "b.vms")
+    last, cell = rows(told, "commits", "ordinal, cell")[-1]
+    assert cell is not None
+    edit(path, f"DELETE FROM commits WHERE ordinal = {last}")
+    assert problems(path)
+
+
+def test_without_the_hash_check_flips_go_unnoticed(told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests above can fail: with the hash taken as right, a changed time is not named."""
+    path = copied(told, tmp_path / "b.vms")
+    edit(path, "UPDATE commits SET at = at + 1, lag = lag + 1 WHERE ordinal = 2")
+    assert [p.where for p in problems(path)] == ["commit 2"]
+    monkeypatch.setattr(verify_module, "relink", lambda previous, commit: commit.hash)
+    monkeypatch.setattr(projection_module, "relink", lambda previous, commit: commit.hash)
+    assert problems(path) == []
+
+
+# ---- views
+
+
+@pytest.mark.parametrize("view", [projector.name for projector in PROJECTORS])
+def test_a_changed_view_is_named_and_mended(told: Path, tmp_path: Path, view: str) -> None:
+    """A row changed or lost in any table of a view is named with the remedy, and `rebuild` mends it."""
+    projector = next(p for p in PROJECTORS if p.name == view)
+    path = copied(told, tmp_path / "b.vms")
+    with vmstore.open(path) as store:
+        store.sessions()
+        for table in projector.schema:
+            if store.views.execute(f"SELECT count(*) FROM {table}").get == 0:
+                continue
+            columns = [row[1] for row in store.views.execute(f"PRAGMA table_info({table})")]
+            for change in (f"UPDATE {table} SET {columns[-1]} = 987654", f"DELETE FROM {table}"):
+                store.views.execute(change)
+                verdict = store.verify()
+                assert (verdict.ok, [p.where for p in verdict.problems]) == (False, [view])
+                assert f"vmstore rebuild --view {view}" in verdict.problems[0].what
+                store.rebuild(view)
+                assert store.verify().ok
+
+
+def test_every_view_has_a_row_to_change(told: Path) -> None:
+    """The story fills every view, so the test above changes something of each."""
+    with vmstore.open(told) as store:
+        store.sessions()
+        filled = {p.name for p in PROJECTORS if any(store.views.execute(f"SELECT 1 FROM {t}").get for t in p.schema)}
+    assert filled == {p.name for p in PROJECTORS}
+
+
+def test_views_left_behind_are_not_a_problem(told: Path, tmp_path: Path) -> None:
+    """Verify brings the views to the log's end before it compares them."""
+    path = copied(told, tmp_path / "b.vms")
+    with vmstore.open(path) as behind:
+        behind.sessions()
+        with vmstore.open(path) as ahead:
+            ahead.record("later", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+        assert behind.verify().ok
+
+
+# ---- what was never written by this gate
+
+
+def crafted(*bodies: bytes) -> list[verify_module.Finding]:
+    """What verify says of a session whose commits are rightly sealed and hold these bodies."""
+    log = MemoryLog()
+    uid = b"u" * 16
+    opening = seal(genesis(uid), 1, 1, 0, 0, encode([Open(uid, 0)]), (Cell(b"s" * 16, b"s"),), -1)
+    last: Commit = log.append([opening], 0, 0)[0]
+    for body in bodies:
+        last = log.append([seal(last.hash, last.last + 1, 1, 0, 0, body, (), -1)], 1, last.last)[0]
+    return verify_module.verify(log, Projection(log, apsw.Connection(":memory:")))[1]
+
+
+BODIES = [
+    *(b"", b"\x90", b"\xc0", b"\x80", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\x91" * 5_000),  # no list of anything
+    *(b"\x91\x80", b"\x91\x05", b"\x91\x90", b"\x91\x91\xc0", b"\x91\x91\x91\x01", b"\x91\xa3abc", b"\x91\xc1"),
+    b"\x91\x92\x63\xa2\xff\xff",  # a later kind with text that is no UTF-8
+    b"\x91\x92\x0a\xc0",  # a create that has nothing
+    b"\x91\x95\x0b\x01\x02\x93\x01\x02\x03\x01\x01",  # an update whose cell has three numbers
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body[:12].hex())
+def test_a_body_that_is_no_body_is_named(body: bytes) -> None:
+    """A rightly sealed commit whose body cannot be read is a problem that names it, never a crash."""
+    found = crafted(body)
+    assert any(p.where == "commit 2" for p in found), found
+
+
+def test_a_mutation_against_the_rules_is_named() -> None:
+    """A rightly sealed commit whose mutation breaks a rule is named with position and rule."""
+    found = crafted(encode([Configure(1, 2)]), encode([Link(5, 6, 0)]))
+    assert [(p.kind, p.where) for p in found] == [("rule", "commit 3")]
+    assert "position 3" in found[0].what and "page_exists" in found[0].what
+
+
+def test_a_commit_that_counts_wrongly_is_named() -> None:
+    """A rightly sealed commit whose count is not its number of mutations is named."""
+    found = crafted(encode([Configure(1, 2), Configure(1, 3)]))
+    assert [(p.kind, p.where) for p in found] == [("commit", "commit 2")]
+
+
+def test_two_sessions_of_one_uid_are_named() -> None:
+    """A session that opens with another's uid is a problem, for forks could not tell them apart."""
+    log = MemoryLog()
+    for _ in range(2):
+        uid = b"u" * 16
+        log.append([seal(genesis(uid), 1, 1, 0, 0, encode([Open(uid, 0)]), (Cell(b"s" * 16, b"s"),), -1)], 0, 0)
+    assert verify_module.verify(log, Projection(log, apsw.Connection(":memory:")))[1]
+
+
+def test_a_later_kind_is_no_fault() -> None:
+    """A kind of a later version is kept, counted and not called a problem."""
+    assert crafted(b"\x91\x93\x63\x01\xc4\x01x") == []
+
+
+def test_a_writer_beside_verify_is_no_fault(told: Path, tmp_path: Path) -> None:
+    """What another handle commits while verify runs is not called a difference of the views."""
+    path = copied(told, tmp_path / "b.vms")
+    with vmstore.open(path) as store, vmstore.open(path) as writer:
+
+        def write(done: int, total: int) -> None:
+            writer.record("beside", {"model": "m", "messages": [{"role": "user", "content": f"{done}"}]})
+
+        assert store.verify(write).problems == []
+
+
+def test_counts_are_what_was_checked(told: Path) -> None:
+    """Verify says how many commits, mutations and sessions it checked, and reports its progress to the end."""
+    steps: list[tuple[int, int]] = []
+    with vmstore.open(told) as store:
+        verdict = store.verify(lambda done, total: steps.append((done, total)))
+        info = store.info()
+    assert verdict.ok and verdict.problems == []
+    assert (verdict.commits, verdict.mutations, verdict.sessions) == (info.commits, info.mutations, info.sessions)
+    assert steps and steps[-1][0] == steps[-1][1]
+
+
+def test_verify_writes_nothing(told: Path, tmp_path: Path) -> None:
+    """Asking never writes: the log file is the same to the byte after a verify."""
+    path = copied(told, tmp_path / "b.vms")
+    before: Any = (path / LOG).read_bytes()
+    with vmstore.open(path, "r") as store:
+        assert store.verify().ok
+    assert (path / LOG).read_bytes() == before

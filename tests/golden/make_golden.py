@@ -1,0 +1,116 @@
+"""Writes the golden files of this folder: `PYTHONPATH=. python tests/golden/make_golden.py`.
+
+`format-0.json` holds the log rows of a small session recorded through the public API with a clock
+and ids that repeat; `kinds-0.json` the bytes of one mutation of each kind. Run it only when the
+format is changed on purpose: once the format is frozen these files are never edited again.
+
+No content in the session is long enough to be deflated, so the bytes do not hang on a zlib.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import vmstore
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.mutation import (
+    Compress,
+    Configure,
+    Create,
+    Link,
+    Mark,
+    Message,
+    Open,
+    Pack,
+    Reply,
+    Turn,
+    Update,
+    encode,
+)
+from vmstore.log.commit import Commit
+
+FOLDER = Path(__file__).resolve().parent
+SESSION = FOLDER / "format-0.json"
+KINDS = FOLDER / "kinds-0.json"
+
+Request = dict[str, Any]
+SYSTEM = {"role": "system", "content": "Be brief."}
+ASK = {"role": "user", "content": "How far is it?"}
+CALL = {"role": "assistant", "content": None, "tool_calls": [
+    {"id": "c1", "type": "function", "function": {"name": "measure", "arguments": "{}"}}
+]}  # fmt: skip
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "1. twelve miles\n2. fourteen by the road\n" * 4}
+SHORT = {"role": "tool", "tool_call_id": "c1", "content": "twelve miles"}
+DONE = {"role": "assistant", "content": "Twelve miles."}
+NEXT = {"role": "user", "content": "And back?"}
+
+
+def reply(message: Request, tokens: int) -> Request:
+    """A chat-completions answer."""
+    finish = "tool_calls" if message.get("tool_calls") else "stop"
+    usage = {"prompt_tokens": tokens, "completion_tokens": 4}
+    return {"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage}
+
+
+def record(path: Path) -> list[tuple[Commit, list[tuple[bytes, bytes]]]]:
+    """Records the golden session into a new store; its commits with salt and content of their cells."""
+    clock = ManualClock(1_700_000_000_000_000, 1_000)
+    with vmstore.open(path, clock=clock, ids=SeededIds(2026)) as store:
+        model = {"model": "m-1", "temperature": 0.1}
+        store.record("golden", {**model, "messages": [SYSTEM, ASK]}, reply(CALL, 30), request_id="first")
+        store.record("golden", {**model, "messages": [SYSTEM, ASK, CALL, RESULT]}, reply(DONE, 90), latency=1_250_000)
+        last = [SYSTEM, ASK, CALL, SHORT, DONE, NEXT]
+        store.record("golden", {"model": "m-2", "messages": last}, None, at=1_699_999_999_000_000)
+        store.session("golden").fork("golden-b", call=2)
+        return [(commit, _cells(store, commit)) for commit in store.log.tail(0, 99)]
+
+
+def _cells(store: vmstore.Store, commit: Commit) -> list[tuple[bytes, bytes]]:
+    numbers = range(commit.cell, commit.cell + commit.cell_count)
+    cells = store.log.cells(numbers)
+    return [(cells[n].salt, cells[n].content) for n in numbers]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The golden session's log as JSON: header columns, body, commitments, hash, cells."""
+    found = []
+    for commit, cells in record(path):
+        header = {
+            f: getattr(commit, f) for f in ("ordinal", "session", "first", "count", "at", "lag", "request", "cell")
+        }
+        hashed = {f: getattr(commit, f).hex() for f in ("body", "commitments", "hash")}
+        sealed = [[salt.hex(), content.decode("utf-8")] for salt, content in cells]
+        found.append({**header, **hashed, "cells": sealed})
+    return found
+
+
+def kinds() -> dict[str, str]:
+    """One mutation of each kind, every field set, as the bytes of a body that holds it alone."""
+    examples = [
+        Open(b"u" * 16, 0, 1, b"p" * 16, 300, 1, 2, 3, 1, 44),
+        Turn(7),
+        Configure(1, 1_250_000),
+        Mark(1, 70_000, b"d" * 16, 0, (300, 2)),
+        Create(2, 4, 3, 12, 1, (300, 1), 4_096, 1_024, 1, ((6, 20), (0, 21)), 2, 750_000),
+        Update(12, 3, 0, 5_000, 1_250),
+        Link(30, 12, 0, -1_000_000, 1_700_000_000_000_000),
+        Compress(12, 3, 3, 2, 1, 0, 18, 5),
+        Message(3, 2, 0, 1, 1, 6),
+        Reply(6, 1, 1, 174_738, 160_000, 512, 1_234_567_890, 2_500_000, 0),
+        Pack(7, 1, 2, 1_030, bytes(range(32)), ((12, 45, 3, 2_048), (30, 30, 0, 4_096)), (20,), 0, ((11, 1),), 2, 2),
+    ]
+    return {mutation.kind: encode([mutation]).hex() for mutation in examples}
+
+
+def main() -> None:
+    """Writes both files."""
+    with tempfile.TemporaryDirectory() as folder:
+        SESSION.write_text(json.dumps(rows(Path(folder) / "golden.vms"), indent=1, ensure_ascii=False) + "\n")
+    KINDS.write_text(json.dumps(kinds(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""The command line itself: help, usage errors, versions, exit codes, what it loads."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shell.conftest import Process, Run
+from vmstore.shell import ask, main
+from vmstore.shell.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A package without its `__init__`, so that only what the command itself imports is loaded.
+BARE = """
+import sys, types
+package = types.ModuleType("vmstore")
+package.__path__ = [sys.argv[1] + "/vmstore"]
+sys.modules["vmstore"] = package
+from vmstore.shell.main import main
+code = main(sys.argv[2:])
+heavy = ("rich", "apsw", "msgspec", "vmstore.store", "vmstore.log", "vmstore.views", "vmstore.capture")
+print(code, [name for name in heavy if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_each_command_has_examples_that_parse(run: Run, name: str) -> None:
+    """Each command's help describes it and shows one to three examples, and each example is valid."""
+    found = run(name, "--help")
+    assert found.code == 0 and found.err == ""
+    command = COMMANDS[name]
+    assert command.description in found.out and "examples:" in found.out
+    assert 1 <= len(command.examples) <= 3
+    for example in command.examples:
+        assert f"  {example}\n" in found.out
+        words = shlex.split(example.partition(" > ")[0])
+        assert words[:2] == ["vmstore", name]
+        assert command.parser().parse_intermixed_args(words[2:]) is not None
+
+
+def test_overview_names_every_command(run: Run) -> None:
+    """`--help` lists every command with its summary and leaves with 0; no arguments at all leave with 2."""
+    found = run("--help")
+    assert found.code == 0
+    for command in COMMANDS.values():
+        assert f"  {command.name:<12}{command.summary}\n" in found.out
+    bare = run()
+    assert bare.code == 2 and bare.out == found.out
+    assert run("help", "diff").out == run("diff", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["contxt", "x"], "there is no command 'contxt'; the nearest is 'context'"),
+        (["--jsn", "info"], "there is no option '--jsn'"),
+        (["info", "x", "--jsn"], "there is no option --jsn; the nearest is --json"),
+        (["info"], "the following arguments are required: STORE"),
+        (["info", "x", "y"], "unrecognized arguments: y"),
+        (["context", "x", "s", "--turn", "1", "--call", "1"], "not allowed with argument"),
+        (["context", "x", "s", "--call", "first"], "invalid int value: 'first'"),
+        (["context", "x", "s", "--messages", "--render"], "not allowed with argument"),
+        (["context", "x", "s", "--mess"], "there is no option --mess; the nearest is --messages"),
+        (["diff", "x", "s"], "one of the arguments --turns --calls --positions is required"),
+        (["fork", "x", "s", "--at-turn", "1"], "required: --as"),
+        (["fork", "x", "s", "--as", "y"], "--at-turn --at-call --at-position is required"),
+        (["sources", "x", "p1", "--depth", "0"], "'0' is not a number from 1 up"),
+        (["page", "x", "p1", "--level", "4"], "invalid choice: 4"),
+        (["completion", "tcsh"], "invalid choice: 'tcsh'"),
+        (["--namespace"], "expected one argument"),
+    ],
+)
+def test_usage_errors_leave_with_2(run: Run, words: list[str], said: str) -> None:
+    """A wrong command line is answered on stderr alone, with the remedy, and leaves with 2."""
+    found = run(*words)
+    assert found.code == 2 and found.out == ""
+    assert found.err.startswith("vmstore: ") and said in found.err
+    assert "--help`" in found.err and found.err.count("\n") == 1
+
+
+def test_version_names_the_libraries(run: Run) -> None:
+    """`--version` names vmstore, Python, SQLite, apsw, msgspec and rich, also as JSON."""
+    found = run("--version")
+    assert found.code == 0 and found.out.startswith("vmstore 0.")
+    told = run("--json", "--version").json
+    assert list(told) == ["vmstore", "python", "apsw", "sqlite", "msgspec", "rich"]
+    assert told["sqlite"] in found.out and told["apsw"].startswith(told["sqlite"])
+
+
+def test_common_options_stand_on_either_side(run: Run, recorded: Path) -> None:
+    """`--json` and `--namespace` mean the same before the command, after it and between its arguments."""
+    after = run("context", recorded, "s1", "--call", "1", "--namespace", "default", "--json")
+    before = run("--namespace", "default", "--json", "context", recorded, "s1", "--call", "1")
+    between = run("context", "--json", recorded, "--call", "1", "s1")
+    assert after.code == 0 and after.json["basis"]["call"] == 1
+    assert before == after and between == after
+
+
+@pytest.mark.parametrize("words", [["--help"], ["context", "--help"], ["nonsense"]])
+def test_help_loads_neither_rich_nor_the_store(words: list[str]) -> None:
+    """Help and usage errors answer without loading rich, the store or its libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, str(ROOT), *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr.splitlines()[-1] == f"{2 if words == ['nonsense'] else 0} []", done.stderr
+
+
+def test_runs_as_a_module(process: Process) -> None:
+    """`python -m vmstore` is the command, and hands on its exit code."""
+    assert process("--version").stdout.startswith(b"vmstore 0.")
+    assert process("nonsense").returncode == 2
+
+
+def test_a_closed_pipe_is_no_complaint(recorded: Path) -> None:
+    """A reader that closes the pipe early ends the command with 141 and without a word on stderr."""
+    command = f"{shlex.quote(sys.executable)} -m vmstore tail {shlex.quote(str(recorded))}"
+    script = f"for n in 1 2 3; do {command}; echo $? >&3; done | head -c 1 >/dev/null"
+    done = subprocess.run(
+        ["bash", "-c", f"{{ {script}; }} 3>&1"],
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.stderr == b"" and done.stdout.split()[-1] == b"141"
+
+
+def test_ctrl_c_leaves_with_130(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt ends any command with 130 and no traceback."""
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ask, "info", interrupted)
+    assert run("info", recorded) == (main.INTERRUPTED, "", "") and main.INTERRUPTED == 128 + signal.SIGINT
+
+
+def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the disk refuses is said in one line with exit code 1; our own faults keep their traceback."""
+
+    def refused(*_: object) -> int:
+        raise PermissionError(13, "Permission denied", "log.sqlite")
+
+    monkeypatch.setattr(ask, "info", refused)
+    found = run("info", recorded)
+    assert found.code == 1 and found.out == "" and found.err.count("\n") == 1 and "Permission denied" in found.err
+    monkeypatch.setattr(ask, "info", lambda *_: dict[str, int]()["ours"])
+    with pytest.raises(KeyError):
+        run("info", recorded)
+
+
+def test_a_damaged_log_is_one_line_that_names_verify(run: Run, recorded: Path) -> None:
+    """A question asked of a log SQLite cannot read names the file and `vmstore verify`, without a traceback."""
+    log = recorded / "default" / "log.sqlite"
+    log.write_bytes(log.read_bytes()[:4096] + b"\xff" * 8192)
+    found = run("sessions", recorded)
+    assert found.code == 1 and found.out == "" and "vmstore verify" in found.err and "Traceback" not in found.err

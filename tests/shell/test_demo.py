@@ -1,0 +1,104 @@
+"""The demo: every step says what it promises, computed from the store, without colour or rich as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.shell.conftest import ROOT, Answer, Run
+from vmstore.shell.demo import SHIPPED
+from vmstore.views.projection import PROJECTORS
+
+TITLES = [
+    "A session goes in",
+    "What the model saw at call",
+    "What changed between two calls",
+    "Why a decision was made, and which one it replaced",
+    "What the compaction took away",
+    "It left the context, not the store",
+    "The views deleted and rebuilt, equal",
+    "One bit tampered with, and caught",
+]
+WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from vmstore.shell.main import main; sys.exit(main(['demo']))"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder the demo was run in with `--keep`, its output beside it."""
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "vmstore", "demo", "--keep", str(folder)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    (folder / "output.txt").write_text(done.stdout)
+    (folder / "errors.txt").write_text(done.stderr)
+    return folder
+
+
+def test_every_step_in_a_pipe(kept: Path) -> None:
+    """In a pipe the demo is plain text with every step in order, within 20 seconds."""
+    text = (kept / "output.txt").read_text()
+    assert "\x1b" not in text and (kept / "errors.txt").read_text() == ""
+    places = [text.index(f"{number}. {title}") for number, title in enumerate(TITLES, 1)]
+    assert places == sorted(places)
+    seconds = float(text.rstrip().splitlines()[-1].split(" seconds")[0])
+    assert seconds < 20
+
+
+def test_the_commands_shown_can_be_run(kept: Path, run: Run) -> None:
+    """Each vmstore command the demo shows answers with 0 on the kept store, and says what the demo showed."""
+    text = (kept / "output.txt").read_text()
+    commands = [line[2:] for line in text.splitlines() if line.startswith("$ vmstore ")]
+    assert len(commands) == 7
+    answers: list[Answer] = [run(*command.split()[1:]) for command in commands]
+    assert [answer.code for answer in answers] == [0] * 7
+    diff, page = answers[2], answers[5]
+    assert diff.out in text and page.out in text
+    verify = answers[-1]
+    assert verify.out in text
+
+
+def test_the_kept_store_is_sound_and_the_demo_repeats(kept: Path, run: Run) -> None:
+    """The tampering happens in a copy: the kept store verifies, and the demo runs on it again."""
+    assert sorted(path.name for path in kept.iterdir()) == ["demo.vms", "errors.txt", "output.txt"]
+    before = (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
+    found = run("demo", "--keep", kept, "--json").json
+    assert before == (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
+    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 8
+
+
+def test_the_facts_are_the_stores(kept: Path, run: Run) -> None:
+    """What the steps claim is what the store and the shipped file say."""
+    facts = [step["facts"] for step in run("demo", "--json").json["steps"]]
+    lines = [json.loads(line) for line in SHIPPED.read_text("utf-8").splitlines()]
+    imported, packed, changed, lineage, compaction, page, views, tampered = facts
+    assert (imported["turns"], imported["calls"]) == (220, sum(line.get("role") == "assistant" for line in lines))
+    with vmstore.open(kept / "demo.vms", "r") as store:
+        session = store.session(imported["session"])
+        assert packed["pages"] == len(session.context(call=packed["call"]).pages) > 500
+        assert packed["fidelity"] == "derived" and changed["changes"] > 0
+        after = {one.page for one in session.context(call=packed["call"] + 1).pages}
+        assert compaction["summary"] in after and page["page"] not in after
+        assert compaction["left"] > 500 and compaction["decisions"] > 10 and lineage["sources"] > 5
+        content = session.content(page["page"])
+    assert [line["content"] for line in lines if line["vm"].get("id") == page["hint"]] == [content.decode()]
+    assert page["bytes"] == len(content) and page["needed_at_call"] > packed["call"]
+    assert views == {"views": len(PROJECTORS), "equal": True}
+    assert tampered["ok"] is True and [f"cell {tampered['cell']} " in where for where in tampered["problems"]] == [True]
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `--keep` the demo leaves no file in the temporary folder, and works without rich."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_RICH], capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0 and "8. One bit tampered" in done.stdout, done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,260 @@
+"""Questions about pages: their bytes, their history, where they come from, what changed between calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.capture.words import LONG, NOTE, lines, request, said, system, user
+from tests.store.kept import told_in_memory
+from vmstore.core.asof import Call, Position, Turn
+from vmstore.errors import InputError, UnknownError
+from vmstore.store.answers import Page, to_json
+from vmstore.store.session import Session
+from vmstore.store.store import memory_store
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """The story's session."""
+    with told_in_memory() as store:
+        yield store.session("s")
+
+
+def of_type(session: Session, kind: str) -> Page:
+    """The one page of a type."""
+    (page,) = [page for page in session.pages() if page.type == kind]
+    return page
+
+
+# ---- content
+
+
+def test_content_is_the_exact_bytes_at_any_level(session: Session) -> None:
+    """Level 0 is what was accepted, another level what it showed; tier and moment do not matter."""
+    page = of_type(session, "artifact").page
+    assert session.content(page) == session.content(page, level=0) == session.content(page, call=2) == LONG.encode()
+    assert session.content(page, level=3) == NOTE.encode()
+
+
+@pytest.mark.parametrize("level", [1, 2, 7, -1])
+def test_a_level_nobody_made_is_an_error(session: Session, level: int) -> None:
+    """A representation that is not there is told apart from an empty one."""
+    with pytest.raises((UnknownError, InputError), match="level"):
+        session.content(of_type(session, "artifact").page, level=level)
+
+
+def test_content_of_every_version_stays(session: Session) -> None:
+    """Each version's bytes are there as of when they held."""
+    with memory_store() as store:
+        for n in range(5):
+            store.record("s", request([system(f"You are at version {n}."), user("q"), said("a")]))
+        session = store.session("s")
+        page = session.pages()[0].page
+        assert [session.content(page, call=n + 1) for n in range(5)] == [
+            f"You are at version {n}.".encode() for n in range(5)
+        ]
+        assert [session.page(page, call=n + 1).version for n in range(5)] == [1, 2, 3, 4, 5]
+
+
+def test_empty_content_is_empty_and_there() -> None:
+    """A page of no bytes gives no bytes, and no error."""
+    with memory_store() as store:
+        store.record("s", request([user("")]))
+        page = store.session("s").pages()[0]
+        assert (store.session("s").content(page.page), page.bytes) == (b"", 0)
+
+
+def test_a_page_says_how_large_it_is(session: Session) -> None:
+    """Bytes and tokens are those of what is shown."""
+    for call in (2, 3):
+        shown = {
+            page.page: session.content(page.page, call=call, level=page.level) for page in session.pages(call=call)
+        }
+        assert all(page.bytes == len(shown[page.page]) for page in session.pages(call=call))
+
+
+# ---- history
+
+
+def test_a_history_tells_a_pages_life(session: Session) -> None:
+    """Made, linked, shown, compressed, gone: each at its position, turn and call."""
+    page = of_type(session, "artifact")
+    events = session.history(page.page)
+    assert [event.event for event in events] == ["create", "link", "enter", "compress", "shown", "leave"]
+    assert [event.call for event in events] == [1, 1, 2, 2, 3, 4]
+    assert [event.level for event in events] == [0, 0, 0, 3, 3, 3]
+    assert events[3].method == "replaced"
+    assert [event.position for event in events] == sorted(event.position for event in events)
+
+
+def test_a_history_ends_where_it_is_asked_of(session: Session) -> None:
+    """As of a moment a history is the beginning of the whole one."""
+    page = of_type(session, "artifact").page
+    whole = session.history(page)
+    for event in whole:
+        assert session.history(page, position=event.position) == [e for e in whole if e.position <= event.position]
+
+
+def test_a_return_is_another_stay() -> None:
+    """A page that left and came back entered twice."""
+    talk = [user("a"), said("b"), user("c")]
+    with memory_store() as store:
+        for items in (talk, talk[2:], talk, talk):
+            store.record("s", request(items))
+        session = store.session("s")
+        told = [(event.event, event.call) for event in session.history(session.pages()[1].page)]
+        assert told == [("create", 0), ("enter", 1), ("leave", 2), ("enter", 3)]
+
+
+# ---- links
+
+
+CHAIN = [
+    {"role": "user", "content": "What of the database?", "vm": {"id": "q"}},
+    {"role": "assistant", "content": "Postgres.", "vm": {"id": "one", "type": "claim", "derives": ["q"]}},
+    {"role": "user", "content": "Sure?", "vm": {"id": "q2"}},
+    {
+        "role": "assistant",
+        "content": "SQLite.",
+        "vm": {"id": "two", "type": "claim", "supersedes": ["one"], "derives": ["q2"]},
+    },
+    {"role": "user", "content": "And then?"},
+    {"role": "assistant", "content": "Both.", "vm": {"id": "three", "derives": ["one", "two"], "references": ["q"]}},
+]
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> Iterator[Session]:
+    """A session whose messages name where they come from."""
+    with memory_store() as store:
+        store.import_file(lines(tmp_path / "chain.jsonl", CHAIN))
+        yield store.session("chain")
+
+
+def walked(session: Session, start: str, **told: object) -> set[tuple[int, str, str, str]]:
+    """The links met on a walk, by depth, with the pages' own names."""
+    name = {page.page: page.hint or page.page for page in session.pages()}
+    found = session.derived if told.pop("down", False) else session.sources
+    return {(r.depth, name[r.source], r.kind, name[r.target]) for r in found(start, **told)}  # type: ignore[arg-type]
+
+
+def test_sources_are_walked_to_their_end(chain: Session) -> None:
+    """Without a depth the walk goes all the way, each link once, at its smallest depth."""
+    assert walked(chain, "three") == {
+        (1, "three", "derives", "one"),
+        (1, "three", "derives", "two"),
+        (1, "three", "references", "q"),
+        (2, "one", "derives", "q"),
+        (2, "two", "supersedes", "one"),
+        (2, "two", "derives", "q2"),
+    }
+    assert walked(chain, "q") == set()
+
+
+def test_a_depth_ends_the_walk(chain: Session) -> None:
+    """Depth 1 are the page's own links, depth 2 those of what they name."""
+    whole = walked(chain, "three")
+    for depth in (1, 2, 3, 99):
+        assert walked(chain, "three", depth=depth) == {link for link in whole if link[0] <= depth}
+
+
+def test_kinds_narrow_the_walk(chain: Session) -> None:
+    """Only links of the kinds asked for are followed."""
+    assert walked(chain, "two", kinds=["supersedes"]) == {(1, "two", "supersedes", "one")}
+    assert walked(chain, "three", kinds=["references", "supersedes"]) == {(1, "three", "references", "q")}
+    assert walked(chain, "three", kinds=[]) == set()
+    with pytest.raises(UnknownError, match=r"'made_from'.*derives"):
+        chain.sources("three", kinds=["made_from"])
+
+
+def test_derived_is_the_same_links_from_the_other_end(chain: Session) -> None:
+    """What came of a page is found by the links that lead to it."""
+    assert walked(chain, "q", down=True, depth=1) == {(1, "one", "derives", "q"), (1, "three", "references", "q")}
+    down = walked(chain, "one", down=True)
+    assert down == {(1, "two", "supersedes", "one"), (1, "three", "derives", "one"), (2, "three", "derives", "two")}
+
+
+@pytest.mark.parametrize("depth", [-1, "2", True, 1.5])
+def test_a_depth_is_a_number_from_1(chain: Session, depth: object) -> None:
+    """What is no depth is refused, not taken for none."""
+    with pytest.raises(InputError, match="depth"):
+        chain.sources("three", depth=depth)  # type: ignore[arg-type]
+
+
+def test_links_show_the_text_on_their_far_side(chain: Session) -> None:
+    """A relation carries the beginning of the page it leads to."""
+    texts = {relation.target: relation.text for relation in chain.sources("two", depth=1)}
+    assert texts == {chain.page("one").page: "Postgres.", chain.page("q2").page: "Sure?"}
+    assert next(r.text for r in chain.derived("q2")) == "SQLite."
+
+
+def test_a_link_to_what_no_one_is_called_is_reported(tmp_path: Path) -> None:
+    """A message that names a source the file does not have is kept, and the import says so."""
+    lost = {"role": "user", "content": "x", "vm": {"derives": ["lost"]}}
+    with memory_store() as store:
+        done = store.import_file(lines(tmp_path / "talk.jsonl", [lost]))
+        assert [(problem.line, "'lost'" in problem.reason) for problem in done.problems] == [(1, True)]
+        assert store.session("talk").info().messages == 1
+
+
+# ---- differences
+
+
+def test_a_diff_names_what_entered_left_and_changed(session: Session) -> None:
+    """Between two calls: pages in, out, shorter; tokens on both sides; the rest counted."""
+    artifact, summary = of_type(session, "artifact").page, of_type(session, "summary").page
+    shorter = session.diff(Call(2), Call(3))
+    assert [(c.change, c.level_before, c.level_after) for c in shorter.changes if c.page == artifact] == [
+        ("compressed", 0, 3)
+    ]
+    assert [c.change for c in shorter.changes].count("entered") == 2
+    assert (shorter.unchanged, shorter.before.call, shorter.after.call) == (3, 2, 3)
+    assert (shorter.tokens_before, shorter.tokens_after) == tuple(session.context(call=n).tokens for n in (2, 3))
+    summed = session.diff(Call(3), Call(4))
+    changes = {change.page: change.change for change in summed.changes}
+    assert changes.pop(summary) == "entered"
+    assert set(changes.values()) == {"left"} and len(changes) == 4
+
+
+def test_a_diff_turned_round_is_its_opposite(session: Session) -> None:
+    """Back from a later call, what entered left; shown in full again is a change, not a compression."""
+    there, back = session.diff(Call(2), Call(3)), session.diff(Call(3), Call(2))
+    assert {c.page for c in there.changes if c.change == "entered"} == {
+        c.page for c in back.changes if c.change == "left"
+    }
+    (again,) = [c for c in back.changes if c.level_before == 3]
+    assert (again.change, again.level_after) == ("changed", 0)
+    assert again.tokens_after > again.tokens_before
+
+
+def test_a_diff_takes_any_moments(session: Session) -> None:
+    """Turns and positions stand for their contexts; the same moment twice differs in nothing."""
+    assert session.diff(Turn(1), Turn(2)) == session.diff(Call(2), Call(4))
+    assert session.diff(Position(session.info().position), Call(4)).changes == []
+    with pytest.raises(UnknownError, match="nearest is call 4"):
+        session.diff(Call(1), Call(5))
+
+
+def test_a_moved_page_is_no_difference_of_content() -> None:
+    """Another order alone changes no page; a diff says only what is shown."""
+    with memory_store() as store:
+        store.record("s", request([said("a"), said("b"), said("c")]))
+        store.record("s", request([said("c"), said("a"), said("b")]))
+        diff = store.session("s").diff(Call(1), Call(2))
+        assert (diff.unchanged, diff.changes) == (3, [])
+
+
+def test_answers_are_plain_values(session: Session) -> None:
+    """Every answer becomes dicts and lists, pages in the shape the command prints."""
+    context = session.context(call=3)
+    told = context.to_dict(messages=True, render=True)
+    assert list(told)[:5] == ["basis", "fidelity", "tokens", "tokens_reported", "pages"]
+    keys = ["order", "page", "message", "role", "type", "level", "tokens", "pinned", "since_turn", "since_call"]
+    assert list(told["pages"][0]) == keys
+    assert [page["order"] for page in told["pages"]] == [1, 2, 3, 4, 5, 6]
+    assert told["messages"] == session.request(call=3)["messages"]
+    assert to_json(session.info())["session"] == "s"
+    assert to_json(session.pages())[0]["role"] == "system"

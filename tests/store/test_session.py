@@ -1,0 +1,147 @@
+"""Sessions: opened, named, listed; what they say of themselves, and answers that repeat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.capture.words import answer, request, said, system, user
+from tests.store.kept import FULL, HEAD, told_at, told_in_memory
+from vmstore.core.asof import Call, Head, Position, Turn
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.store.store import memory_store, open_store
+
+
+def test_a_session_is_opened_at_first_use() -> None:
+    """Recording under a new name opens the session; asking for a name never does."""
+    with memory_store() as store:
+        with pytest.raises(UnknownError, match="there is none yet"):
+            store.session("s")
+        store.record("s", request(HEAD))
+        assert [info.session for info in store.sessions()] == ["s"]
+
+
+def test_a_session_may_be_opened_before_its_first_call(store_path: Path) -> None:
+    """`create` opens a session with its user, agent and title, once; a second time it is the one there is."""
+    with open_store(store_path) as store:
+        made = store.session("s", create=True, user="ann", agent="coder", title="A garden")
+        info = made.info()
+        assert (info.user, info.agent, info.title) == ("ann", "coder", "A garden")
+        assert (info.turns, info.calls, info.pages, info.origin) == (0, 0, 0, "new")
+        again = store.session("s", create=True, user="bob")
+        assert again.info() == info
+        assert store.info().commits == 1
+    with open_store(store_path) as store:
+        store.record("s", request(HEAD))
+        assert (store.session("s").info().user, store.session("s").info().calls) == ("ann", 1)
+
+
+def test_a_session_without_a_call_has_no_context() -> None:
+    """Nothing there is said as such: no pages is an empty list, no context an error."""
+    with memory_store() as store:
+        session = store.session("s", create=True)
+        assert (session.pages(), session.calls(), session.turns()) == ([], [], [])
+        for moment in (Head(), Call(1), Turn(0), Turn(1), Position(1)):
+            with pytest.raises(UnknownError, match=r"no call yet|nearest is turn 0"):
+                session.context(moment)
+
+
+def test_an_unknown_session_names_the_nearest() -> None:
+    """A name nobody opened is an error with the closest name there is."""
+    with memory_store() as store:
+        for name in ("planner", "critic"):
+            store.record(name, request(HEAD))
+        with pytest.raises(UnknownError, match="the nearest is 'planner'"):
+            store.session("planer")
+        with pytest.raises(UnknownError, match="no session 'zzz'"):
+            store.session("zzz")
+
+
+def test_sessions_are_listed_by_name_with_their_counts() -> None:
+    """The list says of each session how much it holds."""
+    with told_in_memory() as store:
+        store.record("a", request(HEAD), answer(said("x")))
+        first, second = store.sessions()
+        assert (first.session, first.turns, first.calls, first.messages, first.pages) == ("a", 1, 1, 3, 3)
+        assert (second.session, second.turns, second.calls) == ("s", 2, 4)
+        assert (second.messages, second.pages, second.raw, second.fidelity) == (9, 9, 0, "recorded")
+        assert second.tokens == sum(page.tokens for page in store.session("s").pages())
+        assert second.position == second.mutations == len([e for e in store.tail() if e.session == "s"])
+
+
+def test_a_session_object_records_under_its_name() -> None:
+    """Recording through a session, by its object or by its name is the same session."""
+    with memory_store() as store:
+        session = store.session("s", create=True)
+        assert session.record(request(HEAD)).call == 1
+        assert store.record(session, request(FULL)).call == 2
+        assert store.record("s", request(FULL), at=7, latency=3, cost=0.1).call == 3
+        assert repr(session) == "<Session 's'>"
+
+
+def test_an_answer_names_the_moment_it_holds_for() -> None:
+    """The basis of an answer, given back, repeats it, also after more was recorded."""
+    with told_in_memory() as store:
+        session = store.session("s")
+        before = [session.context(call=n) for n in (1, 2, 3, 4)]
+        store.record("s", request([*HEAD, said("more"), user("and more")]))
+        for was in before:
+            basis = was.basis
+            for again in (session.context(position=basis.position), session.context(Call(basis.call))):
+                assert (again.basis, again.root) == (basis, was.root)
+                assert again.to_dict(messages=True, render=True) == was.to_dict(messages=True, render=True)
+
+
+def test_the_past_does_not_move() -> None:
+    """Pages, calls and histories as of a position are the same when asked then and when asked later."""
+    with memory_store() as store:
+        asked = []
+        for n in range(1, 9):
+            store.record("s", request([system(f"v{n}"), user("q"), *[said(f"a{k}") for k in range(n)]]))
+            session = store.session("s")
+            end = session.info().position
+            asked.append((end, session.pages(), session.history(session.pages()[0].page), session.context().text()))
+        for end, pages, history, text in asked:
+            assert session.pages(position=end) == pages
+            assert session.history(pages[0].page, position=end) == history
+            assert session.context(Position(end)).text() == text
+
+
+def test_one_question_names_one_moment() -> None:
+    """Two moments at once, or a moment that is none, are refused with the reason."""
+    with told_in_memory() as store:
+        session = store.session("s")
+        with pytest.raises(InputError, match="turn and call"):
+            session.context(turn=1, call=1)
+        with pytest.raises(InputError, match="one moment"):
+            session.context(Call(1), turn=1)
+        for wrong in (-1, "1", 1.5, True):
+            with pytest.raises(InputError, match="call"):
+                session.context(call=wrong)
+        with pytest.raises(TypeError):
+            session.context(moment=1)
+
+
+@pytest.mark.parametrize("name", ["s", "a\nb", "", "x" * 501])
+def test_a_fork_needs_a_name_of_its_own(name: str) -> None:
+    """A taken or impossible name is refused, and no session is left of it."""
+    with told_in_memory() as store:
+        with pytest.raises((RefusedError, InputError), match="name"):
+            store.session("s").fork(name)
+        assert len(store.sessions()) == 1 and store.verify().ok
+
+
+def test_info_counts_the_whole_namespace(store_path: Path) -> None:
+    """Sessions, commits, mutations and pages are counts over all; sizes are those of the files."""
+    with told_at(store_path) as store:
+        store.record("t", request(HEAD))
+        info = store.info()
+        infos = store.sessions()
+        assert (info.sessions, info.pages) == (2, sum(one.pages for one in infos))
+        assert info.mutations == sum(one.mutations for one in infos) == len(list(store.tail()))
+        folder = store_path / "default"
+        assert info.bytes_log == sum(f.stat().st_size for f in folder.glob("log.sqlite*") if f.suffix != ".sqlite-shm")
+        assert info.bytes_views > 0 == info.bytes_blobs
+        assert set(info.positions) >= {"pages", "messages", "turns", "calls", "residency", "lineage", "sessions"}
+        assert set(info.positions.values()) == {info.commits}

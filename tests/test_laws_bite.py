@@ -1,0 +1,260 @@
+"""Every law is seen to bite: a fault is planted, and the law that held before breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from msgspec.structs import replace
+
+from tests import laws
+from tests.against_model import key_of
+from vmstore.capture.record import gap
+from vmstore.core.clock import SeededIds, SystemIds
+from vmstore.errors import VmstoreError
+from vmstore.store import recording
+from vmstore.testing.agent import Answer, Edit
+from vmstore.testing.life import Player, play
+from vmstore.testing.strategies import LISTING, Again, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
+from vmstore.views.calls import Calls
+from vmstore.views.lane import NEVER, Lane, Stretch
+from vmstore.views.lineage import Lineage
+from vmstore.views.messages import Messages
+from vmstore.views.pages import Pages
+from vmstore.views.residency import Residency
+from vmstore.views.turns import Turns
+
+
+def say(text: str, *edits: Edit, **told: Any) -> Ask:
+    """A step in which a person says something, after some edits."""
+    return Ask(edits=(*edits, Edit("say", text=text)), **told)
+
+
+# One life with something of everything, so that a planted fault has where to show.
+RICH = Life(
+    "chat",
+    (
+        say("hello", Edit("prompt", text="Be brief."), marked=True, request_id="r"),
+        Ask(edits=(Edit("say", text="look"),), answer=Answer("asks_twice", "ls", 300)),
+        Ask(edits=(Edit("answer", k=1, text=LISTING),), answer=Answer("asks", "cat", 900), request_id="s"),
+        Again(0),
+        Again(1, other=True),
+        Fork(by="call", number=2),
+        Ask(edits=(Edit("answer", text=LISTING), Edit("omit", n=1)), answer=Answer("says", "seen")),
+        say("on", Edit("field", n=1, k=0), Edit("clip"), marked=True, pause=-5000),
+        Ask(session=2, edits=(Edit("answer", text="other"), Edit("rewrite", n=1, text="hello there")), marked=True),
+        say("again", Edit("delete", n=2), Edit("add_part", n=1, text="more"), elsewhere=True),
+        Refused(n=3),
+        say("once more"),
+        say("lost", broken=True),
+        Gap(reason="lost"),
+        Reopen(forget=True),
+        say("sum up", Edit("compact", n=3, k=1, text="all of it"), Edit("tools", n=1)),
+        Fork(session=2, by="head"),
+        say("there", session=3, marked=True),
+        say("back", Edit("restore"), Edit("back", k=1), answer=Answer("aborts"), marked=True),
+        Rebuild(),
+    ),
+)
+
+
+def test_the_rich_life_keeps_every_law(tmp_path: Path) -> None:
+    """The life the faults are planted in breaks no law by itself, and has something of everything."""
+    found = laws.hold(RICH, tmp_path)
+    kinds = {"open", "turn", "create", "update", "compress", "link", "message", "reply", "pack", "configure"}
+    assert kinds <= found.keys(), kinds - found.keys()
+
+
+Patch = pytest.MonkeyPatch
+Caught = (AssertionError, VmstoreError)
+
+
+def folds(patch: Patch, projector: type, handler: str, change: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+    """Makes a projector fold another fact or mutation than the one the log holds."""
+    right = getattr(projector, handler)
+
+    def wrong(self: Any, db: apsw.Connection, fact: Any, mutation: Any) -> None:
+        right(self, db, *change(fact, mutation))
+
+    patch.setattr(projector, handler, wrong)
+
+
+def late(fact: Any, mutation: Any) -> tuple[Any, Any]:
+    """One position too late."""
+    return fact._replace(position=fact.position + 1), mutation
+
+
+def other(**fields: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Some fields changed."""
+
+    def change(fact: Any, mutation: Any) -> tuple[Any, Any]:
+        return fact, replace(mutation, **{name: make(mutation) for name, make in fields.items()})
+
+    return change
+
+
+FOLDS: dict[str, tuple[type, str, Callable[[Any, Any], tuple[Any, Any]]]] = {
+    "a turn one position late": (Turns, "on_turn", late),
+    "a page without its message": (Pages, "on_create", other(message=lambda m: 0)),
+    "a version one too high": (Pages, "on_update", other(version=lambda m: m.version + 1)),
+    "a shorter form one token longer": (Pages, "on_compress", other(tokens=lambda m: m.tokens + 1)),
+    "a summary without its sources": (Lineage, "on_link", other(source=lambda m: m.target, target=lambda m: m.source)),
+    "a page without its call": (Lineage, "on_create", other(links=lambda m: ())),
+    "a message by another speaker": (Messages, "on_message", other(role=lambda m: m.role + 1)),
+    "a page that never left": (Residency, "on_pack", other(left=lambda m: m.left[1:])),
+    "a call that cost one token more": (Calls, "on_reply", other(tokens_in=lambda m: (m.tokens_in or 0) + 1)),
+}
+
+
+@pytest.mark.parametrize("fault", FOLDS)
+def test_a_projector_that_folds_wrongly_is_caught(fault: str, tmp_path: Path, monkeypatch: Patch) -> None:
+    """A projector that is wrong about one thing is caught by the model."""
+    player = play(RICH, tmp_path)
+    folds(monkeypatch, *FOLDS[fault])
+    player.store.rebuild()
+    with pytest.raises(Caught):
+        laws.answers_are_the_models(player)
+    player.close()
+
+
+def forgotten_envelopes(player: Player, patch: Patch) -> None:
+    """A message keeps the envelope it came in."""
+    folds(patch, Messages, "on_pack", other(envelopes=lambda m: ()))
+    player.store.rebuild()
+
+
+def a_fold_with_a_memory(player: Player, patch: Patch) -> None:
+    """A projector that counts how often it was asked."""
+    asked = iter(range(1_000_000))
+    folds(patch, Turns, "on_turn", other(number=lambda m: m.number + next(asked)))
+    player.store.rebuild()
+
+
+def an_endless_stretch(player: Player, patch: Patch) -> None:
+    """A fork that sees all its parent ever wrote."""
+    right = Lane.__init__
+
+    def init(self: Lane, db: apsw.Connection, session: int) -> None:
+        right(self, db, session)
+        self.stretches = [Stretch(one.session, one.low, NEVER) for one in self.stretches]
+
+    patch.setattr(Lane, "__init__", init)
+
+
+def a_changed_row(player: Player, patch: Patch) -> None:
+    """A row of a view that somebody changed."""
+    player.store.views.execute("UPDATE messages SET role = role + 1 WHERE message = 3")
+
+
+def a_head_that_counts_wrongly(player: Player, patch: Patch) -> None:
+    """A head that believes it is a turn further."""
+    for session in player.opened:
+        player.store._ns.engine.head(key_of(player.store.views, session.name)).turn += 1
+
+
+AFTERWARDS = [
+    (laws.requests_come_back, forgotten_envelopes),
+    (laws.rebuilt_views_are_equal, a_fold_with_a_memory),
+    (laws.nothing_leaks, an_endless_stretch),
+    (laws.verify_is_clean, a_changed_row),
+    (laws.heads_are_the_views, a_head_that_counts_wrongly),
+]
+
+
+@pytest.mark.parametrize(("law", "fault"), AFTERWARDS, ids=lambda one: one.__name__)
+def test_a_fault_planted_after_a_life_is_caught(
+    law: Callable[[Player], None], fault: Callable[[Player, Patch], None], tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """A law that held before the fault is broken by it."""
+    player = play(RICH, tmp_path)
+    fault(player, monkeypatch)
+    with pytest.raises(Caught):
+        law(player)
+    player.close()
+
+
+def test_a_past_that_moves_is_caught(tmp_path: Path, monkeypatch: Patch) -> None:
+    """A question about the past that is answered from the present is caught by the witness."""
+    player, witness = Player(tmp_path, RICH.shape), laws.Witness()
+    for step in RICH.steps:
+        player.play(step)
+        witness.look(player)
+    monkeypatch.setattr(Lane, "upto", lambda self, position: self.stretches)
+    with pytest.raises(Caught):
+        witness.moved(player)
+    player.close()
+
+
+def half_a_call(patch: Patch) -> None:
+    """A call that is written before it is found to be none."""
+    right = recording.record
+
+    def record(conversation: Any, batch: Any, *given: Any, at: int, told: Any) -> Any:
+        gap(conversation, batch, "half", at=at)
+        batch.commit(at)
+        return right(conversation, batch, *given, at=at, told=told)
+
+    patch.setattr(recording, "record", record)
+
+
+def no_memory_of_ids(patch: Patch) -> None:
+    """A store that forgets which request ids it answered."""
+    patch.setattr(recording.Recording, "_answered", lambda *_: None)
+
+
+def half_a_conversation(patch: Patch) -> None:
+    """A conversation that keeps what could not be written."""
+
+    class Kept(dict[int, Any]):
+        def pop(self, *_: Any) -> Any:
+            return None
+
+    begin = recording.Recording.__init__
+
+    def init(self: Any, *given: Any) -> None:
+        begin(self, *given)
+        self._conversations = Kept()
+
+    patch.setattr(recording.Recording, "__init__", init)
+
+
+BEFOREHAND = [
+    (laws.refusals_write_nothing, half_a_call),
+    (laws.retries_answer_the_same, no_memory_of_ids),
+    (laws.failures_pass, half_a_conversation),
+]
+
+
+@pytest.mark.parametrize(("law", "fault"), BEFOREHAND, ids=lambda one: one.__name__)
+def test_a_fault_planted_before_a_life_is_caught(
+    law: Callable[[Player], None], fault: Callable[[Patch], None], tmp_path: Path, monkeypatch: Patch
+) -> None:
+    """A store that goes wrong while it is used breaks the law or the life itself."""
+    fault(monkeypatch)
+    with pytest.raises(Caught):
+        player = play(RICH, tmp_path)
+        law(player)
+
+
+def test_bytes_from_elsewhere_are_caught(tmp_path: Path, monkeypatch: Patch) -> None:
+    """Salts that do not come from the ids handed in make the same life come to other bytes."""
+    monkeypatch.setattr(SeededIds, "salt", SystemIds.salt)
+    with pytest.raises(Caught):
+        laws.same_stimuli_same_bytes(RICH, tmp_path)
+
+
+def test_a_conversation_loaded_wrongly_is_caught(tmp_path: Path, monkeypatch: Patch) -> None:
+    """A conversation that comes back from the store with another idea of its turn is caught."""
+    right = recording.load
+
+    def load(*given: Any) -> Any:
+        conversation = right(*given)
+        conversation.final = not conversation.final
+        return conversation
+
+    monkeypatch.setattr(recording, "load", load)
+    with pytest.raises(Caught):
+        laws.reopening_changes_nothing(RICH, tmp_path)

@@ -1,0 +1,290 @@
+"""The specs say what the code does: every block is run, every table is held against the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+import measure
+import pytest
+
+from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
+from vmstore.capture.sources import FORMATS
+from vmstore.core import mutation as m
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.page import Modality, PageType, Role
+from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.rules import RULES
+from vmstore.errors import RefusedError
+from vmstore.log.memory import MemoryLog
+from vmstore.shell.commands import COMMANDS
+from vmstore.views.projection import PROJECTORS, Projection
+
+SPECS = CHECKOUT / "specs"
+PAGES = sorted(SPECS.glob("*.md"))
+DECISIONS = sorted((SPECS / "decisions").glob("*.md"))
+STRUCTS = {m.MUTATION_NAMES[kind.NUMBER]: kind for kind in m.Mutation.__subclasses__()}
+COMMON = {"--namespace", "--json", "--quiet", "--help"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_what_happens(page: Path, tmp_path: Path) -> None:
+    """Every block of a page runs, and prints what the page shows."""
+    run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *DECISIONS], ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link of a page leads to a file that is there, and to a heading in it."""
+    assert broken_links(page) == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    """The index of the specs lists every page and every decision."""
+    index = (SPECS / "README.md").read_text()
+    listed = re.findall(r"\]\(([^)]+\.md)\)", index)
+    pages = {page.relative_to(SPECS).as_posix() for page in (*PAGES, *DECISIONS)}
+    assert pages - {"README.md"} == set(listed)
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.name)
+def test_a_decision_gives_its_reasons(page: Path) -> None:
+    """A decision has a context, alternatives and consequences, and the number of its file."""
+    text = page.read_text()
+    assert text.startswith(f"# {int(page.name[:4])}. ")
+    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Alternatives", "Consequences"]
+
+
+# ---- tables held against the code
+
+
+def kinds(text: str) -> list[str]:
+    """What the sections of mutations.md get wrong about fields, numbers and views."""
+    wrong = []
+    for name, struct in STRUCTS.items():
+        told = section(text, f"`{name}`")
+        found = tables(told)
+        if len(found) != 2 or f"Number {struct.NUMBER}." not in told:
+            wrong.append(f"{name}: no section with its number, its fields and its effects")
+            continue
+        fields = [quoted(row[0])[0] for row in found[0]]
+        if fields != list(struct.__struct_fields__):
+            wrong.append(f"{name}: fields {fields}")
+        views = {row[0] for row in found[1]}
+        wrong += [f"{name}: no effect on {p.name}" for p in PROJECTORS if name in p.handlers() and p.name not in views]
+        if views - {p.name for p in PROJECTORS} - {"all"}:
+            wrong.append(f"{name}: views {views}")
+        named = re.search(r"^Rules: (.+)$", told, re.MULTILINE)
+        rules = {rule.__name__ for rule in RULES}
+        wrong += [f"{name}: rule {rule}" for rule in quoted(named[1] if named else "`none`") if rule not in rules]
+    return wrong
+
+
+def numbers(text: str) -> list[str]:
+    """What the table of reserved names gets wrong."""
+    told = {int(row[0]): (quoted(row[1])[0], row[2]) for row in tables(section(text, "Reserved names and numbers"))[0]}
+    right = {n: (name, "written" if name in STRUCTS else "reserved") for n, name in m.MUTATION_NAMES.items()}
+    return [str(pair) for pair in set(told.items()) ^ set(right.items())]
+
+
+def rules(text: str) -> list[str]:
+    """What the table of rules gets wrong, their order included."""
+    told = [quoted(row[0])[0] for row in tables(section(text, "Rules"))[0]]
+    right = [rule.__name__ for rule in RULES]
+    return [] if told == right else [f"{told} are not {right}"]
+
+
+def views(text: str) -> list[str]:
+    """What the sections of views.md get wrong about tables, keys and columns, and the order of the fold."""
+    wrong = []
+    titles = [title for title in re.findall(r"^## (\w+)$", text, re.MULTILINE) if title in {p.name for p in PROJECTORS}]
+    if titles != [p.name for p in PROJECTORS]:
+        wrong.append(f"sections {titles}")
+    for projector in PROJECTORS:
+        found = tables(section(text, projector.name)) or [[]]
+        told = {quoted(row[0])[0]: (quoted(row[1]), {*quoted(row[1]), *quoted(row[2])}) for row in found[0]}
+        db = apsw.Connection(":memory:")
+        projector.create(db)
+        for table in projector.schema:
+            columns: list[Any] = db.execute(f"SELECT name, pk FROM pragma_table_info('{table}')").fetchall()
+            keys = [name for name, pk in sorted(columns, key=lambda column: column[1]) if pk]
+            if told.pop(table, None) != (keys, {name for name, _ in columns}):
+                wrong.append(f"{projector.name}: table {table}")
+        wrong += [f"{projector.name}: no table {table}" for table in told]
+        if not re.search(r"^Law: ", section(text, projector.name), re.MULTILINE):
+            wrong.append(f"{projector.name}: no law")
+    return wrong
+
+
+def options(text: str) -> list[str]:
+    """What commands.md gets wrong about the options of each command."""
+    wrong = []
+    head = text[: text.index("\n## ")]
+    if set(re.findall(r"`(--\w+)", head)) - {"--turn", "--call", "--position", "--time", "--version"} != COMMON:
+        wrong.append("the options of every command")
+    for name, command in COMMANDS.items():
+        # Examples aside: they may show what is wrong.
+        told = re.sub(r"^```.*?^```", "", section(text, name), flags=re.MULTILINE | re.DOTALL)
+        named = set(re.findall(r"--[a-z][a-z-]*", told)) - COMMON
+        known = {option for action in command.parser()._actions for option in action.option_strings if "--" in option}
+        if named != known - COMMON:
+            wrong.append(f"{name}: {named ^ (known - COMMON)}")
+    if missing := set(re.findall(r"^## (.+)$", text, re.MULTILINE)) ^ set(COMMANDS):
+        wrong.append(f"sections {missing}")
+    return wrong
+
+
+def figures(text: str) -> list[str]:
+    """What performance.md gets wrong about which figures there are and what must hold of each."""
+    told = {row[0]: row[1] for row in tables(text)[0]}
+    return [] if told == measure.FIGURES else [f"{told} are not {measure.FIGURES}"]
+
+
+def formats(text: str) -> list[str]:
+    """What sources.md gets wrong about the formats and the order they are tried in."""
+    told = [quoted(row[0])[0] for row in tables(text)[0]]
+    wrong = [] if tuple(told) == FORMATS else [f"formats {told}"]
+    return wrong + [f"no section {name}" for name in FORMATS if not section(text, name)]
+
+
+# ---- the residency table, driven through the gate
+
+
+class Scene(NamedTuple):
+    """A page in some state, and the batch that can change it."""
+
+    batch: Batch
+    page: int
+    less: int  # the position of its shorter content
+
+
+def scene(state: str) -> Scene:
+    """A page in a state."""
+    log = MemoryLog()
+    engine = Engine(log, Projection(log, apsw.Connection(":memory:")), ManualClock(), SeededIds())
+    batch = engine.begin(Opening("s"), 0)
+    if state == "none":
+        return Scene(batch, batch.position + 1, batch.position + 2)
+    page = create(batch)
+    less = batch.add(m.Compress(page, 1, 3, 2, 1, batch.cell(b"a note"), 6, 2))
+    if state != "L2":
+        pack(batch, ((page, page, 0, 1024) if state == "L0 full" else (page, less, 3, 1024),))
+    return Scene(batch, page, less)
+
+
+def create(batch: Batch) -> int:
+    """A page with a content of its own."""
+    content = batch.cell(f"page {batch.position}".encode())
+    return batch.add(m.Create(PageType.TRANSCRIPT, Modality.TEXT, Role.USER, 0, 0, content, 6, 2))
+
+
+def pack(batch: Batch, entered: tuple[m.Residence, ...] = (), left: tuple[int, ...] = ()) -> None:
+    """A call whose totals are right where its membership can be."""
+    try:
+        totals = batch.head.copy().enter(entered, left)
+    except (KeyError, AssertionError):  # the rules before the totals will say why
+        totals = batch.head.totals
+    call = batch.head.call + 1
+    batch.add(m.Pack(call, 1, totals.leaves, totals.tokens, totals.root, entered, left))
+    batch.end(0)
+
+
+def link(s: Scene) -> None:
+    """A link from the page to another."""
+    s.batch.add(m.Link(s.page, create(s.batch) if s.page <= s.batch.head.position else 1, 0))
+
+
+def update(s: Scene) -> None:
+    """A new version of the page."""
+    s.batch.add(m.Update(s.page, 2, s.batch.cell(b"other"), 5, 2))
+
+
+def compress(s: Scene) -> None:
+    """A shorter form of the page."""
+    s.batch.add(m.Compress(s.page, 1, 2, 1, 1, s.batch.cell(b"less"), 4, 1))
+
+
+ACTS: dict[str, Callable[[Scene], object]] = {
+    "`create`": lambda s: create(s.batch),
+    "`update`": update,
+    "`compress`": compress,
+    "`link`": link,
+    "`pack` enters full": lambda s: pack(s.batch, ((s.page, s.page, 0, 1024),)),
+    "`pack` enters less": lambda s: pack(s.batch, ((s.page, s.less, 3, 1024),)),
+    "`pack` leaves": lambda s: pack(s.batch, (), (s.page,)),
+    "`pack` is silent": lambda s: pack(s.batch),
+}
+
+
+def outcome(state: str, act: str) -> str:
+    """What becomes of a page in a state when a mutation is tried, in the words of the table."""
+    found = scene(state)
+    page = found.batch.position if (state, act) == ("none", "`create`") else found.page
+    try:
+        ACTS[act](found)
+    except RefusedError as error:
+        return f"refused: `{re.findall(r'rule (.+)[)]', str(error))[0]}`"
+    residence = found.batch.head.residence(page)
+    if residence is None:
+        return "`none`" if found.batch.head.version(page) is None else "`L2`"
+    return "`L0 less`" if residence[2] else "`L0 full`"
+
+
+def states(text: str) -> list[str]:
+    """What the table of states gets wrong about what the gate does."""
+    told = section(text, "The state machine")
+    title = next(line for line in told.split("\n") if line.startswith("| state"))
+    acts = [cell.strip() for cell in title.strip("|").split("|")][1:]
+    table = tables(told)[0]
+    wrong = [f"acts {acts}"] if acts != list(ACTS) else []
+    if [row[0] for row in table] != ["`none`", "`L2`", "`L0 full`", "`L0 less`"]:
+        return [*wrong, "states"]
+    cases = [(row[0].strip("`"), act, cell) for row in table for act, cell in zip(acts, row[1:], strict=True)]
+    return wrong + [f"{s}, {a}: {outcome(s, a)}" for s, a, cell in cases if a in ACTS and outcome(s, a) != cell]
+
+
+class Check(NamedTuple):
+    """A function that finds what a page gets wrong, and a mistake that it must find."""
+
+    page: str
+    find: Callable[[str], list[str]]
+    right: str
+    mistake: str
+
+
+CHECKS = [
+    Check("mutations.md", kinds, "| `valid_to` |", "| `valid_till` |"),
+    Check("mutations.md", kinds, "Number 26.", "Number 27."),
+    Check("mutations.md", kinds, "| residency | closes", "| marks | closes"),
+    Check("mutations.md", kinds, "Rules: `turn_is_next`", "Rules: `turn_is_new`"),
+    Check("mutations.md", numbers, "| 25 | `evict` | reserved |", "| 25 | `evict` | written |"),
+    Check("mutations.md", numbers, "| 74 | `redo` | reserved |\n", ""),
+    Check("mutations.md", rules, "| `call_is_next` |", "| `calls_are_dense` |"),
+    Check("views.md", views, "`valid_from`, `valid_to` |", "`valid_from` |"),
+    Check("views.md", views, "| `session`, `k`, `f`, `t`, `page` |", "| `session`, `k`, `t`, `f`, `page` |"),
+    Check("views.md", views, "\n## marks\n", "\n## marked\n"),
+    Check("residency.md", states, "`L0 less` | refused: `membership_changes`", "`L0 less` | `L2`"),
+    Check("residency.md", states, "refused: `page_exists` | `none` |", "`L2` | `none` |"),
+    Check("commands.md", options, "| `--follow` |", "| `--watch` |"),
+    Check("commands.md", options, "## rebuild", "## repair"),
+    Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
+    Check("performance.md", figures, "| < 5 ms |", "| < 50 ms |"),
+    Check("sources.md", formats, "| `pi` |", "| `pie` |"),
+]
+
+
+@pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
+def test_a_table_is_what_the_code_says(check: Check) -> None:
+    """Kinds, numbers, rules, views, states, options, figures and formats stand in the specs as in the code."""
+    assert check.find((SPECS / check.page).read_text()) == []
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda c: f"{c.find.__name__}: {c.mistake.strip()[:30]}")
+def test_a_planted_mistake_is_found(check: Check) -> None:
+    """A page with one mistake in a table does not pass."""
+    text = (SPECS / check.page).read_text()
+    assert check.right in text, "the mistake is planted in words the page has"
+    assert check.find(text.replace(check.right, check.mistake, 1)) != []

@@ -1,0 +1,295 @@
+"""Checks the house rules that no other tool knows: `python tools/tidy.py [CHECKOUT]`.
+
+Each fault is one line, `path:line: what is wrong; the remedy`. Exit code 1 when there is any.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+LINE_CHARS_MAX = 120
+UNDOCUMENTED_LINES_MAX = 12
+
+FOLDERS = ("vmstore", "tests", "tools", "specs", "grammar")
+SUFFIXES = (".py", ".md", ".lark", ".toml")
+
+# Imports inside functions, as (module file, package): what is loaded only when it is asked for.
+LAZY: frozenset[tuple[str, str]] = frozenset()
+LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")
+
+# Written in halves so that this file keeps its own rule.
+MARKER = re.compile(r"\b(?:FIX" r"ME|TO" r"DO|XX" r"X|HA" r"CK)\b")
+VAGUE = frozenset(
+    f"{word}{plural}" for word in ("manager", "service", "helper", "util", "impl") for plural in ("", "s")
+)
+CAMEL_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+SECOND_SENTENCE = re.compile(r"[.!?] +[A-Z]")
+
+CLOCK_READS = ("time", "monotonic", "perf_counter", "process_time")
+AMBIENT = frozenset(
+    [f"time.{name}{unit}" for name in CLOCK_READS for unit in ("", "_ns")]
+    + ["datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"]
+    + ["uuid.uuid1", "uuid.uuid4", "os.urandom", "os.environ", "os.environb", "os.getenv"]
+)
+AMBIENT_MODULES = ("random", "secrets")
+AMBIENT_DOORS = ("vmstore/core/clock.py", "vmstore/shell/")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Fault(NamedTuple):
+    """One broken rule and where."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+class Source(NamedTuple):
+    """One file as read: its path from the checkout's root, its text, its tree when it is Python."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+    @property
+    def module(self) -> str:
+        """The dotted name."""
+        return self.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def faults(root: Path, lazy: frozenset[tuple[str, str]] = LAZY) -> list[Fault]:
+    """Every fault of a checkout, in order of place."""
+    found: list[Fault] = []
+    sources: list[Source] = []
+    for path in files(root):
+        name = path.relative_to(root).as_posix()
+        text = path.read_bytes().decode("utf-8", "replace")
+        found += text_faults(name, text)
+        if path.suffix == ".py":
+            try:
+                sources.append(Source(name, text, ast.parse(text)))
+            except (SyntaxError, ValueError) as error:
+                line = getattr(error, "lineno", None) or 1
+                found.append(Fault(name, line, f"is not Python: {error}; mend the syntax"))
+    for source in sources:
+        for rule in RULES:
+            found += rule(source)
+        found += hidden_imports(source, lazy)
+    found += dead_modules([s for s in sources if s.path.startswith("vmstore/")], entry_points(root))
+    return sorted(set(found))
+
+
+def files(root: Path) -> Iterator[Path]:
+    """The files the rules are about."""
+    for path in root.iterdir():
+        if path.is_file() and path.suffix in SUFFIXES:
+            yield path
+    for folder in FOLDERS:
+        for path in (root / folder).rglob("*"):
+            if path.is_file() and path.suffix in SUFFIXES and "golden" not in path.parts:
+                yield path
+
+
+def text_faults(path: str, text: str) -> Iterator[Fault]:
+    """Faults visible without reading the code: lengths, leftovers, characters nobody sees."""
+    lines = text.split("\n")
+    python = path.endswith(".py")
+    length = len(lines) - text.endswith("\n")
+    if python and length > FILE_LINES_MAX:
+        yield Fault(path, 1, f"has {length} lines, over {FILE_LINES_MAX}; split it by noun")
+    for number, line in enumerate(lines, 1):
+        if python and len(line) > LINE_CHARS_MAX:
+            yield Fault(path, number, f"is {len(line)} characters wide, over {LINE_CHARS_MAX}; break the line")
+        if left := MARKER.search(line):
+            yield Fault(path, number, f"{left.group()} left behind; do it now, or open an issue")
+        for sign in line:
+            if not sign.isprintable() and unicodedata.category(sign) in ("Cc", "Cf"):
+                yield Fault(path, number, f"holds the unseen U+{ord(sign):04X}; write it as an escape")
+
+
+def oversized_functions(source: Source) -> Iterator[Fault]:
+    """Functions nobody can hold in the head."""
+    for node in functions(source.tree):
+        if (length := lines_of(node)) > FUNCTION_LINES_MAX:
+            remedy = "push its ifs up and its loops down"
+            message = f"{node.name} has {length} lines, over {FUNCTION_LINES_MAX}; {remedy}"
+            yield Fault(source.path, node.lineno, message)
+
+
+def vague_names(source: Source) -> Iterator[Fault]:
+    """Classes and modules named after their administration."""
+    stem = source.module.rpartition(".")[2]
+    if vague := VAGUE.intersection(stem.lower().split("_")):
+        yield Fault(source.path, 1, f'module {stem} says "{min(vague)}"; name it after the noun it serves')
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ClassDef):
+            words = CAMEL_WORD.findall(node.name)
+            if vague := VAGUE.intersection(word.lower() for word in words):
+                message = f'class {node.name} says "{min(vague)}"; name the thing, not its administration'
+                yield Fault(source.path, node.lineno, message)
+
+
+def ambient_reads(source: Source) -> Iterator[Fault]:
+    """Clock, randomness and environment taken from the air below the doors."""
+    if not source.path.startswith("vmstore/") or source.path.startswith(AMBIENT_DOORS):
+        return
+    names = imported_names(source.tree)
+    seen: set[int] = set()
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Attribute | ast.Name) or node.lineno in seen:
+            continue
+        read = dotted(node, names)
+        if read in AMBIENT or read.partition(".")[0] in AMBIENT_MODULES:
+            seen.add(node.lineno)
+            message = f"{read} is ambient; use the Clock / IdSource handed in (core.clock)"
+            yield Fault(source.path, node.lineno, message)
+
+
+def imported_names(tree: ast.Module) -> dict[str, str]:
+    """What each imported name stands for, as a dotted path."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                names[alias.asname or first] = alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    return names
+
+
+def dotted(node: ast.expr, names: dict[str, str]) -> str:
+    """The dotted path an expression reads, or nothing when it does not start at an import."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "")
+    if isinstance(node, ast.Attribute) and (owner := dotted(node.value, names)):
+        return f"{owner}.{node.attr}"
+    return ""
+
+
+def unclaimed_tests(source: Source) -> Iterator[Fault]:
+    """Tests that do not say in one sentence what they claim."""
+    if not source.path.startswith(("tests/", "vmstore/testing/")):
+        return
+    for node in functions(source.tree):
+        if node.name.startswith("test_") and not one_sentence(ast.get_docstring(node) or ""):
+            message = f"{node.name} has no docstring of one sentence; say what it claims, with a full stop"
+            yield Fault(source.path, node.lineno, message)
+
+
+def one_sentence(text: str) -> bool:
+    """Tells whether a docstring is exactly one sentence."""
+    flat = " ".join(text.split())
+    return "\n\n" not in text and flat.endswith(".") and not SECOND_SENTENCE.search(flat)
+
+
+def undocumented(source: Source) -> Iterator[Fault]:
+    """Public functions too long to speak for themselves."""
+    if not source.path.startswith("vmstore/"):
+        return
+    for node in public_functions(source.tree):
+        if lines_of(node) > UNDOCUMENTED_LINES_MAX and not ast.get_docstring(node):
+            message = f"{node.name} is public and has no docstring; say in one line what it does"
+            yield Fault(source.path, node.lineno, message)
+
+
+def public_functions(node: ast.Module | ast.ClassDef) -> Iterator[Function]:
+    """Functions and methods a caller can name without an underscore."""
+    for child in node.body:
+        if isinstance(child, Function | ast.ClassDef) and not child.name.startswith("_"):
+            if isinstance(child, ast.ClassDef):
+                yield from public_functions(child)
+            else:
+                yield child
+
+
+def hidden_imports(source: Source, lazy: frozenset[tuple[str, str]]) -> Iterator[Fault]:
+    """Imports inside functions of vmstore, which hide what a module stands on."""
+    if not source.path.startswith("vmstore/") or source.path.startswith(LAZY_DOORS):
+        return
+    for function in functions(source.tree):
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = import_targets(node)
+            if names and (source.path, names[0].partition(".")[0]) not in lazy:
+                remedy = "import it at the top, or list the pair in LAZY of tools/tidy.py"
+                yield Fault(source.path, node.lineno, f"imports {names[0]} inside a function; {remedy}")
+
+
+def import_targets(node: ast.AST) -> list[str]:
+    """The dotted names an import statement loads or may load."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def dead_modules(sources: Iterable[Source], entries: frozenset[str]) -> Iterator[Fault]:
+    """Modules of vmstore that no other module imports or names."""
+    sources = list(sources)
+    used = set(entries)
+    for source in sources:
+        named = {name for node in ast.walk(source.tree) for name in uses(node)}
+        used |= named - {source.module}
+    for source in sources:
+        door = source.path.endswith(("/__init__.py", "/__main__.py"))
+        if not door and not source.path.startswith("vmstore/testing/") and source.module not in used:
+            yield Fault(source.path, 1, "is imported by no module of vmstore; use it or remove it")
+
+
+def uses(node: ast.AST) -> list[str]:
+    """The modules a node may use: by import, or by a dotted name in a table of lazy modules."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("vmstore."):
+        return [node.value]
+    return import_targets(node)
+
+
+def entry_points(root: Path) -> frozenset[str]:
+    """The modules pyproject.toml names as commands."""
+    project = root / "pyproject.toml"
+    if not project.is_file():
+        return frozenset()
+    scripts = tomllib.loads(project.read_text()).get("project", {}).get("scripts", {})
+    return frozenset(target.partition(":")[0] for target in scripts.values())
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    """Every function, however deep."""
+    return (node for node in ast.walk(tree) if isinstance(node, Function))
+
+
+def lines_of(node: Function) -> int:
+    """The lines a function takes, its decorators aside."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+RULES = (oversized_functions, vague_names, ambient_reads, unclaimed_tests, undocumented)
+
+
+def main(arguments: list[str]) -> int:
+    """Prints the faults of a checkout, by default the one this file stands in."""
+    root = Path(arguments[0] if arguments else __file__).resolve()
+    found = faults(root if arguments else root.parent.parent)
+    for fault in found:
+        print(fault)
+    print(f"tidy: {len(found) or 'no'} fault{'' if len(found) == 1 else 's'}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

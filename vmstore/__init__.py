@@ -1,0 +1,91 @@
+"""vmstore remembers everything an AI agent's memory ever did, and answers any question about it."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
+    from vmstore.errors import (
+        ConflictError,
+        CorruptError,
+        InputError,
+        ReadOnlyError,
+        RefusedError,
+        StoreError,
+        UnknownError,
+        VmstoreError,
+    )
+    from vmstore.store.context import Context
+    from vmstore.store.session import Session
+    from vmstore.store.store import Store, memory_store
+    from vmstore.store.store import open_store as open
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "open",
+    "memory_store",
+    "wrap",
+    "Store",
+    "Session",
+    "Context",
+    "AsOf",
+    "Head",
+    "Turn",
+    "Call",
+    "Position",
+    "Time",
+    "LoggedTime",
+    "VmstoreError",
+    "StoreError",
+    "UnknownError",
+    "InputError",
+    "RefusedError",
+    "ConflictError",
+    "ReadOnlyError",
+    "CorruptError",
+    "__version__",
+]
+
+# Loaded when first used, so that the command's help need not load the store.
+_HOMES = {
+    "open": ("vmstore.store.store", "open_store"),
+    "memory_store": ("vmstore.store.store", "memory_store"),
+    "Store": ("vmstore.store.store", "Store"),
+    "Session": ("vmstore.store.session", "Session"),
+    "Context": ("vmstore.store.context", "Context"),
+}
+_ROOMS = ("vmstore.core.asof", "vmstore.errors")
+
+
+def __getattr__(name: str) -> Any:
+    """Finds a public name in the room it lives in."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    homes = [_HOMES[name]] if name in _HOMES else [(room, name) for room in _ROOMS]
+    for module, attribute in homes:
+        found = getattr(import_module(module), attribute, None)
+        if found is not None:
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def wrap(client: Any, store: str | os.PathLike[str] | Store = "agent.vms", session: str | None = None) -> Any:
+    """An OpenAI or Anthropic client that records every call it makes, and behaves as it did.
+
+    `store` is a path, opened when the first call ends, or an open store; `session` a name, by
+    default made of the provider and the time. The client's `vmstore` has `problems`, `flush()`
+    and `close()`.
+    """
+    from vmstore.capture.client.wrap import wrap as wrapped
+    from vmstore.store.store import open_store
+
+    return wrapped(client, store, session, open_store=open_store)

@@ -1,0 +1,106 @@
+"""Finds, for each message of a request, which message of the request before it is.
+
+Pure: it sees keys (what a message says and who says it) and call ids, and answers pairs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Entry(Protocol):
+    """A message as alignment sees it."""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for messages that say the same."""
+        ...
+
+    @property
+    def place(self) -> Hashable:
+        """Who speaks and in which part of the request; for a tool's result, the call it answers."""
+        ...
+
+
+class Gap(NamedTuple):
+    """A stretch between two matches: what stood there before, what stands there now.
+
+    `inner` tells that matched messages follow, so both stand in the middle of the conversation.
+    """
+
+    old: range
+    new: range
+    inner: bool
+
+
+class Alignment(NamedTuple):
+    """`same` maps new indexes to the old ones that say the same, `gaps` hold the rest."""
+
+    same: dict[int, int]
+    gaps: list[Gap]
+
+
+def align(old: Sequence[Entry], new: Sequence[Entry], *, last_is_new: bool = False) -> Alignment:
+    """Matches messages that say the same, in order where they can be.
+
+    `last_is_new` says that the last one can only be the last one of before: people say "go on" twice.
+    """
+    places: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+    for index, entry in enumerate(old):
+        places[entry.key].append(index)
+    same: dict[int, int] = {}
+    end = len(new) - 1
+    for index, entry in enumerate(new):
+        if last_is_new and index == end and not (old and places[entry.key] and places[entry.key][0] == len(old) - 1):
+            continue
+        if places[entry.key]:
+            same[index] = places[entry.key].popleft()
+    return Alignment(same, _gaps(len(old), len(new), same))
+
+
+def _gaps(olds: int, news: int, same: dict[int, int]) -> list[Gap]:
+    """What lies between matches that keep their order."""
+    gaps: list[Gap] = []
+    taken = set(same.values())
+    old_at = new_at = 0
+    anchors = [*_increasing(sorted(same.items())), (news, olds)]
+    for new_next, old_next in anchors:
+        old_range = range(old_at, old_next)
+        new_range = range(new_at, new_next)
+        if any(i not in taken for i in old_range) or any(i not in same for i in new_range):
+            gaps.append(Gap(old_range, new_range, new_next < news))
+        old_at, new_at = old_next + 1, new_next + 1
+    return gaps
+
+
+def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The pairs whose old index is above all kept before: what did not move back."""
+    kept: list[tuple[int, int]] = []
+    for pair in pairs:
+        if not kept or pair[1] > kept[-1][1]:
+            kept.append(pair)
+    return kept
+
+
+def pair(gap: Gap, old: Sequence[Entry], new: Sequence[Entry], same: dict[int, int]) -> list[tuple[int, int]]:
+    """Which old message of a gap each new one is a changed form of: (old, new) indexes.
+
+    One that answers the same tool call is; otherwise as many old ones as new ones, each of the
+    same speaker, are taken in order.
+    """
+    taken = set(same.values())
+    olds = [i for i in gap.old if i not in taken]
+    news = [i for i in gap.new if i not in same]
+    pairs = []
+    for index in list(news):
+        place = new[index].place
+        found = next((i for i in olds if isinstance(place, str) and old[i].place == place), None)
+        if found is not None:
+            pairs.append((found, index))
+            olds.remove(found)
+            news.remove(index)
+    if len(olds) == len(news) and all(old[i].place == new[j].place for i, j in zip(olds, news, strict=True)):
+        pairs += zip(olds, news, strict=True)
+    return pairs

@@ -1,0 +1,309 @@
+"""A session's conversation as capture keeps it: writes what is said, packed and answered.
+
+It turns messages into mutations on a batch and remembers which message of the log each one is.
+The recorder feeds it requests, importers feed it records; both end in the same mutations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from vmstore.capture.held import Held, HeldPage, digest, result_of
+from vmstore.capture.rank import assign
+from vmstore.capture.skeleton import dumps, loads
+from vmstore.core.draft import Draft, Part, Reply, Usage
+from vmstore.core.mutation import (
+    CellRef,
+    Compress,
+    Configure,
+    Create,
+    Link,
+    Message,
+    Pack,
+    Residence,
+    Turn,
+    Update,
+)
+from vmstore.core.mutation import Reply as ReplyMutation
+from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.tokens import ESTIMATOR, estimate
+from vmstore.engine.gate import Batch
+
+FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
+OPAQUE_HINT = "opaque"
+
+
+class Conversation:
+    """What a session's messages are, between batches; `batch` is the one under way."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read  # the content made at a position
+        self.batch: Batch = None  # type: ignore[assignment]  # set before each use
+        self.context: list[Held] = []  # as last packed
+        self.messages: list[Held] = []  # every message, in order
+        self.known: dict[Hashable, list[Held]] = {}
+        self.calls: dict[str, int] = {}  # tool call id -> its page
+        self.hints: dict[str, list[int]] = {}
+        self.answers: list[Held] = []  # what the last answer said
+        self.final = True  # the next human message opens a turn
+        self.opaque: int | None = None  # tokens the source omits; None until a call reports usage
+        self.opaque_page: int | None = None
+        self.rest: bytes | None = None
+        self.shape: int | None = None
+        self.factor_ppm = 1_000_000
+
+    def know(self, held: Held) -> None:
+        """Finds a message by what it says from now on."""
+        alike = self.known.setdefault(held.key, [])
+        if held not in alike:
+            alike.append(held)
+
+    # ---- messages
+
+    def say(
+        self,
+        draft: Draft,
+        *,
+        at: int,
+        reply_to: int | None = None,
+        sources: Sequence[int] = (),
+        type_: PageType | None = None,
+    ) -> Held:
+        """Writes a message and its pages; `sources` are the pages it was made from.
+
+        What the model said without being `reply_to` a call ends the turn where it asks for no tool.
+        """
+        if draft.human and self.final:
+            self.batch.end(at)
+            self.batch.add(Turn(self.batch.head.turn + 1))
+            self.final = False
+        envelope = self.batch.cell(draft.skeleton)
+        aside = None if draft.aside is None else self.batch.cell(draft.aside)
+        message = self.batch.add(Message(draft.role, draft.slot, envelope, int(draft.human), aside, reply_to))
+        held = Held(message, draft.role, draft.slot, draft.skeleton, result_of(draft))
+        for index, part in enumerate(draft.parts):
+            links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
+            held.pages.append(self._create(draft, part, message, index, links, type_))
+        if draft.role is Role.ASSISTANT and reply_to is None:
+            self.final = not any(part.is_call for part in draft.parts)
+        self.messages.append(held)
+        self.know(held)
+        return held
+
+    def add_page(self, held: Held, draft: Draft, index: int) -> HeldPage:
+        """Adds a part that a message did not have before."""
+        part = draft.parts[index]
+        return self._create(draft, part, held.message, index, self._links(draft, part), None)
+
+    def _create(
+        self,
+        draft: Draft,
+        part: Part,
+        message: int,
+        index: int,
+        links: Sequence[tuple[int, int]],
+        type_: PageType | None,
+    ) -> HeldPage:
+        content = self.batch.cell(part.content)
+        labels = {key: value for key, value in (("hint", draft.hint), ("mime", part.mime_name)) if value}
+        page = self.batch.add(
+            Create(
+                type=type_ if type_ is not None else part.type,
+                modality=part.modality,
+                role=draft.role,
+                message=message,
+                part=index,
+                content=content,
+                size=len(part.content),
+                tokens=estimate(part.content, part.modality),
+                mime=part.mime,
+                links=tuple(dict.fromkeys(links)),
+                labels=self.batch.cell(dumps(labels)) if labels else None,
+            )
+        )
+        if part.is_call and part.call_id:
+            self.calls[part.call_id] = page
+        if draft.hint:
+            self.hints.setdefault(draft.hint, []).append(page)
+        return HeldPage(page, digest(part.content))
+
+    def _links(self, draft: Draft, part: Part) -> list[tuple[int, int]]:
+        found = [(int(kind), page) for kind, hint in draft.links for page in self.hints.get(hint, ())]
+        if part.is_result and part.call_id in self.calls:
+            found.append((int(LinkKind.CAUSED_BY), self.calls[part.call_id]))
+        return found
+
+    def raw(self, content: bytes, where: str, reason: str) -> int:
+        """Keeps a record nobody can read as a raw page that no message holds."""
+        labels = self.batch.cell(dumps({"where": where, "reason": reason}))
+        return self.batch.add(
+            Create(
+                type=PageType.RAW,
+                modality=Modality.TEXT,
+                role=Role.OTHER,
+                message=0,
+                part=0,
+                content=self.batch.cell(content),
+                size=len(content),
+                tokens=estimate(content, Modality.TEXT),
+                labels=labels,
+            )
+        )
+
+    # ---- changes of what a page shows
+
+    def show(self, page: HeldPage, part: Part, content: bytes, shorter: tuple[int, int] | None) -> None:
+        """Shows another content on a page: one it had before, a shorter form, or a new version."""
+        known = page.contents.get(content)
+        if known is not None:
+            page.shown, page.level = content, known[1]
+            return
+        cell = self.batch.cell(part.content)
+        size, tokens = len(part.content), estimate(part.content, part.modality)
+        if shorter is not None:
+            level, method = shorter
+            compress = Compress(page.page, page.version, level, method, 1, cell, size, tokens)
+            page.show(content, self.batch.add(compress), level)
+            return
+        page.version += 1
+        page.show(content, self.batch.add(Update(page.page, page.version, cell, size, tokens)), 0)
+
+    def sum_up(self, summary: Held, replaced: Sequence[Held]) -> None:
+        """Links a summary to every page it replaces."""
+        for page in summary.pages:
+            for held in replaced:
+                for source in held.pages:
+                    self.batch.add(Link(page.page, source.page, LinkKind.DERIVES))
+
+    # ---- calls
+
+    def pack(
+        self,
+        context: Sequence[Held],
+        *,
+        fidelity: Fidelity,
+        at: int,
+        rest: bytes | None = None,
+        shape: int | None = None,
+    ) -> int:
+        """Writes the call whose request holds these messages; its number. Ends the commit."""
+        entered, left = self._changes(context)
+        head = self.batch.head.copy()
+        totals = head.enter(entered, left)
+        changed = [held for held in context if held.skeleton is not held.packed and held.skeleton != held.packed]
+        envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
+        rest_cell: CellRef | None = None
+        if rest is not None and rest != self.rest:
+            rest_cell = self.batch.cell(rest)
+        call = self.batch.head.call + 1
+        self.batch.add(
+            Pack(
+                call=call,
+                fidelity=fidelity,
+                leaves=totals.leaves,
+                tokens=totals.tokens,
+                root=totals.root,
+                entered=tuple(entered),
+                left=tuple(left),
+                rest=rest_cell,
+                envelopes=envelopes,
+                shape=shape if shape != self.shape else None,
+            )
+        )
+        self.batch.end(at)
+        for held in changed:
+            held.packed = held.skeleton
+        self.context = list(context)
+        self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
+        return call
+
+    def _changes(self, context: Sequence[Held]) -> tuple[list[Residence], list[int]]:
+        """Which pages enter or change and which leave, between the last pack and this context."""
+        opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
+        wanted = opaque + [(p.page, p.position, p.level) for held in context for p in held.pages]
+        order = self.batch.head.order
+        same = 0
+        for want, have in zip(wanted, order, strict=False):
+            if have[0] != want[0] or have[1] != want[1]:
+                break
+            same += 1
+        ranks = {have[0]: have for have in order[same:]}
+        rest = wanted[same:]
+        old = [ranks[page][3] if page in ranks else None for page, _, _ in rest]
+        floor = order[same - 1][3] if same else 0
+        entered = []
+        for (page, content, level), rank in zip(rest, assign(old, floor), strict=True):
+            now = (page, content, level, rank)
+            if ranks.pop(page, None) != now:
+                entered.append(now)
+        return entered, list(ranks)
+
+    def reply(self, reply: Reply, call: int, *, at: int) -> list[Held]:
+        """Writes what came back for a call; its messages."""
+        held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
+        usage = reply.usage
+        beside = {
+            "stop": reply.stop,
+            "model": reply.model,
+            "error": reply.error,
+            "response": None if reply.aside is None else loads(reply.aside),
+        }
+        told = {key: value for key, value in beside.items() if value is not None}
+        self.batch.add(
+            ReplyMutation(
+                call=call,
+                status=reply.status,
+                final=int(reply.final and reply.status is Status.OK),
+                tokens_in=usage.tokens_in,
+                tokens_cached=usage.tokens_cached,
+                tokens_out=usage.tokens_out,
+                cost=usage.cost,
+                latency=usage.latency,
+                aside=self.batch.cell(dumps(told)) if told else None,
+            )
+        )
+        if reply.status is Status.OK:
+            self.final = reply.final  # a call that failed leaves it as it was
+        if held:
+            self.answers = held
+        self._correct(usage)
+        return held
+
+    def reckon(self, usage: Usage, context: Sequence[Held]) -> None:
+        """At the first call that reports usage, counts what the source omits as one opaque page."""
+        if self.opaque is not None or not usage.tokens_in:
+            return
+        counted = sum(estimate_held(self.batch, page) for held in context for page in held.pages)
+        self.opaque = max(0, usage.tokens_in - counted)
+        if self.opaque:
+            self.opaque_page = self.batch.add(
+                Create(
+                    type=PageType.PROCEDURE,
+                    modality=Modality.TEXT,
+                    role=Role.SYSTEM,
+                    message=0,
+                    part=0,
+                    content=None,
+                    size=0,
+                    tokens=self.opaque,
+                    labels=self.batch.cell(dumps({"hint": OPAQUE_HINT})),
+                )
+            )
+
+    def _correct(self, usage: Usage) -> None:
+        """Logs the token factor where reported usage moved it."""
+        opaque = self.opaque or 0
+        counted = self.batch.head.tokens - (opaque if self.opaque_page else 0)
+        if not usage.tokens_in or counted <= 0 or usage.tokens_in <= opaque:
+            return
+        factor = (usage.tokens_in - opaque) * 1_000_000 // counted
+        if abs(factor - self.factor_ppm) > FACTOR_STEP_PPM:
+            self.batch.add(Configure(ESTIMATOR, factor))
+            self.factor_ppm = factor
+
+
+def estimate_held(batch: Batch, page: HeldPage) -> int:
+    """The estimated tokens of what a page shows."""
+    found = batch.head.content(page.position)
+    assert found is not None, "a held page shows a content of the log"
+    return found.tokens

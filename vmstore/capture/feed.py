@@ -1,0 +1,117 @@
+"""Feeds the steps of one track to a conversation: the derived twin of recording.
+
+`line` is the conversation as the source tells it: what the next derived call would hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from vmstore.capture.conversation import Conversation
+from vmstore.capture.held import Held
+from vmstore.capture.record import drafts_as_values, take_draft, write
+from vmstore.capture.skeleton import dumps
+from vmstore.capture.sources.step import Answer, Compact, More, Note, Say, Step, Unread
+from vmstore.core.draft import Draft, Reply
+from vmstore.core.mutation import CellRef
+from vmstore.core.page import Fidelity, PageType, Role, Slot
+from vmstore.engine.gate import Batch
+
+
+class Feed:
+    """One track on its way into a session."""
+
+    def __init__(self, source: str, steps: Sequence[Step], start: Conversation | Callable[[int], bytes]) -> None:
+        self.conversation = start if isinstance(start, Conversation) else Conversation(start)
+        self.session = 0
+        self.problems: list[tuple[int, str]] = []
+        self._source = source
+        self._steps = steps
+        self._line: list[tuple[int, Held]] = []
+
+    def resume(self, positions: Sequence[int]) -> None:
+        """Finds the conversation again as it stood after the records that end at these positions."""
+        messages, at = self.conversation.messages, 0
+        for index, (step, end) in enumerate(zip(self._steps, positions, strict=False)):
+            said = []
+            while at < len(messages) and messages[at].message <= end:
+                said.append(messages[at])
+                at += 1
+            match step:
+                case Compact():
+                    self._compact(step, index, said[0])
+                case Answer(request=None, joins=True) | Say() | More():
+                    self._line += [(index, held) for held in said]
+
+    def needs_log(self, index: int) -> bool:
+        """Whether the next step reads what was written, so that it must be in the log by then."""
+        step = self._steps[index] if index < len(self._steps) else None
+        return isinstance(step, Answer) and step.request is not None
+
+    def take(self, index: int, batch: Batch, at: int) -> CellRef | None:
+        """Takes one step in; the cell of what its mark keeps beside it, if anything."""
+        conversation, step = self.conversation, self._steps[index]
+        conversation.batch = batch
+        self._unnamed(step)
+        match step:
+            case Say():
+                self._line.append((index, conversation.say(step.draft, at=at)))
+            case Answer(request=None):
+                self._answer(index, step, at)
+            case Answer():
+                assert step.request is not None, "the case before took the others"
+                values = drafts_as_values(step.request)
+                write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
+            case More():
+                held = conversation.reply(step.reply, batch.head.call, at=at)
+                self._line += [(index, h) for h in held]
+            case Compact():
+                summary = conversation.say(step.draft, at=at, type_=PageType.SUMMARY)
+                conversation.sum_up(summary, self._compact(step, index, summary))
+            case Note():
+                return batch.cell(step.aside)
+            case Unread():
+                conversation.raw(step.raw, f"{self._source}:{step.line}", step.reason)
+                self.problems.append((step.line, step.reason))
+        return None
+
+    def _unnamed(self, step: Step) -> None:
+        """Notes links to messages that the source does not hold."""
+        drafts: tuple[Draft, ...] = ()
+        if isinstance(step, Say | Compact):
+            drafts = (step.draft,)
+        elif isinstance(step, Answer | More):
+            drafts = step.reply.drafts
+        for name in {hint for draft in drafts for _, hint in draft.links if hint not in self.conversation.hints}:
+            self.problems.append((step.line, f"names {name!r}, which no message before it is called"))
+
+    def _answer(self, index: int, step: Answer, at: int) -> None:
+        conversation = self.conversation
+        context = sorted((held for _, held in self._line), key=lambda held: held.slot)
+        conversation.reckon(step.reply.usage, context)
+        call = conversation.pack(context, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step))
+        held = conversation.reply(step.reply, call, at=at)
+        if step.joins:
+            self._line += [(index, h) for h in held]
+
+    def _compact(self, step: Compact, index: int, summary: Held) -> list[Held]:
+        """Puts a summary in the place of what it replaces; the messages replaced."""
+        kept_from = len(self._steps) if step.kept_from is None else step.kept_from
+        before = [(i, h) for i, h in self._line if _stays(h)]
+        replaced = [h for i, h in self._line if not _stays(h) and i < kept_from]
+        kept = [(i, h) for i, h in self._line if not _stays(h) and i >= kept_from]
+        self._line = [*before, (index, summary), *kept]
+        return replaced
+
+
+def _stays(held: Held) -> bool:
+    """Whether a message stands outside what a compaction replaces: instructions and tools do."""
+    return held.slot is not Slot.MESSAGES or held.role in (Role.SYSTEM, Role.DEVELOPER)
+
+
+def _rest(step: Answer) -> bytes | None:
+    """What else is known of a call's request: all its fields, or the model alone."""
+    if step.rest is not None:
+        return step.rest
+    reply: Reply = step.reply
+    return dumps({"model": reply.model}) if reply.model else None

@@ -1,0 +1,125 @@
+"""A message the conversation holds: its identity in the log and what it says now."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from hashlib import blake2b
+from typing import Any
+
+from vmstore.core.draft import Draft
+from vmstore.core.page import Role, Slot
+
+Digest = bytes
+
+
+def digest(content: bytes) -> Digest:
+    """What contents are compared by, in memory only: it never enters the log."""
+    return blake2b(content, digest_size=16).digest()
+
+
+class HeldPage:
+    """A page of a message: the contents of its last version, and the one it shows now."""
+
+    __slots__ = ("contents", "full", "level", "page", "shown", "version")
+
+    def __init__(self, page: int, first: Digest) -> None:
+        self.page = page
+        self.version = 1
+        self.level = 0
+        self.shown = first
+        self.full = page  # the position of its last full content
+        self.contents: dict[Digest, tuple[int, int]] = {first: (page, 0)}  # digest -> position, level
+
+    def show(self, content: Digest, position: int, level: int) -> None:
+        """Shows a content made at a position; a new version forgets those of the one before."""
+        if level == 0:
+            self.full, self.contents = position, {}
+        self.contents[content] = (position, level)
+        self.shown, self.level = content, level
+
+    @property
+    def position(self) -> int:
+        """The position of the content it shows."""
+        return self.contents[self.shown][0]
+
+
+class Held:
+    """A message: who says it in which part of the request, its skeleton, its pages."""
+
+    __slots__ = ("call_id", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
+
+    def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes, call_id: str | None = None) -> None:
+        self.message = message
+        self.role = role
+        self.slot = slot
+        self.skeleton = skeleton
+        self.packed = skeleton  # the skeleton the log holds
+        self.pages: list[HeldPage] = []
+        self.call_id = call_id
+        self.value: Any = None  # the message as last sent, kept to compare the next request with
+        self.worded = False  # the value holds no number or boolean, so `==` cannot confuse 1 and True
+
+    def take(self, value: Any) -> None:
+        """Keeps the message as it was sent."""
+        self.value, self.worded = value, not _numbers(value)
+
+    def says(self, value: Any) -> bool:
+        """Whether a message is equal to the one last sent, in every field and type."""
+        if self.value is value:
+            return True
+        return bool(self.value == value) and (self.worded or _same(self.value, value))
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for messages that say the same; results of two calls are two, however alike."""
+        return (self.slot, self.role, self.call_id, *(page.shown for page in self.pages))
+
+    @property
+    def place(self) -> Hashable:
+        """The call it answers, or who speaks where."""
+        return self.call_id or (self.slot, self.role)
+
+
+def _numbers(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_numbers, value.values()))
+    if isinstance(value, list):
+        return any(map(_numbers, value))
+    return not (value is None or isinstance(value, str))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that tells 1, 1.0 and True apart; of values already equal by `==`."""
+    if isinstance(a, dict):
+        return all(_same(item, b[key]) for key, item in a.items())
+    if isinstance(a, list):
+        return all(map(_same, a, b))
+    return type(a) is type(b)
+
+
+class Incoming:
+    """A message of a request before it is known which held message it is."""
+
+    __slots__ = ("digests", "draft", "value")
+
+    def __init__(self, draft: Draft, value: Any = None) -> None:
+        self.draft = draft
+        self.value = value
+        self.digests = [digest(part.content) for part in draft.parts]
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for messages that say the same; results of two calls are two, however alike."""
+        return (self.draft.slot, self.draft.role, result_of(self.draft), *self.digests)
+
+    @property
+    def place(self) -> Hashable:
+        """The call it answers, or who speaks where."""
+        return result_of(self.draft) or (self.draft.slot, self.draft.role)
+
+
+def result_of(draft: Draft) -> str | None:
+    """The tool call a message answers, where it answers just one."""
+    answers = {part.call_id for part in draft.parts if part.is_result}
+    whole = all(part.is_result for part in draft.parts)
+    return answers.pop() if whole and len(answers) == 1 else None

@@ -1,0 +1,153 @@
+"""Records calls: takes a request as it was sent and the answer as it came, commits what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.capture.conversation import Conversation
+from vmstore.capture.held import Held, Incoming
+from vmstore.capture.revise import Settling
+from vmstore.capture.shapes import plain, split_request, take_message, take_reply
+from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.mutation import Turn
+from vmstore.core.page import Fidelity, Slot, Status
+from vmstore.engine.gate import Batch
+
+Value = tuple[Slot, Any]
+
+
+class Written(NamedTuple):
+    """Where a recorded call stands."""
+
+    call: int
+    turn: int
+    position: int
+
+
+def record(
+    conversation: Conversation,
+    batch: Batch,
+    request: Mapping[str, Any],
+    response: Any,
+    *,
+    at: int,
+    told: Usage,
+) -> Written:
+    """Writes one call on a batch; the caller commits it. Raises InputError before anything is written."""
+    split = split_request(request)
+    reply = _with(take_reply(split.shape, response), told)
+
+    def take(value: Value) -> Incoming:
+        clean = plain(value[1])
+        return Incoming(take_message(split.shape, value[0], clean), _copy(clean))
+
+    values = sorted(split.messages, key=lambda value: value[0])
+    return write(conversation, batch, values, take, reply, at=at, rest=split.rest, shape=split.shape)
+
+
+def write(
+    conversation: Conversation,
+    batch: Batch,
+    values: Sequence[Value],
+    take: Callable[[Value], Incoming],
+    reply: Reply,
+    *,
+    at: int,
+    rest: bytes | None,
+    shape: int | None,
+) -> Written:
+    """Writes a call whose request is known message by message; `take` makes a draft of a new one."""
+    conversation.batch = batch
+    context = settle(conversation, values, take, at)
+    call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape)
+    position, turn = batch.head.position, batch.head.turn
+    conversation.reply(reply, call, at=at)
+    return Written(call, turn, position)
+
+
+def settle(
+    conversation: Conversation, values: Sequence[Value], take: Callable[[Value], Incoming], at: int
+) -> list[Held]:
+    """Which message of the log each message of a request is; writes the new and the changed ones."""
+    old = conversation.context
+    same, singles = _unchanged(old, values)
+    changed = {index: take(values[index]) for index in singles}
+    rest = [take(value) for value in values[same:]]
+    said = {entry.key for entry in rest}
+    moved = [i for i, entry in changed.items() if entry.place != old[i].place or old[i].key in said]
+    if moved:  # somebody else speaks there now, or it stands elsewhere: no change in place
+        same = moved[0]
+        changed = {index: entry for index, entry in changed.items() if index < same}
+        rest = [take(value) for value in values[same:]]
+    context: list[Held] = list(old[:same])
+    settling = Settling(conversation, old[same:], rest, at, before=context).plan()
+    if conversation.final and settling.opens_turn:
+        conversation.batch.end(at)
+        conversation.batch.add(Turn(conversation.batch.head.turn + 1))
+        conversation.final = False
+    for index, entry in changed.items():
+        context[index : index + 1] = Settling(conversation, [old[index]], [entry], at).plan_changed().write()
+    return context + settling.write()
+
+
+def _unchanged(old: Sequence[Held], values: Sequence[Value]) -> tuple[int, list[int]]:
+    """How many messages stand where they stood, and which single ones among them changed in place."""
+    singles: list[int] = []
+    end = min(len(old), len(values))
+    index = 0
+    while index < end:
+        if not _is(old[index], values[index]):
+            if (
+                index + 1 >= end
+                or not _is(old[index + 1], values[index + 1])
+                or old[index].slot is not values[index][0]
+            ):
+                break
+            singles.append(index)
+        index += 1
+    return index, singles
+
+
+def _is(held: Held, value: Value) -> bool:
+    return held.slot is value[0] and held.says(value[1])
+
+
+def gap(conversation: Conversation, batch: Batch, reason: str, *, at: int) -> Written:
+    """Writes a call that could not be recorded: nothing is known of it but that it was made."""
+    conversation.batch = batch
+    call = conversation.pack(conversation.context, fidelity=Fidelity.DERIVED, at=at)
+    position, turn = batch.head.position, batch.head.turn
+    conversation.reply(Reply(Status.GAP, error=reason), call, at=at)
+    return Written(call, turn, position)
+
+
+def drafts_as_values(drafts: Sequence[Draft]) -> list[Value]:
+    """Recorded drafts as values to settle: each is its own value."""
+    return [(draft.slot, draft) for draft in drafts]
+
+
+def take_draft(value: Value) -> Incoming:
+    """A draft that came ready."""
+    return Incoming(value[1], value[1])
+
+
+def _with(reply: Reply, told: Usage) -> Reply:
+    """A reply with what the caller measured where the provider said nothing."""
+    usage = Usage(*(t if t is not None else u for t, u in zip(_fields(told), _fields(reply.usage), strict=True)))
+    return msgspec.structs.replace(reply, usage=usage)
+
+
+def _fields(usage: Usage) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(usage)
+
+
+def _copy(value: Any) -> Any:
+    """A copy of containers; strings and numbers are shared."""
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value

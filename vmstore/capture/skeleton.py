@@ -1,0 +1,82 @@
+"""Takes JSON values apart into a skeleton with holes and the contents that fill them.
+
+A hole is an object of one key: `{"\\u0000t": n}` stands for part n as text, `\\u0000j` for its
+JSON value, `\\u0000b` for its base64. A value that already holds such a key is never taken
+apart: it becomes one JSON part with a hole at the root, so content cannot forge a hole.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from vmstore.errors import InputError
+
+TEXT, JSON, BASE64 = "\0t", "\0j", "\0b"
+LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
+
+
+def dumps(value: Any) -> bytes:
+    """Compact JSON in UTF-8; lone surrogates are encoded as they stand, so that `loads` gives them back."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    except RecursionError:
+        raise InputError("a JSON value is nested too deeply to record; flatten it below 900 levels") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a value is not JSON: {error}; pass plain dicts, lists, strings and numbers") from None
+
+
+def loads(data: bytes) -> Any:
+    """The value of JSON bytes."""
+    return json.loads(data)
+
+
+def text_bytes(text: str) -> bytes:
+    """A text's exact bytes, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def bytes_text(content: bytes) -> str:
+    """The text of `text_bytes`."""
+    return content.decode("utf-8", "surrogatepass")
+
+
+def unbase64(text: str) -> bytes | None:
+    """The bytes of base64 that encodes back to the very same text, else None."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if base64.b64encode(data).decode() == text else None
+
+
+def hole(kind: str, index: int) -> dict[str, int]:
+    """The mark that stands for part `index`."""
+    return {kind: index}
+
+
+def forged(value: Any) -> bool:
+    """Whether a value holds a key that could be read as a hole."""
+    if isinstance(value, dict):
+        return any(isinstance(k, str) and k.startswith("\0") for k in value) or any(map(forged, value.values()))
+    return isinstance(value, list) and any(map(forged, value))
+
+
+def fill(skeleton: Any, contents: Sequence[bytes] | dict[int, bytes]) -> Any:
+    """The value a skeleton stands for, its holes filled from `contents` by part index."""
+    if isinstance(skeleton, dict):
+        if len(skeleton) == 1:
+            ((kind, index),) = skeleton.items()
+            if kind == TEXT:
+                return bytes_text(contents[index])
+            if kind == JSON:
+                return loads(contents[index])
+            if kind == BASE64:
+                return base64.b64encode(contents[index]).decode()
+        return {key: fill(value, contents) for key, value in skeleton.items()}
+    if isinstance(skeleton, list):
+        return [fill(value, contents) for value in skeleton]
+    return skeleton

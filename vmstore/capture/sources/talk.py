@@ -1,0 +1,127 @@
+"""Turns chat messages into steps, one after the other, with what their key `vm` says of them.
+
+The key `vm` is ours: names, times, types, sources and usage, which a chat message has no place
+for. The model never saw it. All of its fields are optional: `id`, `at`, `type`, `derives`,
+`supersedes`, `references`, `keeps_from`; of answers also `usage`, `model`, `latency_ms`, `cost_usd`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vmstore.capture.shapes import Shape, take_message
+from vmstore.capture.shapes.message import json_bytes, name_of
+from vmstore.capture.shapes.reply import counted, nanodollars
+from vmstore.capture.sources.lines import moment
+from vmstore.capture.sources.step import Answer, Compact, Say, Step, Unread
+from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot, Status
+from vmstore.errors import InputError
+
+Record = dict[str, Any]
+
+SAYS = ("content", "tool_calls", "function_call", "refusal", "audio")
+ASKS = ("tool_calls", "function_call")
+LINKS = {
+    "derives": LinkKind.DERIVES,
+    "supersedes": LinkKind.SUPERSEDES,
+    "references": LinkKind.REFERENCES,
+}
+
+
+class Talk:
+    """The steps of one conversation as its messages come in."""
+
+    def __init__(self, model: str | None = None) -> None:
+        self.steps: list[Step] = []
+        self.model = model  # of answers that name none themselves
+        self._named: dict[str, int] = {}  # which step a message's own name stands for
+
+    def hear(self, raw: bytes, line: int, message: Any) -> None:
+        """Adds the step of one message; one that cannot be read is kept as it stands."""
+        try:
+            step = self._step(raw, line, message)
+        except InputError as error:
+            step = Unread(raw=raw, line=line, reason=str(error))
+        self.steps.append(step)
+
+    def _step(self, raw: bytes, line: int, message: Any) -> Step:
+        bare, vm = _parted(message)
+        draft = _noted(take_message(Shape.CHAT, Slot.MESSAGES, bare), vm)
+        at = moment(vm.get("at"))
+        kept_from = self._kept_from(vm.get("keeps_from"))
+        if draft.hint is not None:
+            self._named[draft.hint] = len(self.steps)
+        if "keeps_from" in vm:
+            return Compact(raw=raw, line=line, at=at, draft=draft, kept_from=kept_from)
+        if draft.role is not Role.ASSISTANT:
+            return Say(raw=raw, line=line, at=at, draft=draft)
+        reply = Reply(
+            Status.OK,
+            (draft,),
+            model=name_of(vm.get("model")) or self.model,
+            usage=_usage(vm),
+            final=not any(bare.get(key) for key in ASKS),
+        )
+        return Answer(raw=raw, line=line, at=at, reply=reply)
+
+    def _kept_from(self, name: Any) -> int | None:
+        if name is None:
+            return None
+        if not isinstance(name, str) or name not in self._named:
+            raise InputError(f"keeps_from names {name!r}, which no message before it is called")
+        return self._named[name]
+
+
+def _parted(message: Any) -> tuple[Record, Record]:
+    """A message without its `vm`, and that; refuses what is no chat message."""
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise InputError("not a message: no object with a role")
+    if not any(key in message for key in SAYS):
+        raise InputError(f"a message of role {message['role']!r} without content or tool calls")
+    vm = message.get("vm", {})
+    if not isinstance(vm, dict):
+        raise InputError(f"vm is {type(vm).__name__}, not an object")
+    return {key: value for key, value in message.items() if key != "vm"}, vm
+
+
+def _noted(draft: Draft, vm: Record) -> Draft:
+    """A draft with what `vm` says of it: its name, its type, where it comes from."""
+    if not vm:
+        return draft
+    default = PageType.SUMMARY if "keeps_from" in vm else PageType.TRANSCRIPT
+    kind = PageType.of(str(vm.get("type")), default)
+    assert isinstance(kind, PageType)
+    # A claim or a summary that is put in front of the model is nobody's word.
+    spoken = kind is PageType.TRANSCRIPT and "keeps_from" not in vm
+    return msgspec.structs.replace(
+        draft,
+        parts=draft.parts
+        if spoken
+        else tuple(
+            msgspec.structs.replace(part, type=kind) if part.modality is Modality.TEXT else part for part in draft.parts
+        ),
+        human=draft.human and spoken,
+        aside=json_bytes(vm),
+        hint=name_of(vm.get("id")) or draft.hint,
+        links=tuple((LINKS[key], name) for key in LINKS for name in _names(vm.get(key))),
+    )
+
+
+def _names(value: Any) -> list[str]:
+    return [name for item in value if (name := name_of(item)) is not None] if isinstance(value, list) else []
+
+
+def _usage(vm: Record) -> Usage:
+    usage = vm.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    latency = vm.get("latency_ms")
+    return Usage(
+        tokens_in=counted(usage.get("tokens_in")),
+        tokens_cached=counted(usage.get("tokens_cached")),
+        tokens_out=counted(usage.get("tokens_out")),
+        cost=nanodollars(vm.get("cost_usd")),
+        latency=round(latency * 1000) if isinstance(latency, (int, float)) else None,
+    )

@@ -1,0 +1,34 @@
+"""A cell: sealed bytes that can be destroyed without breaking the chain.
+
+Its commitment is SHA-256(salt, bytes) and is what the log's hashes cover. The random salt keeps
+short or guessable content from being confirmed by its hash after it is gone.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import msgspec
+
+SALT_BYTES = 16
+COMMITMENT_BYTES = 32
+
+
+class Cell(msgspec.Struct, frozen=True, gc=False):
+    """Bytes with the salt they were sealed with."""
+
+    salt: bytes
+    content: bytes
+
+    @property
+    def commitment(self) -> bytes:
+        """What the chain covers instead of the bytes: 32 bytes."""
+        return commit(self.salt, self.content)
+
+
+def commit(salt: bytes, content: bytes) -> bytes:
+    """The commitment to bytes sealed with a salt."""
+    assert len(salt) == SALT_BYTES, "a salt is 16 bytes"
+    digest = sha256(salt)
+    digest.update(content)
+    return digest.digest()

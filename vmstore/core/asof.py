@@ -1,0 +1,143 @@
+"""When a question is asked of: a turn, a call, a position, one of two clocks, or the head.
+
+A turn stands for its end, a call for the moment of its pack. Whether the moment exists is for
+the views to say; here it only has a valid form.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+import msgspec
+
+from vmstore.errors import InputError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+NUMBER_MAX = 2**63 - 1
+TIME_MAX = (datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC) - EPOCH) // MICROSECOND
+
+
+class Turn(msgspec.Struct, frozen=True, gc=False):
+    """The end of a turn; 0 is before the first."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        _check("turn", self.number, NUMBER_MAX)
+
+    def __str__(self) -> str:
+        return f"turn {self.number}"
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """The moment of a call's pack, before its response."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        _check("call", self.number, NUMBER_MAX)
+
+    def __str__(self) -> str:
+        return f"call {self.number}"
+
+
+class Position(msgspec.Struct, frozen=True, gc=False):
+    """A mutation of the session, that one included."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        _check("position", self.number, NUMBER_MAX)
+
+    def __str__(self) -> str:
+        return f"position {self.number}"
+
+
+class Time(msgspec.Struct, frozen=True, gc=False):
+    """The last position by when things happened, in microseconds since 1970 UTC."""
+
+    at: int
+
+    def __post_init__(self) -> None:
+        _check("time", self.at, TIME_MAX)
+
+    def __str__(self) -> str:
+        return f"time {_iso(self.at)}"
+
+
+class LoggedTime(msgspec.Struct, frozen=True, gc=False):
+    """The last position by when things were logged, in microseconds since 1970 UTC."""
+
+    at: int
+
+    def __post_init__(self) -> None:
+        _check("logged time", self.at, TIME_MAX)
+
+    def __str__(self) -> str:
+        return f"logged time {_iso(self.at)}"
+
+
+class Head(msgspec.Struct, frozen=True, gc=False):
+    """The end of the session as it stands."""
+
+    def __str__(self) -> str:
+        return "head"
+
+
+AsOf: TypeAlias = Turn | Call | Position | Time | LoggedTime | Head
+
+
+def as_of(
+    *,
+    turn: int | None = None,
+    call: int | None = None,
+    position: int | None = None,
+    time: int | datetime | str | None = None,
+    logged_time: int | datetime | str | None = None,
+) -> AsOf:
+    """The one moment named, the head where none is.
+
+    A time is microseconds since 1970, a datetime or ISO 8601 text; without a zone it is UTC.
+    """
+    given = {"turn": turn, "call": call, "position": position, "time": time, "logged_time": logged_time}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise InputError(f"{' and '.join(named)} are different moments; ask of one of them at a time")
+    if turn is not None:
+        return Turn(turn)
+    if call is not None:
+        return Call(call)
+    if position is not None:
+        return Position(position)
+    if time is not None:
+        return Time(_microseconds("time", time))
+    if logged_time is not None:
+        return LoggedTime(_microseconds("logged time", logged_time))
+    return Head()
+
+
+def _check(what: str, number: object, limit: int) -> None:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise InputError(f"{what} {number!r} is not a whole number; pass an int from 0 up")
+    if number < 0:
+        raise InputError(f"{what} {number} is before the beginning; pass an int from 0 up")
+    if number > limit:
+        raise InputError(f"{what} {number} is past what can be stored; the largest is {limit}")
+
+
+def _microseconds(what: str, moment: int | datetime | str) -> int:
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            raise InputError(f"{what} {moment!r} is not ISO 8601; write it like 2026-11-21T22:55:01Z") from None
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (aware - EPOCH) // MICROSECOND
+    return moment
+
+
+def _iso(at: int) -> str:
+    return (EPOCH + at * MICROSECOND).isoformat().replace("+00:00", "Z")

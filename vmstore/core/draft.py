@@ -1,0 +1,88 @@
+"""What doors hand to capture: messages taken apart into content and envelope, nothing stored yet.
+
+A message is a JSON value. Taking it apart replaces each content part by a *hole* and leaves a
+*skeleton*; putting the contents back gives the value again, equal in every field.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Status
+
+
+class Part(msgspec.Struct, frozen=True, gc=False):
+    """One content part: a text, a thinking block, a tool call, a tool result, an image.
+
+    `content` is the exact bytes: UTF-8 of a text, compact JSON of a structured part, the decoded
+    bytes of base64. `call_id` names the tool call a call makes or a result answers; `tool` its
+    tool. `mime_name` is set where `mime` is OTHER.
+    """
+
+    content: bytes
+    modality: Modality = Modality.TEXT
+    mime: Mime = Mime.TEXT
+    type: PageType = PageType.TRANSCRIPT
+    call_id: str | None = None
+    tool: str | None = None
+    mime_name: str | None = None
+    is_call: bool = False  # this part asks for a tool
+    is_result: bool = False  # this part answers a tool call
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """One message as it stood: a skeleton with holes, and the parts that fill them.
+
+    `skeleton` is JSON (see `capture.skeleton`); `aside` is JSON of what the source keeps beside
+    the message and the model never sees; `human` tells a message a person wrote, which alone can
+    open a turn; `hint` is the source's own name for it, by which later messages may name it;
+    `links` are (kind, hint of an earlier message) pairs: where this one comes from.
+    """
+
+    role: Role
+    skeleton: bytes
+    parts: tuple[Part, ...]
+    slot: Slot = Slot.MESSAGES
+    human: bool = False
+    aside: bytes | None = None
+    hint: str | None = None
+    links: tuple[tuple[LinkKind, str], ...] = ()
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """What a provider reports of one call; tokens in include those read from its cache.
+
+    `cost` is in nano-dollars, `latency` in microseconds; None where nothing was said.
+    """
+
+    tokens_in: int | None = None
+    tokens_cached: int | None = None
+    tokens_out: int | None = None
+    cost: int | None = None
+    latency: int | None = None
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request to a model: `rest` is its JSON with a hole for each slot of messages."""
+
+    shape: int
+    rest: bytes
+    drafts: tuple[Draft, ...]
+    model: str | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What came back for one request: messages, how it ended, what it cost.
+
+    `final` is True where the answer asks for no tool: the next human message opens a turn.
+    `aside` is JSON of everything in the response that is not a message.
+    """
+
+    status: Status
+    drafts: tuple[Draft, ...] = ()
+    stop: str | None = None
+    model: str | None = None
+    usage: Usage = Usage()
+    final: bool = False
+    aside: bytes | None = None
+    error: str | None = None

@@ -1,0 +1,308 @@
+"""The mutation alphabet: one frozen struct for each fact about a page or a session.
+
+On the wire a mutation is a msgpack array `[number, fields...]`, trailing defaults left out.
+Fields hold integers, enumerations and digests only; whatever a user, model or tool wrote stands
+in a cell, and the field holds its `CellRef`. A number is never reused: a kind whose fields
+change gets a new number under the same name, and the old one is upcast on read.
+
+Pages and messages are named by the position of the mutation that made them, which is unique
+along a session's chain of forks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, get_args
+
+import msgspec
+
+CellRef = int | tuple[int, int]
+"""A cell of the same commit by index, or (a position in an earlier commit, its cell's index)."""
+
+Residence = tuple[int, int, int, int]
+"""A page's place in a pack: page, position of the content shown, level, rank."""
+
+MUTATION_NAMES: dict[int, str] = {
+    1: "open", 2: "turn", 3: "segment", 4: "configure", 5: "mark", 6: "close",
+    10: "create", 11: "update", 12: "annotate", 13: "link", 14: "unlink", 15: "delete", 16: "erase", 17: "redact",
+    20: "fault_in", 21: "fault_denied", 22: "defer", 23: "cancel", 24: "prefetch", 25: "evict", 26: "compress",
+    27: "pin", 28: "unpin", 29: "flush",
+    30: "message", 31: "reference", 32: "cite", 33: "reply", 34: "approve",
+    40: "pack",
+    50: "tool_call", 51: "guard", 52: "promote", 53: "tag", 54: "alias",
+    60: "search", 61: "recall", 62: "pressure", 63: "share", 64: "revoke",
+    70: "conflict", 71: "resolve", 72: "merge", 73: "undo", 74: "redo",
+}  # fmt: skip
+"""Every reserved kind by its wire number; those with a struct below have a producer."""
+
+
+class Mutation(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field="wire"):
+    """A fact about a page or session; its position is its place in the session's log."""
+
+    NUMBER: ClassVar[int] = 0
+
+    @property
+    def kind(self) -> str:
+        """The kind's name."""
+        return MUTATION_NAMES[self.NUMBER]
+
+
+class Open(Mutation, frozen=True, array_like=True, tag=1):
+    """A session begins; always its first mutation.
+
+    `parent` is the uid of the session forked from, spawned by or continued, at `parent_position`;
+    `spawned_by` the page of the tool call that spawned it. `meta` is a cell of JSON (user, agent,
+    title), `source` a cell naming where an import came from, `key` a cell with the random key of
+    its record digests. An import is `hidden` until a mark completes it.
+    """
+
+    NUMBER: ClassVar[int] = 1
+    uid: bytes
+    name: CellRef
+    origin: int = 0
+    parent: bytes | None = None
+    parent_position: int = 0
+    meta: CellRef | None = None
+    source: CellRef | None = None
+    key: CellRef | None = None
+    hidden: int = 0
+    spawned_by: int | None = None
+
+
+class Turn(Mutation, frozen=True, array_like=True, tag=2):
+    """A human message after a final answer opens turn `number`; the first of its commit."""
+
+    NUMBER: ClassVar[int] = 2
+    number: int
+
+
+class Configure(Mutation, frozen=True, array_like=True, tag=4):
+    """The token estimator and its factor, in parts per million, from here on."""
+
+    NUMBER: ClassVar[int] = 4
+    estimator: int
+    factor_ppm: int
+
+
+class Mark(Mutation, frozen=True, array_like=True, tag=5):
+    """A moment somebody named, or an importer's progress; the last of its commit.
+
+    `reason` 0 is a named moment, 1 a source record taken in (`records` counts them, `digest` is
+    its keyed digest, `note` a cell with a record that is no message), 2 an import complete.
+    """
+
+    NUMBER: ClassVar[int] = 5
+    NAMED: ClassVar[int] = 0
+    RECORD: ClassVar[int] = 1
+    COMPLETE: ClassVar[int] = 2
+    reason: int
+    records: int = 0
+    digest: bytes | None = None
+    name: CellRef | None = None
+    note: CellRef | None = None
+
+
+class Create(Mutation, frozen=True, array_like=True, tag=10):
+    """A page comes to be, named by this mutation's position.
+
+    `size` is in bytes, `tokens` estimated, `importance` in parts per million. `content` is None
+    for an opaque page, whose bytes the source never had. `links` are (kind, page) pairs:
+    provenance. `labels` is a cell of JSON: hint, mime, reason.
+    """
+
+    NUMBER: ClassVar[int] = 10
+    type: int
+    modality: int
+    role: int
+    message: int
+    part: int
+    content: CellRef | None
+    size: int
+    tokens: int
+    mime: int = 0
+    links: tuple[tuple[int, int], ...] = ()
+    labels: CellRef | None = None
+    importance: int = 500_000
+
+
+class Update(Mutation, frozen=True, array_like=True, tag=11):
+    """A page's content changes; `version` is one more than the last."""
+
+    NUMBER: ClassVar[int] = 11
+    page: int
+    version: int
+    content: CellRef
+    size: int
+    tokens: int
+
+
+class Link(Mutation, frozen=True, array_like=True, tag=13):
+    """`source` relates to `target`: for `derives`, source was made from target."""
+
+    NUMBER: ClassVar[int] = 13
+    source: int
+    target: int
+    link: int
+    valid_from: int | None = None
+    valid_to: int | None = None
+
+
+class Compress(Mutation, frozen=True, array_like=True, tag=26):
+    """A page gains a shorter representation at `level`; its full content stays."""
+
+    NUMBER: ClassVar[int] = 26
+    page: int
+    version: int
+    level: int
+    method: int
+    lossy: int
+    content: CellRef
+    size: int
+    tokens: int
+
+
+class Message(Mutation, frozen=True, array_like=True, tag=30):
+    """A message arrives: its envelope (a skeleton with holes) that its pages fill.
+
+    `aside` is a cell of what the source keeps beside it; `reply_to` the call it answers.
+    """
+
+    NUMBER: ClassVar[int] = 30
+    role: int
+    slot: int
+    envelope: CellRef
+    human: int = 0
+    aside: CellRef | None = None
+    reply_to: int | None = None
+
+
+class Reply(Mutation, frozen=True, array_like=True, tag=33):
+    """How a call ended; the last one given for a call holds.
+
+    Token counts are the provider's; `cost` is in nano-dollars, `latency` in microseconds.
+    """
+
+    NUMBER: ClassVar[int] = 33
+    call: int
+    status: int
+    final: int = 0
+    tokens_in: int | None = None
+    tokens_cached: int | None = None
+    tokens_out: int | None = None
+    cost: int | None = None
+    latency: int | None = None
+    aside: CellRef | None = None
+
+
+class Pack(Mutation, frozen=True, array_like=True, tag=40):
+    """What the model saw at one call: the change since the pack before, and a root over all.
+
+    `entered` lists pages that came in or changed version, level or rank; `left` those that went.
+    `rest` is a cell of the request's other fields where they changed, `envelopes` the messages
+    whose skeleton changed. `root` is the Merkle root over the `leaves` pages in order.
+    """
+
+    NUMBER: ClassVar[int] = 40
+    call: int
+    fidelity: int
+    leaves: int
+    tokens: int
+    root: bytes
+    entered: tuple[Residence, ...] = ()
+    left: tuple[int, ...] = ()
+    rest: CellRef | None = None
+    envelopes: tuple[tuple[int, CellRef], ...] = ()
+    shape: int | None = None
+    renderer: int = 1
+
+
+class Unknown(msgspec.Struct, frozen=True, gc=False):
+    """A mutation of a kind this version does not know, kept as it stands."""
+
+    number: int
+    raw: bytes
+
+    @property
+    def kind(self) -> str:
+        """The reserved name of the kind, or its number."""
+        return MUTATION_NAMES.get(self.number, f"kind {self.number}")
+
+
+Known = Open | Turn | Configure | Mark | Create | Update | Link | Compress | Message | Reply | Pack
+AnyMutation = Known | Unknown
+
+_encoder = msgspec.msgpack.Encoder()
+_decode_all = msgspec.msgpack.Decoder(list[Known]).decode
+_decode_one = msgspec.msgpack.Decoder(Known).decode
+_decode_raw = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
+_MISSING = object()
+_DEFAULTS: dict[type, list[Any]] = {}
+
+
+def _row(mutation: Mutation) -> list[Any]:
+    """The wire array of a mutation: number and fields, trailing defaults trimmed."""
+    kind = type(mutation)
+    defaults = _DEFAULTS.get(kind)
+    if defaults is None:
+        fields = msgspec.structs.fields(kind)
+        defaults = [_MISSING, *(_MISSING if f.default is msgspec.NODEFAULT else f.default for f in fields)]
+        _DEFAULTS[kind] = defaults
+    row = [mutation.NUMBER, *msgspec.structs.astuple(mutation)]
+    while row[-1] == defaults[len(row) - 1]:
+        row.pop()
+    return row
+
+
+def encode(mutations: Sequence[AnyMutation]) -> bytes:
+    """The body of a commit: its mutations in order."""
+    return _encoder.encode([msgspec.Raw(m.raw) if isinstance(m, Unknown) else _row(m) for m in mutations])
+
+
+def decode(body: bytes) -> list[AnyMutation]:
+    """The mutations of a commit's body; kinds of a later version come back as Unknown.
+
+    Raises ValueError for bytes that are no body.
+    """
+    try:
+        return list(_decode_all(body))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _decode_leniently(body)
+
+
+def _decode_leniently(body: bytes) -> list[AnyMutation]:
+    try:
+        return [_decode_any(bytes(raw)) for raw in _decode_raw(body)]
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"no list of mutations: {error}") from error
+
+
+def _decode_any(raw: bytes) -> AnyMutation:
+    fields = msgspec.msgpack.decode(raw)
+    if not isinstance(fields, list) or not fields or not isinstance(fields[0], int):
+        raise ValueError("a mutation is a list that begins with the number of its kind")
+    if fields[0] not in _NUMBERS:
+        return Unknown(fields[0], raw)
+    known: Known = _decode_one(raw)
+    return known
+
+
+_NUMBERS = {kind.NUMBER for kind in get_args(Known)}
+
+_CELL_FIELDS: dict[type, tuple[str, ...]] = {
+    Open: ("name", "meta", "source", "key"),
+    Mark: ("name", "note"),
+    Create: ("content", "labels"),
+    Update: ("content",),
+    Compress: ("content",),
+    Message: ("envelope", "aside"),
+    Reply: ("aside",),
+    Pack: ("rest",),
+}
+
+
+def cell_refs(mutation: AnyMutation) -> list[CellRef]:
+    """Every cell a mutation names, own and earlier."""
+    refs = [getattr(mutation, field) for field in _CELL_FIELDS.get(type(mutation), ())]
+    if isinstance(mutation, Pack):
+        refs += [ref for _, ref in mutation.envelopes]
+    return [ref for ref in refs if ref is not None]

@@ -1,0 +1,167 @@
+"""The closed vocabularies of a page: what it is, where it is, how much of it is shown.
+
+Numbers are the wire form and never change; names are what people read and write.
+Sources: DESIGN sections 1 and 4, seed 000 phase 1.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Word(IntEnum):
+    """An enumeration whose members print as lower-case words."""
+
+    @property
+    def word(self) -> str:
+        """The member's name as people write it."""
+        return self.name.lower()
+
+    @classmethod
+    def of(cls, word: str, default: Word | None = None) -> Word | None:
+        """The member called `word`, or `default`."""
+        return cls.__members__.get(word.upper(), default)
+
+
+class PageType(Word):
+    """What a page is for; decides how long policies keep it."""
+
+    TRANSCRIPT = 0
+    SUMMARY = 1
+    ARTIFACT = 2
+    CLAIM = 3
+    PROCEDURE = 4
+    INDEX = 5
+    RAW = 6  # a source line nobody could read, kept as it stood
+
+
+class Modality(Word):
+    """What kind of content a page holds."""
+
+    TEXT = 0
+    IMAGE = 1
+    AUDIO = 2
+    VIDEO = 3
+    STRUCTURED = 4
+
+
+class Tier(Word):
+    """Where a page is: L0 the prompt, L1 cache, L2 event store, L3 artifacts, L4 archive."""
+
+    L0 = 0
+    L1 = 1
+    L2 = 2
+    L3 = 3
+    L4 = 4
+
+
+class Level(Word):
+    """How much of a page is shown."""
+
+    FULL = 0
+    REDUCED = 1
+    ABSTRACT = 2
+    REFERENCE = 3
+
+
+class Role(Word):
+    """Who speaks in a message; OTHER keeps its own word in the message's envelope."""
+
+    SYSTEM = 0
+    USER = 1
+    ASSISTANT = 2
+    TOOL = 3
+    DEVELOPER = 4
+    OTHER = 5
+
+
+class Slot(Word):
+    """Which part of a request a message stands in; their order is the order of the prompt."""
+
+    TOOLS = 0
+    SYSTEM = 1
+    MESSAGES = 2
+
+
+class LinkKind(Word):
+    """The closed list of how one page relates to another."""
+
+    DERIVES = 0
+    REPRESENTS = 1
+    HAS_CAPTION = 2
+    REFERENCES = 3
+    SUPERSEDES = 4
+    CONTRADICTS = 5
+    CAUSED_BY = 6
+    PART_OF = 7
+    SAME_AS = 8
+    RELATED_TO = 9
+
+
+class Origin(Word):
+    """How a session began."""
+
+    NEW = 0
+    FORK = 1
+    SPAWN = 2
+    CONTINUE = 3
+
+
+class Fidelity(Word):
+    """Whether a call's request was in the source, equal in every field, or rebuilt by a rule."""
+
+    RECORDED = 0
+    DERIVED = 1
+
+
+class Status(Word):
+    """How a call ended; OPEN until its reply is known, GAP when we could not record it."""
+
+    OPEN = 0
+    OK = 1
+    ABORTED = 2
+    FAILED = 3
+    GAP = 4
+
+
+class Method(Word):
+    """How a reduced representation was made, as far as the source shows."""
+
+    CLIPPED = 0  # beginning and end kept, the middle cut
+    SHORTENED = 1  # other, shorter words
+    REPLACED = 2  # a short note in its place
+
+
+class Mime(Word):
+    """Content types that need no cell of their own; OTHER has its name beside the content."""
+
+    TEXT = 0
+    JSON = 1
+    PNG = 2
+    JPEG = 3
+    GIF = 4
+    WEBP = 5
+    PDF = 6
+    WAV = 7
+    MP3 = 8
+    OTHER = 9
+
+    @property
+    def type(self) -> str:
+        """The content type as HTTP writes it."""
+        return MIME_TYPES[self]
+
+
+MIME_TYPES = {
+    Mime.TEXT: "text/plain",
+    Mime.JSON: "application/json",
+    Mime.PNG: "image/png",
+    Mime.JPEG: "image/jpeg",
+    Mime.GIF: "image/gif",
+    Mime.WEBP: "image/webp",
+    Mime.PDF: "application/pdf",
+    Mime.WAV: "audio/wav",
+    Mime.MP3: "audio/mpeg",
+    Mime.OTHER: "application/octet-stream",
+}
+MIMES = {name: mime for mime, name in MIME_TYPES.items()}

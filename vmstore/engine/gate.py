@@ -1,0 +1,273 @@
+"""The one gate: checks mutations against the rules, seals them and appends them to the log.
+
+A batch collects mutations of one session, checked one by one against the head as it will be;
+nothing is written until the batch is committed, and then all of it or none.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.cells.cell import Cell
+from vmstore.core.clock import Clock, IdSource
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Mutation, Open, Update, encode
+from vmstore.core.page import Origin
+from vmstore.engine.head import Head, Nothing
+from vmstore.engine.lookups import ViewLookups, load_head
+from vmstore.engine.rules import Place, broken
+from vmstore.errors import ConflictError, RefusedError, UnknownError
+from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
+from vmstore.log.port import Head as LogHead
+from vmstore.log.port import Log
+from vmstore.views.projection import Projection
+
+HEADS_MAX = 64
+UNSETTLED_MAX = 4096
+SHARED_MAX = 8192
+
+
+class Opening(NamedTuple):
+    """What a new session is told at its beginning."""
+
+    name: str
+    meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
+    origin: Origin = Origin.NEW
+    parent: int = 0
+    parent_position: int = 0
+    source: str | None = None
+    key: bytes | None = None
+    hidden: bool = False
+    spawned_by: int | None = None
+
+
+class Engine:
+    """The only caller of `Log.append`."""
+
+    def __init__(self, log: Log, projection: Projection, clock: Clock, ids: IdSource) -> None:
+        self.log = log
+        self.projection = projection
+        self.clock = clock
+        self.ids = ids
+        self._heads: OrderedDict[int, Head] = OrderedDict()
+        self._shared: OrderedDict[tuple[int, bytes], tuple[int, int, bytes]] = OrderedDict()
+
+    def follow(self) -> int:
+        """Brings the views to the end of the log; heads then forget what the views hold."""
+        reached = self.projection.catch_up()
+        for session, head in self._heads.items():
+            if head.unsettled:
+                head.settle(ViewLookups(self.projection.db, session))
+        return reached
+
+    def head(self, session: int) -> Head:
+        """A session's head, loaded from the views where it is not at hand or another process wrote since."""
+        stored = self.log.head(session)
+        if stored is None:
+            raise UnknownError(f"the log holds no session {session}")
+        head = self._heads.get(session)
+        if head is None or head.position != stored.position:
+            stored = self._together(session)
+            head = load_head(self.projection.db, session, stored.hash, stored.position)
+            self._keep(head)
+        self._heads.move_to_end(session)
+        return head
+
+    def _together(self, session: int) -> LogHead:
+        """Where a session stands in log and views alike; others may write and fold meanwhile."""
+        while True:
+            self.follow()
+            if self.log.ordinal == min(self.projection.positions().values()):
+                stored = self.log.head(session)
+                assert stored is not None, "a session that was there stays"
+                return stored
+
+    def _keep(self, head: Head) -> None:
+        self._heads[head.session] = head
+        if len(self._heads) > HEADS_MAX:
+            self._heads.popitem(last=False)
+
+    def batch(self, session: int) -> Batch:
+        """A batch of mutations for a session that exists."""
+        return Batch(self, self.head(session).copy())
+
+    def begin(self, opening: Opening, at: int) -> Batch:
+        """A batch that opens a session with its first mutation."""
+        uid = self.ids.salt()
+        head = Head(uid, Nothing(uid))
+        head.hash = genesis(uid)
+        seen = self.follow()
+        parent = self._uid(opening.parent) if opening.parent else None
+        if opening.origin is Origin.FORK:
+            head.hash = self._hash_at(opening.parent, opening.parent_position)
+            head.position = opening.parent_position
+        batch = Batch(self, head)
+        batch.seen = seen
+        taken = self.projection.db.execute("SELECT 1 FROM sessions WHERE name = ?", (opening.name,)).fetchone()
+        batch.add(
+            Open(
+                uid=uid,
+                name=batch.cell(opening.name.encode()),
+                origin=opening.origin,
+                parent=parent,
+                parent_position=opening.parent_position,
+                meta=batch.cell(msgspec.json.encode(opening.meta)) if opening.meta else None,
+                source=None if opening.source is None else batch.cell(opening.source.encode("utf-8", "replace")),
+                key=None if opening.key is None else batch.cell(opening.key),
+                hidden=int(opening.hidden),
+                spawned_by=opening.spawned_by,
+            ),
+            name_taken=taken is not None,
+        )
+        if opening.origin is Origin.FORK:
+            batch.end(at)
+        return batch
+
+    def _uid(self, session: int) -> bytes:
+        found = self.projection.db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
+        assert isinstance(found, bytes), "a parent is a session of this store"
+        return found
+
+    def _hash_at(self, session: int, position: int) -> bytes:
+        """The hash of the commit that ends at a position, which a fork starts from."""
+        owner = ViewLookups(self.projection.db, session).lane.owner(position)
+        row = self.projection.db.execute(
+            "SELECT last, ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
+            (owner, position),
+        ).fetchone()
+        if row is None or row[0] != position:
+            raise RefusedError(
+                f"position {position} is no commit end, so nothing can fork there (rule fork_stands_on_a_commit_end); "
+                + (f"the next one is {row[0]}" if row else "the session ends before it")
+            )
+        return self.log.tail(row[1] - 1, 1)[0].hash
+
+    def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
+        """Forks a session at a commit end, in one commit; the child's key in this log."""
+        opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
+        child = self.begin(opening, at).commit(at)[-1].session
+        del self._heads[child]  # what it inherits is read from the views
+        return child
+
+    def shared(self, session: int, digest: bytes) -> tuple[int, int, bytes] | None:
+        """Where content already sealed for a session lies: position, index, commitment."""
+        return self._shared.get((session, digest))
+
+    def append(self, batch: Batch, commits: Sequence[Commit], *, dense: bool) -> list[Commit]:
+        """Writes a batch's commits and takes its head as the session's."""
+        head = batch.head
+        try:
+            stored = self.log.append(commits, head.session, batch.expected, seen=batch.seen, dense=dense)
+        except BaseException:
+            self._heads.pop(head.session, None)  # unknown, never absent: read it again
+            raise
+        head.session = stored[-1].session
+        self._keep(head)
+        for digest, place in batch.sealed.items():
+            self._shared[(head.session, digest)] = place
+            if len(self._shared) > SHARED_MAX:
+                self._shared.popitem(last=False)
+        if isinstance(head.lookups, Nothing) or head.unsettled > UNSETTLED_MAX:
+            self.follow()
+        return stored
+
+
+class Batch:
+    """Mutations of one session on their way to the log: one commit, or several ended in between."""
+
+    def __init__(self, engine: Engine, head: Head) -> None:
+        self.head = head
+        self.expected = head.position if head.session else 0
+        self.seen: int | None = None  # what a new session's name was checked against
+        self.sealed: dict[bytes, tuple[int, int, bytes]] = {}
+        self._engine = engine
+        self._commits: list[Commit] = []
+        self._mutations: list[Mutation] = []
+        self._cells: list[Cell] = []
+        self._commitments: list[bytes] = []
+        self._named: dict[tuple[int, int], bytes] = {}
+        self._request = NO_REQUEST
+        self._first = head.position + 1
+
+    @property
+    def position(self) -> int:
+        """The position the next mutation will have."""
+        return self.head.position + 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self._mutations and not self._commits
+
+    def cell(self, content: bytes) -> CellRef:
+        """Seals bytes; bytes this session sealed before are named, not written again."""
+        digest = blake2b(content, digest_size=16).digest()
+        known = self.sealed.get(digest) or self._engine.shared(self.head.session, digest)
+        if known is not None:
+            if known[0] == self._first:
+                return known[1]
+            self._named[known[:2]] = known[2]
+            return known[:2]
+        cell = Cell(self._engine.ids.salt(), content)
+        self._cells.append(cell)
+        self._commitments.append(cell.commitment)
+        index = len(self._cells) - 1
+        self.sealed[digest] = (self._first, index, self._commitments[-1])
+        return index
+
+    def request(self, request_id: str, payload: bytes) -> None:
+        """Gives the commit under way a request id, with a digest of what was asked."""
+        index = self.cell(request_id.encode() + b"\n" + payload.hex().encode())
+        assert isinstance(index, int), "a request id is new"
+        self._request = index
+
+    def add(self, mutation: Mutation, *, name_taken: bool = False) -> int:
+        """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
+        before: AnyMutation | None = self._mutations[-1] if self._mutations else None  # type: ignore[assignment]
+        place = Place(len(self._mutations), before, len(self._cells), name_taken)
+        reason = broken(self.head, mutation, place)  # type: ignore[arg-type]
+        if reason is not None:
+            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
+        position = self.position
+        if isinstance(mutation, Create | Update | Compress):
+            self.head.hold(position, mutation, self._commitment(mutation.content))
+        self.head.apply(position, mutation)  # type: ignore[arg-type]
+        self._mutations.append(mutation)
+        return position
+
+    def _commitment(self, ref: CellRef | None) -> bytes | None:
+        if ref is None:
+            return None
+        return self._commitments[ref] if isinstance(ref, int) else self._named[ref]
+
+    def end(self, at: int) -> None:
+        """Ends a commit: what follows goes into the next one."""
+        if not self._mutations:
+            return
+        body = encode(self._mutations)  # type: ignore[arg-type]
+        commit = seal(
+            self.head.hash,
+            self._first,
+            len(self._mutations),
+            at,
+            self._engine.clock.now() - at,
+            body,
+            tuple(self._cells),
+            self._request,
+        )
+        self._commits.append(commit)
+        self.head.hash = commit.hash
+        self.head.end(self._first, len(self._cells))
+        self._mutations, self._cells, self._commitments = [], [], []
+        self._request, self._first = NO_REQUEST, self.head.position + 1
+
+    def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
+        """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
+        self.end(at)
+        if not self._commits:
+            raise ConflictError("a batch with no mutation cannot be committed")
+        return self._engine.append(self, self._commits, dense=dense)

@@ -1,0 +1,287 @@
+"""The preconditions: named pure predicates, one list, checked before anything is written.
+
+A rule sees the head as it stands before the mutation and answers None or why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.core.mutation import (
+    AnyMutation,
+    CellRef,
+    Compress,
+    Create,
+    Link,
+    Mark,
+    Message,
+    Open,
+    Pack,
+    Reply,
+    Turn,
+    Unknown,
+    Update,
+    cell_refs,
+)
+from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality, Origin, PageType, Role, Slot, Status
+from vmstore.engine.head import Head
+
+
+class Place(NamedTuple):
+    """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
+
+    For an `open`, whether its name is taken already.
+    """
+
+    nth: int
+    before: AnyMutation | None
+    cells: int
+    name_taken: bool = False
+
+
+NUMBER_MAX = 2**63 - 1
+WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
+    Open: (("origin", frozenset(Origin)),),
+    Mark: (("reason", frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))),),
+    Create: (
+        ("type", frozenset(PageType)),
+        ("modality", frozenset(Modality)),
+        ("role", frozenset(Role)),
+        ("mime", frozenset(Mime)),
+    ),
+    Compress: (("method", frozenset(Method)),),
+    Message: (("role", frozenset(Role)), ("slot", frozenset(Slot))),
+    Reply: (("status", frozenset(Status)),),
+    Pack: (("fidelity", frozenset(Fidelity)),),
+}
+
+Rule = Callable[[Head, AnyMutation, Place], str | None]
+
+
+def open_comes_first(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A session is opened once, by its first mutation."""
+    if isinstance(m, Open) == head.opened:
+        return "a session opens once, with its first mutation"
+    return None
+
+
+def name_is_free(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A session's name is its own within a namespace."""
+    return "the name is taken by another session" if isinstance(m, Open) and place.name_taken else None
+
+
+def kind_is_known(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Only kinds of this version are written; unknown ones are read, never made."""
+    return "this version cannot write a kind it does not know" if isinstance(m, Unknown) else None
+
+
+def turn_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Turns are counted without gaps."""
+    if isinstance(m, Turn) and m.number != head.turn + 1:
+        return f"turn {m.number} cannot follow turn {head.turn}"
+    return None
+
+
+def turn_opens_its_commit(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """The end of a turn is a commit end, so a turn begins a commit."""
+    if isinstance(m, Turn) and not (place.nth == 0 or (place.nth == 1 and isinstance(place.before, Open))):
+        return "a turn begins a commit"
+    return None
+
+
+def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Packs and marks stand on commit ends."""
+    if isinstance(place.before, Pack | Mark):
+        return f"a {place.before.kind} ends its commit"
+    return None
+
+
+def cells_exist(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A mutation names cells of its own commit, or of an earlier one."""
+    for ref in cell_refs(m):
+        if not _within(ref, head, place):
+            return f"cell {ref} is neither in this commit nor in an earlier one"
+    return None
+
+
+def _within(ref: CellRef, head: Head, place: Place) -> bool:
+    if isinstance(ref, int):
+        return 0 <= ref < place.cells
+    return 0 < ref[0] <= head.position and 0 <= ref[1] < head.cells(ref[0])
+
+
+def numbers_fit(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Numbers stay within 63 bits, so that every view can hold them."""
+    for number in _numbers(msgspec.structs.astuple(m)):
+        if not -NUMBER_MAX <= number <= NUMBER_MAX:
+            return f"{number} is beyond 63 bits"
+    return None
+
+
+def _numbers(fields: Iterable[Any]) -> Iterator[int]:
+    for field in fields:
+        if isinstance(field, int):
+            yield field
+        elif isinstance(field, tuple):
+            yield from _numbers(field)
+
+
+def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What stands for a word is of its closed vocabulary."""
+    for field, words in WORDS.get(type(m), ()):
+        if getattr(m, field) not in words:
+            return f"{getattr(m, field)} is no {field}"
+    return None
+
+
+def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A page joins a message that is there, or none (0)."""
+    if isinstance(m, Create) and m.message and not head.has_message(m.message):
+        return f"there is no message at position {m.message}"
+    return None
+
+
+def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A page that is named exists."""
+    named: tuple[int, ...] = ()
+    match m:
+        case Update() | Compress():
+            named = (m.page,)
+        case Link():
+            named = (m.source, m.target)
+        case Create():
+            named = tuple(page for _, page in m.links)
+        case Pack():
+            named = (*m.left, *(r[0] for r in m.entered))
+    for page in named:
+        if head.version(page) is None:
+            return f"there is no page p{page}"
+    return None
+
+
+def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Versions are counted without gaps; a representation is of the last one."""
+    if isinstance(m, Update) and m.version != (head.version(m.page) or 0) + 1:
+        return f"version {m.version} cannot follow version {head.version(m.page)} of p{m.page}"
+    if isinstance(m, Compress) and m.version != head.version(m.page):
+        return f"version {m.version} is not the last of p{m.page}"
+    return None
+
+
+def level_is_reduced(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Compression makes a level from 1 to 3; level 0 stays what it was (law 5)."""
+    if isinstance(m, Compress) and not Level.REDUCED <= m.level <= Level.REFERENCE:
+        return f"level {m.level} cannot be compressed to; levels are 1, 2 and 3"
+    return None
+
+
+def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Links are of the closed list of kinds, and never from a page to itself."""
+    kinds = [m.link] if isinstance(m, Link) else [kind for kind, _ in m.links] if isinstance(m, Create) else []
+    for kind in kinds:
+        if kind not in LinkKind.__members__.values():
+            return f"{kind} is no kind of link"
+    if isinstance(m, Link) and m.source == m.target:
+        return "a page cannot be linked to itself"
+    return None
+
+
+def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Sizes and tokens are counts."""
+    if isinstance(m, Create | Update | Compress) and (m.size < 0 or m.tokens < 0):
+        return "sizes and tokens are not negative"
+    return None
+
+
+def call_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Calls are counted without gaps."""
+    if isinstance(m, Pack) and m.call != head.call + 1:
+        return f"call {m.call} cannot follow call {head.call}"
+    return None
+
+
+def reply_answers_last_call(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A reply is to the last call made."""
+    if isinstance(m, Reply) and (m.call != head.call or m.call == 0):
+        return f"call {m.call} is not the last call ({head.call})"
+    if isinstance(m, Message) and m.reply_to is not None and m.reply_to != head.call:
+        return f"a message cannot answer call {m.reply_to}; the last is {head.call}"
+    return None
+
+
+def membership_changes(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What leaves was there, what enters shows a content of its own, each page once."""
+    if not isinstance(m, Pack):
+        return None
+    pages = [*m.left, *(r[0] for r in m.entered)]
+    if len(set(pages)) != len(pages):
+        return "a page enters or leaves once in a pack"
+    for page in m.left:
+        if head.residence(page) is None:
+            return f"p{page} cannot leave: it was not in the context"
+    for page, content, level, _ in m.entered:
+        found = head.content(content)
+        if found is None or found.page != page or found.level != level:
+            return f"position {content} holds no content of p{page} at level {level}"
+    return None
+
+
+def ranks_are_distinct(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """No two pages share a rank: the order of a context is total."""
+    if not isinstance(m, Pack):
+        return None
+    moved = {r[0] for r in m.entered} | set(m.left)
+    new = [r[3] for r in m.entered]
+    if len(set(new)) != len(new):
+        return "two pages enter at one rank"
+    wanted = set(new)
+    for residence in head.order if wanted else ():
+        if residence[3] in wanted and residence[0] not in moved:
+            return f"rank {residence[3]} is taken by p{residence[0]}"
+    return None
+
+
+def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A pack states the number of pages, their tokens and their root as the fold finds them."""
+    if not isinstance(m, Pack):
+        return None
+    after = head.copy().enter(m.entered, m.left)
+    if (m.leaves, m.tokens, m.root) != after:
+        return f"the pack states {m.leaves} pages, {m.tokens} tokens, the fold finds {after.leaves}, {after.tokens}"
+    return None
+
+
+RULES: tuple[Rule, ...] = (
+    kind_is_known,
+    open_comes_first,
+    name_is_free,
+    turn_is_next,
+    turn_opens_its_commit,
+    nothing_follows_an_end,
+    numbers_fit,
+    words_are_listed,
+    cells_exist,
+    message_exists,
+    page_exists,
+    version_is_next,
+    level_is_reduced,
+    link_kind_is_listed,
+    sizes_count_up,
+    call_is_next,
+    reply_answers_last_call,
+    membership_changes,
+    ranks_are_distinct,
+    totals_match,
+)
+
+
+def broken(head: Head, mutation: AnyMutation, place: Place) -> tuple[str, str] | None:
+    """The first rule a mutation breaks, by name, and why; None when all hold."""
+    for rule in RULES:
+        reason = rule(head, mutation, place)
+        if reason is not None:
+            return rule.__name__, reason
+    return None

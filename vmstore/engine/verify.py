@@ -1,0 +1,260 @@
+"""Verify: every hash, every rule, every view, each fault named.
+
+The chain is checked commit by commit, the cells against their commitments, the rules by
+replaying each session through the gate's own predicates, the views against a fresh fold.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import apsw
+
+from vmstore.core.mutation import AnyMutation, Compress, Create, Open, Pack, Unknown, Update, decode
+from vmstore.core.page import Origin
+from vmstore.engine.head import Head, Nothing
+from vmstore.engine.lookups import ViewLookups
+from vmstore.engine.rules import Place, broken
+from vmstore.errors import CorruptError, VmstoreError
+from vmstore.log.commit import Commit, genesis, relink
+from vmstore.log.port import Log
+from vmstore.views.lane import Lane
+from vmstore.views.projection import BATCH, Progress, Projection
+from vmstore.views.residency import resident_at
+
+PROBLEMS_MAX = 1000
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be."""
+
+    kind: str
+    where: str
+    what: str
+
+
+class Counts(NamedTuple):
+    """How much was checked."""
+
+    commits: int
+    mutations: int
+    sessions: int
+
+
+def verify(log: Log, projection: Projection, progress: Progress | None = None) -> tuple[Counts, list[Finding]]:
+    """Checks a log and the views that follow it."""
+    check = ChainCheck(log)
+    total = log.ordinal
+    try:
+        for commit in commits_of(log):
+            check.commit(commit)
+            if progress is not None and commit.ordinal % 64 == 0:
+                progress(commit.ordinal, total * 2)
+        check.end()
+    except CorruptError as error:
+        check.problems.append(Finding("log", "log", str(error)))
+    counts = Counts(check.commits, check.mutations, len(check.heads))
+    if check.problems:
+        return counts, check.problems[:PROBLEMS_MAX]
+    return counts, list(_views(log, projection, progress))
+
+
+def commits_of(log: Log) -> Iterator[Commit]:
+    """Every commit of a log, in order."""
+    position = 0
+    while batch := log.tail(position, BATCH):
+        yield from batch
+        position = batch[-1].ordinal
+
+
+class ChainCheck:
+    """Follows every session's chain and checks the cells it covers."""
+
+    def __init__(self, log: Log) -> None:
+        self.log = log
+        self.problems: list[Finding] = []
+        self.commits = 0
+        self.mutations = 0
+        self.heads: dict[int, tuple[int, bytes]] = {}
+        self._ends: dict[tuple[int, int], bytes] = {}
+        self._sessions: dict[bytes, int] = {}
+        self._parents: dict[int, int | None] = {}
+        self._last_cell = 0
+
+    def commit(self, commit: Commit) -> None:
+        """Checks one commit: its link, its positions, its body, its cells."""
+        where = f"commit {commit.ordinal}"
+        self.commits += 1
+        self.mutations += commit.count
+        if commit.ordinal != self.commits:
+            self._add("commit", f"commit {self.commits}", f"it is missing; the next one is commit {commit.ordinal}")
+            self.commits = commit.ordinal
+        try:
+            mutations = decode(commit.body)
+        except ValueError as error:
+            self._add("commit", where, f"its body cannot be read ({error})")
+            mutations = []
+        self._link(commit, mutations, where)
+        if len(mutations) != commit.count:
+            self._add("commit", where, f"it counts {commit.count} mutations and holds {len(mutations)}")
+        self.heads[commit.session] = (commit.last, commit.hash)
+        self._ends[(commit.session, commit.last)] = commit.hash
+        self._cells(commit)
+
+    def _link(self, commit: Commit, mutations: list[AnyMutation], where: str) -> None:
+        first = mutations[0] if mutations else None
+        known = self.heads.get(commit.session)
+        if known is None:
+            start = self._start(first, where)
+            if start is None:
+                return
+            known = start
+        if commit.first != known[0] + 1:
+            self._add("position", where, f"it begins at position {commit.first}, after position {known[0]}")
+        try:
+            right = relink(known[1], commit) == commit.hash
+        except (struct.error, OverflowError):
+            right = False
+        if not right:
+            self._add("hash", where, f"session {commit.session}, position {commit.first}: its hash does not match")
+        if isinstance(first, Open):
+            if commit.session != commit.ordinal:
+                self._add("commit", where, f"it opens a session and stands in session {commit.session}")
+            if first.uid in self._sessions:
+                self._add("commit", where, f"it opens session {self._sessions[first.uid]} a second time")
+            self._sessions[first.uid] = commit.session
+            if first.origin == Origin.FORK:
+                self._parents[commit.session] = self._sessions.get(first.parent or b"")
+
+    def _start(self, first: AnyMutation | None, where: str) -> tuple[int, bytes] | None:
+        if not isinstance(first, Open):
+            self._add("commit", where, "it belongs to a session that no commit opens")
+            return None
+        if first.origin != Origin.FORK:
+            return 0, genesis(first.uid)
+        parent = self._sessions.get(first.parent or b"")
+        end = self._fork_end(parent, first.parent_position)
+        if end is None:
+            self._add(
+                "fork",
+                where,
+                f"it forks at position {first.parent_position}, where nothing of its parent ends",
+            )
+            return None
+        return first.parent_position, end
+
+    def _fork_end(self, parent: int | None, position: int) -> bytes | None:
+        """The hash that ends at a position of a session or of one it forked from."""
+        while parent is not None:
+            found = self._ends.get((parent, position))
+            if found is not None:
+                return found
+            parent = self._parents.get(parent)
+        return None
+
+    def _cells(self, commit: Commit) -> None:
+        numbers = range(commit.cell, commit.cell + commit.cell_count)
+        if commit.cell != (self._last_cell + 1 if commit.cell_count else 0):
+            self._add("commit", f"commit {commit.ordinal}", f"its cells begin at {commit.cell}, out of turn")
+        self._last_cell = max(self._last_cell, numbers.stop - 1)
+        if len(commit.commitments) % 32:
+            self._add("commit", f"commit {commit.ordinal}", "its commitments are cut short")
+        cells = self.log.cells(numbers)
+        for index, number in enumerate(numbers):
+            where = f"cell {number} of commit {commit.ordinal}"
+            cell = cells.get(number)
+            if cell is None:
+                self._add("cell", where, "it is missing")
+            elif len(cell.salt) != 16 or cell.commitment != commit.commitment(index):
+                self._add("cell", where, f"position {commit.first}: its bytes do not match their commitment")
+
+    def end(self) -> None:
+        """Checks that no cell lies beyond the last commit."""
+        if self.log.last_cell > self._last_cell:
+            self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
+
+    def _add(self, kind: str, where: str, what: str) -> None:
+        self.problems.append(Finding(kind, where, what))
+
+
+def _views(log: Log, projection: Projection, progress: Progress | None) -> Iterator[Finding]:
+    """Replays the rules over the log, and compares each view with a fresh fold of it."""
+    fresh = Projection(log, apsw.Connection(":memory:"), projectors=projection.projectors)
+    total = log.ordinal
+    try:
+        fresh.catch_up(None if progress is None else lambda done, _: progress(total + done, total * 2), upto=total)
+        yield from _rules(log, fresh, total)
+    except (VmstoreError, apsw.Error, AssertionError, ValueError) as error:
+        yield Finding("fold", "log", f"the log cannot be folded: {error}")
+        return
+    try:
+        projection.catch_up()
+        with projection.moment_held() as ordinal:  # others may write meanwhile; the views stand still
+            fresh.catch_up(upto=ordinal)
+            for projector in projection.projectors:
+                if projection.digest(projector.name) != fresh.digest(projector.name):
+                    yield Finding("view", projector.name, _difference(projection, fresh, projector.name))
+    except apsw.Error as error:
+        yield Finding("view", "views", f"the views cannot be read ({error}); delete them and they are rebuilt")
+    finally:
+        fresh.db.close()
+
+
+def _difference(have: Projection, want: Projection, view: str) -> str:
+    """The first row in which a view differs from a fresh fold."""
+    for mine, right in zip(have.dump(view), want.dump(view), strict=False):
+        if mine != right:
+            return f"holds {_short(mine)} where the log gives {_short(right)}; run `vmstore rebuild --view {view}`"
+    return f"holds more or fewer rows than the log gives; run `vmstore rebuild --view {view}`"
+
+
+def _short(row: bytes) -> str:
+    text = row.decode("utf-8", "replace")
+    return text if len(text) <= 160 else text[:159] + "…"
+
+
+def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
+    """Every mutation against every rule, each session from its beginning."""
+    heads: dict[int, Head] = {}
+    for commit in commits_of(log):
+        if commit.ordinal > total:
+            return
+        mutations = decode(commit.body)
+        before: AnyMutation | None = None
+        for index, mutation in enumerate(mutations):
+            position = commit.first + index
+            if isinstance(mutation, Open):
+                heads[commit.session] = _head(fresh, commit.session, mutation)
+            head = heads[commit.session]
+            place = Place(index, before, commit.cell_count)
+            reason = None if isinstance(mutation, Unknown) else broken(head, mutation, place)
+            if reason is not None:
+                yield Finding(
+                    "rule", f"commit {commit.ordinal}", f"position {position}: {reason[1]} (rule {reason[0]})"
+                )
+                if isinstance(mutation, Pack):
+                    return
+            if isinstance(mutation, Create | Update | Compress):
+                head.hold(position, mutation, _commitment(fresh, commit, mutation))
+            head.apply(position, mutation)
+            before = mutation
+        heads[commit.session].end(commit.first, commit.cell_count)
+
+
+def _head(fresh: Projection, session: int, opening: Open) -> Head:
+    """A session's head before its first mutation; a fork's holds what it inherits."""
+    if opening.origin != Origin.FORK:
+        return Head(opening.uid, Nothing(opening.uid))
+    head = Head(opening.uid, ViewLookups(fresh.db, session).inherited())
+    head.position = opening.parent_position
+    head.turn, head.call, _ = fresh.moment(session, opening)
+    head.restore(r[:4] for r in resident_at(Lane(fresh.db, session), opening.parent_position))
+    return head
+
+
+def _commitment(fresh: Projection, commit: Commit, mutation: Create | Update | Compress) -> bytes | None:
+    if mutation.content is None:
+        return None
+    return fresh.cells.commitment(commit.session, commit, mutation.content)

@@ -1,0 +1,38 @@
+"""The errors vmstore raises: one class for each thing a caller might handle.
+
+Every message names the thing, the reason and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class VmstoreError(Exception):
+    """Anything vmstore refuses or cannot do; catch it to catch them all."""
+
+
+class StoreError(VmstoreError):
+    """A path that is no store, or a store this version cannot open."""
+
+
+class UnknownError(VmstoreError):
+    """A session, page, turn, call or position that does not exist; names the nearest that does."""
+
+
+class InputError(VmstoreError):
+    """A file, request or reference that cannot be taken in; nothing of it was written."""
+
+
+class RefusedError(VmstoreError):
+    """A mutation the gate refuses because a named rule does not hold; nothing was written."""
+
+
+class ConflictError(RefusedError):
+    """A commit whose expected position or request id does not fit what the log holds."""
+
+
+class ReadOnlyError(VmstoreError):
+    """A write through a handle opened for reading only."""
+
+
+class CorruptError(VmstoreError):
+    """Bytes that do not match their hash; names the commit or cell."""

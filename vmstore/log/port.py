@@ -1,0 +1,72 @@
+"""The log port: what the engine and the views need of a log, and nothing more.
+
+A log orders commits and keeps their cells. It knows positions and bytes, not their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from vmstore.cells.cell import Cell
+from vmstore.errors import ConflictError
+from vmstore.log.commit import Commit
+
+
+class Head(NamedTuple):
+    """The last position of a session and the hash it ends with."""
+
+    position: int
+    hash: bytes
+
+
+class Log(Protocol):
+    """The order of commits and their cells; the only truth."""
+
+    def append(
+        self, commits: Sequence[Commit], session: int, expected: int, *, seen: int | None = None, dense: bool = False
+    ) -> list[Commit]:
+        """Stores commits of one session, all or none, durable before it returns.
+
+        `session` is 0 for a new one. Raises ConflictError when the session's last position is not
+        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. `dense`
+        asks to spend time on space, where nobody waits. Returns the commits as stored, cells left out.
+        """
+        ...
+
+    def tail(self, after: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
+        ...
+
+    def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
+        """The cells of these numbers; one that is not there is left out."""
+        ...
+
+    def head(self, session: int) -> Head | None:
+        """Where a session stands, or None when the log does not hold it."""
+        ...
+
+    @property
+    def ordinal(self) -> int:
+        """The ordinal of the last commit; 0 of an empty log."""
+        ...
+
+    @property
+    def last_cell(self) -> int:
+        """The number of the last cell; 0 where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of files; a closed log refuses everything else."""
+        ...
+
+
+def check_expected(head: Head | None, session: int, expected: int, ordinal: int, seen: int | None) -> None:
+    """Raises ConflictError where a log moved on since its writer decided."""
+    held = 0 if head is None else head.position
+    if session and held != expected:
+        raise ConflictError(
+            f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
+        )
+    if seen is not None and ordinal != seen:
+        raise ConflictError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")

@@ -1,0 +1,174 @@
+"""The arguments commands take, and a parser that says what is wrong with them.
+
+Nothing here loads the store, so help answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+USAGE = 2
+MOMENTS = ("turn", "call", "position")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors name the remedy and leave with 2."""
+
+    def __init__(self, prog: str, description: str, epilog: str = "", *, add_help: bool = True) -> None:
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=epilog,
+            add_help=add_help,
+            allow_abbrev=False,  # a later option must not change what a script's short form means
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Says what is wrong with the arguments, and leaves."""
+        wrong = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
+        if message.startswith("unrecognized") and wrong.startswith("-"):
+            close = difflib.get_close_matches(wrong, list(self._option_string_actions), 1)
+            message = f"there is no option {wrong}" + (f"; the nearest is {close[0]}" if close else "")
+        self.exit(USAGE, f"vmstore: {message}; `{self.prog} --help` shows how\n")
+
+
+class Command(NamedTuple):
+    """One command: its arguments, the function that runs it, and what it says of itself."""
+
+    name: str
+    group: str
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+    run: tuple[str, str]  # module and function, loaded when the command runs
+    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+
+    def parser(self) -> Parser:
+        """The command's own parser."""
+        examples = "examples:\n" + "\n".join(f"  {example}" for example in self.examples)
+        parser = Parser(f"vmstore {self.name}", self.description, examples)
+        for add in self.arguments:
+            add(parser)
+        add_common(parser)
+        return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """The options every command has."""
+    options = parser.add_argument_group("common options")
+    options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
+    options.add_argument("--json", action="store_true", help="answer with one JSON object")
+    options.add_argument("--quiet", action="store_true", help="only the answer: no remarks, no progress")
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Which store."""
+    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms")
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """Which session."""
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Which page."""
+    parser.add_argument("page", metavar="PAGE", help="a name like p17, a hint, or vm://default/session/p17@turn:3")
+
+
+def add_moment(parser: argparse.ArgumentParser) -> None:
+    """As of when."""
+    group = parser.add_argument_group("as of (default: now)").add_mutually_exclusive_group()
+    group.add_argument("--turn", type=int, metavar="N", help="the end of turn N")
+    group.add_argument("--call", type=int, metavar="N", help="the moment of call N, before its answer")
+    group.add_argument("--position", type=int, metavar="N", help="the session's mutation N")
+    group.add_argument("--time", metavar="T", help="a time like 2026-11-21T22:55:01Z")
+
+
+def add_walk(parser: argparse.ArgumentParser) -> None:
+    """How far a lineage is walked."""
+    parser.add_argument("--depth", type=_steps, metavar="N", help="how many steps to walk (default: all)")
+    parser.add_argument(
+        "--kinds", metavar="KINDS", help="only links of these kinds, like derives,supersedes (default: all)"
+    )
+
+
+def _steps(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return int(text)
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """How much of a page."""
+    parser.add_argument(
+        "--level", type=int, choices=range(4), metavar="0-3", help="0 full, as accepted (default), to 3 reference"
+    )
+
+
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """What to import and how."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="a session file")
+    parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
+    parser.add_argument(
+        "--format", metavar="F", help="pi, claude-code, swe-agent, tau-bench, chat-completions (default: seen)"
+    )
+    parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """In which form a context is shown."""
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--messages", action="store_true", help="the chat messages of the request")
+    shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Between which moments."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    for word in MOMENTS:
+        group.add_argument(f"--{word}s", nargs=2, type=int, metavar=("A", "B"), help=f"from {word} A to {word} B")
+
+
+def add_fork(parser: argparse.ArgumentParser) -> None:
+    """Where to fork, and the new name."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    for word in MOMENTS:
+        group.add_argument(f"--at-{word}", type=int, metavar="N", dest=word, help=f"share the past up to {word} N")
+    parser.add_argument("--as", dest="name", metavar="NAME", required=True, help="the new session's name")
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Which view."""
+    parser.add_argument("--view", metavar="V", help="only this view (default: all); `info` lists them")
+
+
+def add_type(parser: argparse.ArgumentParser) -> None:
+    """Which pages."""
+    parser.add_argument("--type", metavar="TYPE", help="only pages of this type, like claim or summary")
+
+
+def add_tail(parser: argparse.ArgumentParser) -> None:
+    """Which stretch of the log."""
+    parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")
+    parser.add_argument("--limit", type=_count, metavar="N", help="at most N mutations")
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Where the demo's store stays."""
+    parser.add_argument("--keep", metavar="DIR", help="keep the store in DIR, to ask it more (default: forget it)")
+
+
+def add_shell(parser: argparse.ArgumentParser) -> None:
+    """For which shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")

@@ -1,0 +1,226 @@
+"""Commands that ask: each opens the store, asks one question, prints the answer."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from vmstore.capture.skeleton import bytes_text
+from vmstore.core.asof import Call, Position, Turn
+from vmstore.core.page import PageType
+from vmstore.core.reference import parse
+from vmstore.errors import InputError, UnknownError
+from vmstore.shell import looks, looks_page
+from vmstore.shell.opening import moment_of, open_to_ask, session_of
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Line, one_line_each
+from vmstore.shell.transcript import transcript
+from vmstore.shell.words import size
+from vmstore.store.answers import Relation, to_json
+from vmstore.store.session import Session
+
+
+def info(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints what a store holds."""
+    with open_to_ask(arguments) as store:
+        found = store.info()
+    if arguments.json:
+        screen.json(to_json(found))
+    else:
+        screen.show(*looks.info(found))
+    return 0
+
+
+def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints every session."""
+    with open_to_ask(arguments) as store:
+        found = store.sessions()
+    if arguments.json:
+        screen.json({"sessions": to_json(found)})
+    elif found:
+        screen.show(looks.sessions(found))
+    else:
+        screen.note(f"no session yet; `vmstore import {arguments.store} FILE` brings one")
+    return 0
+
+
+def turns(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints a session's turns."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        found = session.turns()
+    if arguments.json:
+        screen.json({"session": session.name, "turns": to_json(found)})
+    elif found:
+        screen.show(looks.turns(found))
+    else:
+        screen.note(f"{session.name} has no turn yet")
+    return 0
+
+
+def calls(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints a session's calls."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        found = session.calls()
+    if arguments.json:
+        screen.json({"session": session.name, "calls": to_json(found)})
+    elif found:
+        screen.show(looks.calls(found))
+    else:
+        screen.note(f"{session.name} has no call yet")
+    return 0
+
+
+def context(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints what the model saw at a call."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        found = session.context(moment_of(arguments))
+        if arguments.json:
+            screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
+        elif arguments.render:
+            if found.fidelity == "derived":  # the text itself stays clean, so it can be piped on
+                screen.note(looks.fidelity(found.fidelity))
+            _text(screen, found.text())
+        elif arguments.messages:
+            screen.show(*looks.context_head(found), *transcript(found.messages()))
+        else:
+            screen.show(*looks.context(found))
+    return 0
+
+
+def diff(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints what changed between two contexts."""
+    kinds = (("turns", Turn), ("calls", Call), ("positions", Position))
+    first, last = next(
+        (kind(numbers[0]), kind(numbers[1])) for word, kind in kinds if (numbers := getattr(arguments, word))
+    )
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        found = session.diff(first, last)
+    if arguments.json:
+        screen.json(to_json(found))
+    else:
+        screen.show(*looks.diff(found))
+    return 0
+
+
+def pages(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints every page there was at a moment."""
+    wanted = arguments.type
+    if wanted is not None and PageType.of(wanted) is None:
+        words = ", ".join(kind.word for kind in PageType)
+        raise UnknownError(f"there is no page type {wanted!r}; the types are {words}")
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        found = [page for page in session.pages(moment_of(arguments)) if wanted in (None, page.type)]
+    if arguments.json:
+        screen.json({"session": session.name, "pages": to_json(found)})
+    elif found:
+        screen.show(looks_page.pages(found))
+    else:
+        screen.note(f"no page of type {wanted} at that moment" if wanted else "no page at that moment")
+    return 0
+
+
+def page(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Writes a page's exact content."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        moment = moment_of(arguments)
+        found = session.page(arguments.page, moment)
+        level = parse(arguments.page).level if arguments.level is None else arguments.level
+        content = session.content(arguments.page, moment, level=level)
+    if arguments.json:
+        told: dict[str, Any] = {"page": to_json(found), "level": level or 0, "bytes": len(content)}
+        try:
+            screen.json({**told, "content": bytes_text(content)})
+        except UnicodeDecodeError:
+            screen.json({**told, "content": None, "base64": base64.b64encode(content).decode()})
+    elif not screen.terminal:
+        screen.raw(content)
+    else:
+        _text(screen, _readable(arguments.page, found.mime, content))
+    return 0
+
+
+def history(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints what happened to a page."""
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        moment = moment_of(arguments)
+        asked = session.page(arguments.page, moment)
+        found = session.history(arguments.page, moment)
+    if arguments.json:
+        screen.json({"session": session.name, "page": asked.page, "events": to_json(found)})
+    else:
+        screen.show(looks_page.page_head(asked, session.name), looks_page.history(found))
+    return 0
+
+
+def sources(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints where a page comes from."""
+    return _lineage(arguments, screen, up=True)
+
+
+def derived(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints what came of a page."""
+    return _lineage(arguments, screen, up=False)
+
+
+def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
+    kinds = None if arguments.kinds is None else [kind.strip() for kind in arguments.kinds.split(",")]
+    with open_to_ask(arguments) as store:
+        session = session_of(store, arguments)
+        asked = session.page(arguments.page)
+        walk = session.sources if up else session.derived
+        found = walk(arguments.page, depth=arguments.depth, kinds=kinds)
+        if arguments.json:
+            screen.json({"session": session.name, "page": asked.page, "relations": to_json(found)})
+        else:
+            tree = lineage(session, asked.page, found, up=up)
+            screen.show(looks_page.page_head(asked, session.name), one_line_each(tree))
+    return 0
+
+
+def lineage(session: Session, root: str, found: Sequence[Relation], *, up: bool) -> list[Line]:
+    """A walk as a tree, each page with its hint and its beginning."""
+    hints = {page.page: page.hint for page in session.pages() if page.hint}
+    return looks_page.tree(root, found, hints, up=up)
+
+
+def tail(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Prints mutations in the order they were logged."""
+    with open_to_ask(arguments) as store:
+        entries = store.tail(arguments.after, limit=arguments.limit)
+        if arguments.json:
+            found = list(entries)
+            cursor = found[-1].cursor if found else arguments.after
+            screen.json({"entries": to_json(found), "cursor": cursor})
+        else:
+            for entry in entries:
+                screen.show(looks.entry(entry))
+    return 0
+
+
+def _text(screen: Screen, text: str) -> None:
+    """Prints a text as it is in a pipe, and made harmless on a terminal."""
+    if screen.terminal:
+        for line in text.split("\n"):
+            screen.show(line.rstrip("\r"))
+    else:
+        screen.raw(text.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _readable(name: str, mime: str, content: bytes) -> str:
+    try:
+        if b"\0" in content:
+            raise UnicodeDecodeError("utf-8", content, 0, 1, "binary")
+        return content.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise InputError(
+            f"{name} is {size(len(content))} of {mime}, no text; send it to a file: … > {name}.bin"
+        ) from None

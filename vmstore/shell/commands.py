@@ -1,0 +1,262 @@
+"""The commands as data: what each says of itself, its examples, its arguments, what runs it."""
+
+from __future__ import annotations
+
+import difflib
+
+from vmstore.shell.arguments import (
+    Command,
+    add_context,
+    add_diff,
+    add_fork,
+    add_import,
+    add_keep,
+    add_level,
+    add_moment,
+    add_page,
+    add_session,
+    add_shell,
+    add_store,
+    add_tail,
+    add_type,
+    add_view,
+    add_walk,
+)
+
+COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        Command(
+            "import",
+            "take in",
+            "take session files into a store, which is made where there is none",
+            "Takes session files into a store: pi, Claude Code, SWE-agent, tau-bench and chat-completions\n"
+            "files, told apart by their content. The same file again changes nothing, a grown one adds\n"
+            "its new part. What cannot be read is kept as it stands, counted and named.",
+            (
+                "vmstore import agent.vms session.jsonl",
+                "vmstore import agent.vms runs/*.traj --json",
+                "vmstore import agent.vms live.jsonl --session today --follow",
+            ),
+            ("vmstore.shell.take", "import_files"),
+            (add_store, add_import),
+        ),
+        Command(
+            "info",
+            "ask",
+            "what a store holds and how large it is",
+            "Says what a store holds, how large its parts are and how far each view has followed the log.",
+            ("vmstore info agent.vms", "vmstore info agent.vms --json"),
+            ("vmstore.shell.ask", "info"),
+            (add_store,),
+        ),
+        Command(
+            "sessions",
+            "ask",
+            "every session with its counts",
+            "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
+            ("vmstore sessions agent.vms",),
+            ("vmstore.shell.ask", "sessions"),
+            (add_store,),
+        ),
+        Command(
+            "turns",
+            "ask",
+            "the turns of a session",
+            "Lists the turns of a session: when each opened and how many calls it made.",
+            ("vmstore turns agent.vms planning-220",),
+            ("vmstore.shell.ask", "turns"),
+            (add_store, add_session),
+        ),
+        Command(
+            "calls",
+            "ask",
+            "the calls of a session, with tokens, cost and status",
+            "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
+            "latency, and how each ended.",
+            ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --json"),
+            ("vmstore.shell.ask", "calls"),
+            (add_store, add_session),
+        ),
+        Command(
+            "context",
+            "ask",
+            "what the model saw at a call",
+            "Shows what the model saw at one call, in order; without a moment at the last one. A turn stands\n"
+            "for its last call, a position for the last call at or before it.",
+            (
+                "vmstore context agent.vms planning-220 --call 317",
+                "vmstore context agent.vms planning-220 --turn 42 --messages",
+                "vmstore context agent.vms --render",
+            ),
+            ("vmstore.shell.ask", "context"),
+            (add_store, add_session, add_moment, add_context),
+        ),
+        Command(
+            "diff",
+            "ask",
+            "what changed between two contexts",
+            "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
+            (
+                "vmstore diff agent.vms planning-220 --calls 40 42",
+                "vmstore diff agent.vms planning-220 --turns 1 42 --json",
+            ),
+            ("vmstore.shell.ask", "diff"),
+            (add_store, add_session, add_diff),
+        ),
+        Command(
+            "pages",
+            "ask",
+            "every page there was at a moment, in context or not",
+            "Lists every page there was at a moment: where it is (L0 is the prompt), its level and size.",
+            (
+                "vmstore pages agent.vms planning-220 --type claim",
+                "vmstore pages agent.vms planning-220 --turn 42",
+            ),
+            ("vmstore.shell.ask", "pages"),
+            (add_store, add_session, add_moment, add_type),
+        ),
+        Command(
+            "page",
+            "ask",
+            "a page's exact content",
+            "Writes a page's exact content: at level 0 the bytes that were accepted, whether the page is\n"
+            "still in the context or not.",
+            (
+                "vmstore page agent.vms planning-220 p17",
+                "vmstore page agent.vms p17 --level 3",
+                "vmstore page agent.vms vm://default/planning-220/p17@turn:3 > p17.txt",
+            ),
+            ("vmstore.shell.ask", "page"),
+            (add_store, add_session, add_page, add_level, add_moment),
+        ),
+        Command(
+            "history",
+            "ask",
+            "what happened to a page",
+            "Shows what happened to a page: made, changed, entered the context, left it, linked.",
+            (
+                "vmstore history agent.vms planning-220 p17",
+                "vmstore history agent.vms p17 --turn 42",
+            ),
+            ("vmstore.shell.ask", "history"),
+            (add_store, add_session, add_page, add_moment),
+        ),
+        Command(
+            "sources",
+            "ask",
+            "where a page comes from",
+            "Walks from a page towards what it was made from, replaces or refers to.",
+            (
+                "vmstore sources agent.vms planning-220 claim_storage_7",
+                "vmstore sources agent.vms p17 --depth 2 --kinds derives",
+            ),
+            ("vmstore.shell.ask", "sources"),
+            (add_store, add_session, add_page, add_walk),
+        ),
+        Command(
+            "derived",
+            "ask",
+            "what came of a page",
+            "Walks from a page towards what was made from it or refers to it.",
+            (
+                "vmstore derived agent.vms planning-220 p17",
+                "vmstore derived agent.vms p17 --kinds supersedes --json",
+            ),
+            ("vmstore.shell.ask", "derived"),
+            (add_store, add_session, add_page, add_walk),
+        ),
+        Command(
+            "tail",
+            "ask",
+            "mutations in the order they were logged",
+            "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
+            "gave: one a line, or with --json one object with the cursor to go on from.",
+            ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
+            ("vmstore.shell.ask", "tail"),
+            (add_store, add_tail),
+        ),
+        Command(
+            "fork",
+            "keep",
+            "a new session that shares another's past",
+            "Makes a new session that shares a session's past up to a moment and nothing after. It copies\n"
+            "nothing; parent and child never see each other's later mutations.",
+            ("vmstore fork agent.vms planning-220 --at-turn 42 --as try-b",),
+            ("vmstore.shell.keep", "fork"),
+            (add_store, add_session, add_fork),
+        ),
+        Command(
+            "verify",
+            "keep",
+            "check every hash, rule and view",
+            "Checks every hash of the log, every rule, and every view against a fresh fold of the log.\n"
+            "Leaves with 1 and names each problem where anything is not as it should be.",
+            ("vmstore verify agent.vms", "vmstore verify agent.vms --json"),
+            ("vmstore.shell.keep", "verify"),
+            (add_store,),
+        ),
+        Command(
+            "rebuild",
+            "keep",
+            "fold the views from the log again",
+            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.",
+            ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
+            ("vmstore.shell.keep", "rebuild"),
+            (add_store, add_view),
+        ),
+        Command(
+            "demo",
+            "more",
+            "a tour through a session of 220 turns",
+            "Imports a session that ships with vmstore into a store of its own and shows, step by step, what\n"
+            "can be asked of it, each with the command that asks the same.",
+            ("vmstore demo", "vmstore demo --keep /tmp/demo"),
+            ("vmstore.shell.demo", "demo"),
+            (add_keep,),
+        ),
+        Command(
+            "completion",
+            "more",
+            "tab completion for bash, zsh or fish",
+            "Prints a script that completes commands, options, sessions and pages on tab.",
+            (
+                "vmstore completion bash > ~/.local/share/bash-completion/completions/vmstore",
+                'vmstore completion zsh > "${fpath[1]}/_vmstore"',
+                "vmstore completion fish > ~/.config/fish/completions/vmstore.fish",
+            ),
+            ("vmstore.shell.complete", "completion"),
+            (add_shell,),
+        ),
+    )
+}
+
+GROUPS = {"take in": "Take in", "ask": "Ask", "keep": "Keep", "more": "More"}
+
+
+def overview() -> str:
+    """The help of `vmstore` itself."""
+    lines = [
+        "usage: vmstore COMMAND [ARGUMENTS]",
+        "",
+        "Remembers everything an AI agent's memory ever did, and answers any question about any moment of it.",
+    ]
+    for group, title in GROUPS.items():
+        lines += ["", f"{title}:"]
+        lines += [f"  {c.name:<12}{c.summary}" for c in COMMANDS.values() if c.group == group]
+    lines += [
+        "",
+        "`vmstore COMMAND --help` says more, with examples. Every command takes --namespace NS, --json and",
+        "--quiet; --version names the versions at work. Exit codes: 0, 1 refused or not ok, 2 usage, 130 Ctrl-C.",
+        "",
+        "start with:",
+        "  vmstore demo",
+        "  vmstore import agent.vms session.jsonl",
+        "  vmstore context agent.vms",
+    ]
+    return "\n".join(lines)
+
+
+def nearest(name: str) -> str:
+    """The command that a wrong one was most likely meant to be."""
+    return difflib.get_close_matches(name, list(COMMANDS), n=1, cutoff=0.0)[0]

@@ -1,0 +1,103 @@
+"""Commands that keep house: fork, verify, rebuild."""
+
+from __future__ import annotations
+
+import argparse
+
+import apsw
+import msgspec
+
+from vmstore.errors import CorruptError
+from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Column, Line, Span, Table
+from vmstore.shell.words import count
+from vmstore.store.answers import Problem, Verdict, to_json
+
+SHOWN = 50
+DAMAGE = (CorruptError, apsw.Error, msgspec.MsgspecError)
+
+
+def fork(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Makes a session that shares another's past."""
+    with open_to_change(arguments) as store:
+        parent = session_of(store, arguments)
+        found = parent.fork(arguments.name, moment_of(arguments)).info()
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet:
+        place = f"turn {found.turns}, call {found.calls}, position {found.fork_position}"
+        screen.show((Span(found.session, "head"), f" shares the past of {parent.name} up to {place}"))
+    return 0
+
+
+def verify(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Checks a store and names what is wrong with it; 1 where anything is."""
+    found = verdict(arguments, screen)
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not found.ok:
+        screen.show(*problems(found, arguments.store))
+    elif not screen.quiet:
+        screen.show(sound(found))
+    return 0 if found.ok else 1
+
+
+def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
+    """What verify finds; a log too damaged to be opened is a finding too."""
+    try:
+        with open_to_ask(arguments) as store, screen.progress("verifying") as tell:
+            return store.verify(tell)
+    except DAMAGE as error:
+        return Verdict(False, 0, 0, 0, [Problem("log", str(arguments.store), str(error))])
+
+
+def sound(found: Verdict) -> Line:
+    """The good news of a verify."""
+    told = ", ".join(
+        count(number, noun)
+        for number, noun in (
+            (found.sessions, "session"),
+            (found.commits, "commit"),
+            (found.mutations, "mutation"),
+        )
+    )
+    return (Span("ok", "good"), f": {told}; every hash, every rule and every view holds")
+
+
+def problems(found: Verdict, store: str) -> list[Line | Table]:
+    """The bad news of a verify, and what to do about it."""
+    head = (Span(count(len(found.problems), "problem"), "bad"), f" in {count(found.commits, 'commit')}")
+    columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
+    rows = [(one.kind, one.where, one.what) for one in found.problems[:SHOWN]]
+    lines: list[Line | Table] = [head, Table(columns, rows)]
+    if len(found.problems) > SHOWN:
+        lines.append(Span(f"and {len(found.problems) - SHOWN} more; --json has them all", "dim"))
+    return [*lines, *(Span(remedy, "bold") for remedy in remedies(found.problems, store))]
+
+
+def remedies(found: list[Problem], store: str) -> list[str]:
+    """What to do about problems, by what is damaged."""
+    kinds = {one.kind for one in found}
+    told = []
+    if kinds - {"view", "views"}:
+        told.append(
+            "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
+            "What stands before the first commit named is sound."
+        )
+    if kinds & {"view", "views"}:
+        told.append(f"The views are only a copy: `vmstore rebuild {store}` folds them from the log again.")
+    return told
+
+
+def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Folds the views from the log again."""
+    with open_to_change(arguments) as store, screen.progress("rebuilding") as tell:
+        positions = store.rebuild(arguments.view, tell)
+    if arguments.json:
+        screen.json({"positions": positions})
+    elif not screen.quiet:
+        chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
+        ordinal = max(chosen.values())
+        screen.show((Span("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"))
+    return 0

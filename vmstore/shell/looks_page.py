@@ -1,0 +1,148 @@
+"""How answers about pages look as sheets: their list, their history, their lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from vmstore.shell.sheet import Column, Line, Span, Table
+from vmstore.shell.words import count, level, moment, number, size
+from vmstore.store.answers import Event, Page, Relation
+
+EVENTS = {
+    "create": ("●", "good", "created"),
+    "update": ("●", "warn", "changed"),
+    "compress": ("●", "warn", "shortened"),
+    "enter": ("→", "good", "entered the context"),
+    "shown": ("·", "warn", "shown otherwise"),
+    "leave": ("←", "bad", "left the context"),
+    "link": ("·", "name", "linked"),
+}
+# How a link reads from the page that was asked about towards its source, and back.
+UP = {"derives": "made from", "represents": "represents", "caused_by": "caused by", "part_of": "part of"}
+DOWN = {
+    "derives": "made into",
+    "supersedes": "superseded by",
+    "references": "referred to by",
+    "contradicts": "contradicted by",
+    "caused_by": "caused",
+    "represents": "represented by",
+    "has_caption": "caption of",
+    "part_of": "has part",
+}
+
+
+def pages(found: Sequence[Page]) -> Table:
+    """Pages as they stood at a moment."""
+    columns = [Column("page", style="name"), Column("tier"), Column("level"), Column("type"), Column("role")]
+    columns += [Column(title, right=True) for title in ("version", "tokens", "size", "turn", "call")]
+    columns += [Column("created (UTC)", style="dim"), Column("hint")]
+    rows = [
+        (
+            one.page,
+            Span(f"L{one.tier}", "good" if one.tier == 0 else "dim"),
+            Span(level(one.level), "warn" if one.level else "dim"),
+            one.type,
+            one.role,
+            number(one.version),
+            number(one.tokens),
+            size(one.bytes),
+            number(one.created_turn),
+            number(one.created_call),
+            moment(one.created_at),
+            one.hint or "",
+        )
+        for one in found
+    ]
+    return Table(columns, rows)
+
+
+def page_head(found: Page, session: str) -> Line:
+    """Which page this is and where."""
+    hint = f" {found.hint}" if found.hint else ""
+    place = "in the context" if found.tier == 0 else "out of the context"
+    told = f", {found.role} {found.type}, {count(found.tokens, 'token')}, {place}"
+    return (Span(found.page, "head"), Span(f"{hint} of {session}", "bold"), told)
+
+
+def history(found: Sequence[Event]) -> Table:
+    """A page's events in order, as a timeline."""
+    columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
+    columns += [Column(""), Column("event"), Column("")]
+    rows = []
+    for one in found:
+        sign, style, words = EVENTS.get(one.event, ("·", "", one.event))
+        row: tuple[Line, ...] = (
+            number(one.turn),
+            number(one.call),
+            str(one.position),
+            Span(sign, style),
+            words,
+            _told(one),
+        )
+        rows.append(row)
+    return Table(columns, rows)
+
+
+def _told(one: Event) -> Line:
+    told = []
+    if one.detail:
+        told.append(_link(one.detail) if one.event == "link" else one.detail)
+    if one.event in ("update", "compress", "shown") and one.version > 1:
+        told.append(f"version {one.version}")
+    if one.level:
+        told.append(level(one.level))
+    if one.method:
+        told.append(one.method)
+    if one.tokens is not None:
+        told.append(count(one.tokens, "token"))
+    return ", ".join(told)
+
+
+def _link(detail: str) -> str:
+    kind, _, page = detail.partition(" ")
+    return f"{UP.get(kind, kind.replace('_', ' '))} {page}"
+
+
+def tree(root: str, found: Sequence[Relation], hints: Mapping[str, str], *, up: bool) -> list[Line]:
+    """A walk as an indented tree; a page met again is named, not repeated."""
+    branches: dict[str, list[Relation]] = {}
+    for relation in found:
+        branches.setdefault(relation.source if up else relation.target, []).append(relation)
+    if not branches:
+        return [Span("nothing it was made from is known" if up else "nothing made from it is known", "dim")]
+    lines: list[Line] = []
+    _grow(lines, root, "", branches, hints, {root}, up)
+    return lines
+
+
+def _grow(
+    lines: list[Line],
+    at: str,
+    indent: str,
+    branches: Mapping[str, list[Relation]],
+    hints: Mapping[str, str],
+    seen: set[str],
+    up: bool,
+) -> None:
+    """Adds the branches below a page, without recursion deeper than Python allows."""
+    stack = [(at, indent, iter(_last_told(branches.get(at, ()))))]
+    while stack:
+        _, before, rest = stack[-1]
+        step = next(rest, None)
+        if step is None:
+            stack.pop()
+            continue
+        relation, last = step
+        far = relation.target if up else relation.source
+        again = far in seen
+        seen.add(far)
+        kind = (UP if up else DOWN).get(relation.kind, relation.kind.replace("_", " "))
+        hint = f" {hints[far]}" if far in hints else ""
+        text = Span("  (see above)", "dim") if again else Span(f"  {relation.text}", "dim")
+        lines.append((before, "└─ " if last else "├─ ", Span(f"{kind} ", "warn"), Span(far, "name"), hint, text))
+        if not again and far in branches:
+            stack.append((far, before + ("   " if last else "│  "), iter(_last_told(branches[far]))))
+
+
+def _last_told(relations: Sequence[Relation]) -> list[tuple[Relation, bool]]:
+    return [(relation, index == len(relations) - 1) for index, relation in enumerate(relations)]

@@ -1,0 +1,120 @@
+"""The import command: files in, sessions out, and the tail of a file that still grows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from vmstore.capture.sources import read
+from vmstore.errors import InputError
+from vmstore.shell import looks
+from vmstore.shell.opening import exists, open_to_import
+from vmstore.shell.render import Screen
+from vmstore.shell.words import count
+from vmstore.store.answers import Import, to_json
+from vmstore.store.namespace import session_name
+from vmstore.store.store import Store
+
+POLL_S = 0.5
+PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
+
+Stamp = tuple[int, int] | None
+
+
+def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Imports files in order; one that is refused is named, and the others are taken in."""
+    if arguments.session is not None:
+        session_name(arguments.session)
+    files = [Path(file) for file in arguments.files]
+    stamps = {file: _stamp(file) for file in files}
+    made = exists(arguments)
+    readable = files if made else [file for file in files if _reads(file, arguments, screen)]
+    if not readable:
+        return 1  # no store is made for files that none can be taken from
+    with open_to_import(arguments) as store:
+        taken = [one for file in readable if (one := _import(store, file, arguments, screen)) is not None]
+        if taken:
+            _report(taken, arguments, screen)
+        if arguments.follow and taken:
+            _follow(store, stamps, arguments, screen)
+    return 0 if len(taken) == len(files) else 1
+
+
+def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
+    """Whether a file can be read at all, asked before a store is made for it."""
+    try:
+        read(file, arguments.format)
+    except InputError as error:
+        screen.warn(str(error))
+        return False
+    return True
+
+
+def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
+    """Imports one file and names what was odd about it; None where it is refused."""
+    try:
+        with screen.progress(f"importing {file.name}") as tell:
+            found = store.import_file(file, session=arguments.session, format=arguments.format, progress=tell)
+    except InputError as error:
+        screen.warn(str(error))
+        return None
+    shown = found.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else found.problems
+    for problem in shown:
+        screen.warn(f"{file}:{problem.line}: {problem.reason}; kept as it stands")
+    if len(shown) < len(found.problems):
+        screen.warn(f"{file}: {len(found.problems) - len(shown)} more lines could not be read and are kept")
+    if found.torn is not None and not arguments.follow:
+        screen.warn(f"{file}:{found.torn}: the last line is torn; it is left for the next import")
+    return found
+
+
+def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
+    sessions = [session for one in taken for session in one.sessions]
+    if arguments.json:
+        screen.json({"sessions": to_json(sessions)}, one_line=arguments.follow)
+    elif not screen.quiet:
+        screen.show(looks.imported(sessions))
+    new = sum(one.new for one in taken)
+    screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
+
+
+def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
+    """Imports again what grows, until Ctrl-C."""
+    screen.note("following; Ctrl-C ends it")
+    sys.stdout.flush()
+    try:
+        while True:
+            time.sleep(POLL_S)
+            for file, seen in stamps.items():
+                now = _stamp(file)
+                if now == seen or now is None:
+                    continue
+                stamps[file] = now
+                _addition(_import(store, file, arguments, screen), arguments, screen)
+    except KeyboardInterrupt:
+        screen.note("")
+
+
+def _addition(found: Import | None, arguments: argparse.Namespace, screen: Screen) -> None:
+    """Prints what one more import added, if anything."""
+    if found is None or not found.new:
+        return
+    if arguments.json:
+        screen.json({"sessions": to_json(found.sessions)}, one_line=True)
+    else:
+        main = found.sessions[0]
+        place = f"turn {main.turns}, call {main.calls}, position {main.position}"
+        screen.show(f"{main.session}: {count(found.new, 'record')} more; now at {place}")
+    sys.stdout.flush()
+
+
+def _stamp(file: Path) -> Stamp:
+    """What changes when a file does; None where it is not there."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,116 @@
+"""How values read to people: numbers, sizes, times, texts that a terminal can show safely."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+LEVELS = ("full", "reduced", "abstract", "reference")
+BARS = " ▏▎▍▌▋▊▉█"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Controls could drive the terminal, bidirectional marks could reorder a line, surrogates crash it.
+UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# What stands in for our own signs where the output's encoding has none of them.
+ASCII = str.maketrans("├└│─·●→←█▉▊▋▌▍▎▏…±✓✗", "|`|-.*><#######..~+x")
+
+
+def clean(text: str) -> str:
+    """A text on one line, with every character that could drive a terminal written as an escape."""
+    return UNSAFE.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
+
+
+def wide(text: str) -> int:
+    """How many terminal columns a text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(sign) for sign in text)
+
+
+def _columns(sign: str) -> int:
+    if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(sign) in ("W", "F") else 1
+
+
+def cut(text: str, columns: int) -> str:
+    """A text cut to a number of terminal columns, with an ellipsis where something was cut."""
+    if wide(text) <= columns:
+        return text
+    kept, used = [], 1
+    for sign in text:
+        used += _columns(sign)
+        if used > columns:
+            break
+        kept.append(sign)
+    return "".join(kept) + "…"
+
+
+def number(value: int | None) -> str:
+    """A whole number with its thousands apart; nothing for None."""
+    return "" if value is None else f"{value:,}"
+
+
+def count(value: int, noun: str) -> str:
+    """A number and its noun, in the plural where it takes one."""
+    plural = noun if value == 1 else noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{value:,} {plural}"
+
+
+def size(value: int) -> str:
+    """Bytes in the unit that suits them."""
+    if value < 1000:
+        return f"{value} B"
+    amount, units = value / 1000, ["kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount /= 1000
+        units.pop(0)
+    return f"{amount:.0f} {units[0]}" if amount >= 100 else f"{amount:.1f} {units[0]}"
+
+
+def moment(at: int) -> str:
+    """Microseconds since 1970 as a date and a time, UTC."""
+    return f"{EPOCH + timedelta(microseconds=at):%Y-%m-%d %H:%M:%S}"
+
+
+def seconds(value_ms: float | None) -> str:
+    """Milliseconds as people say them; nothing for None."""
+    if value_ms is None:
+        return ""
+    return f"{value_ms:.0f} ms" if value_ms < 1000 else f"{value_ms / 1000:.1f} s"
+
+
+def dollars(value: float | None) -> str:
+    """A cost; nothing for None."""
+    return "" if value is None else f"${value:.4f}" if value < 1 else f"${value:,.2f}"
+
+
+def level(value: int | None) -> str:
+    """A level as a word."""
+    return "" if value is None else LEVELS[value] if value < len(LEVELS) else str(value)
+
+
+def change(value: int) -> str:
+    """A difference with its sign."""
+    return f"+{value:,}" if value > 0 else f"-{-value:,}" if value < 0 else "±0"
+
+
+def bar(value: int, largest: int, columns: int = 8) -> str:
+    """A bar as long as a value's share of the largest."""
+    if value <= 0 or largest <= 0:
+        return ""
+    eighths = max(1, round(8 * columns * value / largest))
+    return "█" * (eighths // 8) + BARS[eighths % 8].strip()
+
+
+def listing(names: Sequence[str], shown: int = 5) -> str:
+    """Some names in a row, and how many more there are."""
+    rest = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {rest} more" if rest > 0 else "")

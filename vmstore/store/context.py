@@ -1,0 +1,166 @@
+"""The context at a call as an answer: its pages, its messages, its request, its text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from vmstore.capture.shapes import Shape, give_request
+from vmstore.capture.skeleton import bytes_text, fill, loads
+from vmstore.core.page import Fidelity, Modality, PageType, Role, Slot
+from vmstore.core.reference import page_name
+from vmstore.errors import UnknownError
+from vmstore.store.answers import Basis, ContextPage
+from vmstore.store.namespace import Namespace
+from vmstore.views.calls import CallRow, call_at
+from vmstore.views.context import Shown, envelopes_at, read_cells, shown_at
+from vmstore.views.lane import Lane
+
+PREFIXES = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
+ROLE_PREFIXES = {Role.USER: "U", Role.ASSISTANT: "A", Role.TOOL: "T"}
+
+
+class Context:
+    """What the model saw at one call, checked against the root its pack recorded.
+
+    `basis` says which call; `fidelity` whether the request was recorded or rebuilt; `tokens` is
+    estimated, `tokens_reported` the provider's count; `factor` what estimates were corrected by.
+    """
+
+    def __init__(self, namespace: Namespace, lane: Lane, session: str, position: int) -> None:
+        self._ns = namespace
+        self._lane = lane
+        self._log = namespace.log
+        call = call_at(lane, position)
+        self._call: CallRow = call
+        self._shown: list[Shown] = shown_at(lane, call)
+        self.basis = Basis(session, call.position, call.turn, call.call)
+        self.fidelity = Fidelity(call.fidelity).word
+        self.tokens = call.tokens
+        self.tokens_reported = call.tokens_in
+        self.factor = call.factor_ppm / 1_000_000
+        self.model = call.model
+        self.root = call.root
+
+    @property
+    def pages(self) -> list[ContextPage]:
+        """The pages the model saw, in order."""
+        self._ns.check()
+        since = _moments(self._lane, {shown.since for shown in self._shown})
+        return [_page(shown, *since[shown.since]) for shown in self._shown]
+
+    @property
+    def page_ids(self) -> list[int]:
+        """The pages by position, in order."""
+        return [shown.page for shown in self._shown]
+
+    @property
+    def shown(self) -> Sequence[Shown]:
+        """The rows behind the pages."""
+        return self._shown
+
+    def contents(self) -> dict[str, bytes]:
+        """What each page showed, its exact bytes; opaque pages are left out."""
+        cells = read_cells(self._log, self._sealed())
+        return {page_name(s.page): cells[s.cell] for s in self._shown if s.cell is not None}
+
+    def messages(self) -> list[Any]:
+        """The chat messages of the request, in order; system text and tools that stood beside them left out."""
+        return [value for slot, value in self._values() if slot is Slot.MESSAGES]
+
+    def request(self) -> dict[str, Any]:
+        """The request, equal in every field to what was sent; raises UnknownError where no source held it."""
+        if self.fidelity != Fidelity.RECORDED.word:
+            raise UnknownError(
+                f"call {self.basis.call} is derived: its request was not in the source; ask for its messages"
+            )
+        if self._call.shape is None:
+            raise UnknownError(
+                f"call {self.basis.call} is recorded by its messages alone; its source does not hold the "
+                "request's other fields, so ask for its messages"
+            )
+        assert self._call.rest is not None, "a recorded call has its request's other fields"
+        rest = read_cells(self._log, {self._call.rest: self._call.rest_commitment})[self._call.rest]
+        return give_request(Shape(self._call.shape), rest, self._values())
+
+    def _values(self) -> list[tuple[Slot, Any]]:
+        self._ns.check()
+        groups: dict[int, list[Shown]] = {}
+        for shown in self._shown:
+            if shown.message:
+                groups.setdefault(shown.message, []).append(shown)
+        envelopes = envelopes_at(self._lane, groups, self.basis.position)
+        cells = read_cells(self._log, {**self._sealed(), **dict(envelopes.values())})
+        slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
+        values = []
+        for message, shown_parts in groups.items():
+            contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
+            values.append((slots[message], fill(loads(cells[envelopes[message].cell]), contents)))
+        return values
+
+    def _sealed(self) -> dict[int, bytes | None]:
+        return {s.cell: s.commitment for s in self._shown if s.cell is not None}
+
+    def text(self) -> str:
+        """The context as VM:CONTEXT text, one line a page: prefix, page, content as a JSON string."""
+        contents = self.contents()
+        lines = [_line(shown, contents.get(page_name(shown.page))) for shown in self._shown]
+        return "\n".join(["<VM:CONTEXT>", *lines, "</VM:CONTEXT>"])
+
+    def to_dict(self, *, messages: bool = False, render: bool = False) -> dict[str, Any]:
+        """The answer as plain values, in the shape of `vmstore context --json`."""
+        found: dict[str, Any] = {
+            "basis": to_builtins(self.basis),
+            "fidelity": self.fidelity,
+            "tokens": self.tokens,
+            "tokens_reported": self.tokens_reported,
+            "pages": [to_builtins(page) for page in self.pages],
+        }
+        if messages:
+            found["messages"] = self.messages()
+            if self.fidelity == Fidelity.RECORDED.word and self._call.shape is not None:
+                found["request"] = self.request()
+        if render:
+            found["text"] = self.text()
+        return found
+
+
+def _page(shown: Shown, turn: int, call: int) -> ContextPage:
+    return ContextPage(
+        order=shown.order,
+        page=page_name(shown.page),
+        message=f"m{shown.message}" if shown.message else None,
+        role=Role(shown.role).word,
+        type=PageType(shown.type).word,
+        level=shown.level,
+        tokens=shown.tokens,
+        pinned=False,
+        since_turn=turn,
+        since_call=call,
+    )
+
+
+def _moments(lane: Lane, positions: set[int]) -> dict[int, tuple[int, int]]:
+    """Turn and call of packs by position."""
+    return {row[0]: (row[1], row[2]) for row in lane.rows(_MOMENTS, positions)}
+
+
+def _line(shown: Shown, content: bytes | None) -> str:
+    name = page_name(shown.page)
+    prefix = PREFIXES.get(Modality(shown.modality)) or ROLE_PREFIXES.get(Role(shown.role), "S")
+    if shown.type == PageType.SUMMARY:
+        prefix = "S"
+    if content is None:
+        return f"{prefix} ({name}): [OPAQUE: about {shown.tokens} tokens the source does not hold]"
+    if shown.modality in PREFIXES:
+        return f"{prefix} ({name}): [{Modality(shown.modality).name}: {shown.size} bytes]"
+    text = json.dumps(bytes_text(content), ensure_ascii=False).replace("</", "<\\/")
+    return f"{prefix} ({name}): {text}"
+
+
+_SLOTS = "SELECT message, slot FROM messages WHERE session = ? AND message IN (SELECT value FROM json_each(?))"
+_MOMENTS = """SELECT position, turn, call FROM calls INDEXED BY calls_position
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""

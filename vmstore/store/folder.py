@@ -1,0 +1,145 @@
+"""The folder of a store: namespaces, each a directory with its own log and views.
+
+    agent.vms/default/log.sqlite
+    agent.vms/default/views-<projectors>.sqlite
+
+A store is made beside its path and renamed into place, so a kill leaves no store or a whole one,
+and of two makers one wins and the other opens the winner's.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import apsw
+
+from vmstore.errors import StoreError
+from vmstore.log.sqlite import SqliteLog
+from vmstore.views.projection import fingerprint
+
+LOG = "log.sqlite"
+VIEWS = "views-"
+BLOBS = "blobs"
+
+
+def find(path: Path, namespace: str, *, create: bool) -> Path:
+    """The directory of a namespace; made when it is not there and `create` says so."""
+    try:
+        os.fsencode(path / namespace).decode()
+        return _find(path, namespace, create)
+    except OSError as error:
+        raise StoreError(f"{str(path)[:200]!r} cannot be opened ({error.strerror}); name another path") from error
+    except ValueError as error:
+        raise StoreError(f"{str(path)[:200]!r} cannot be a path ({error}); name another") from error
+
+
+def _find(path: Path, namespace: str, create: bool) -> Path:
+    if not namespace or namespace.startswith(".") or "/" in namespace or "\0" in namespace:
+        raise StoreError(f"{namespace!r} cannot name a namespace; use letters, digits, dashes")
+    if path.is_symlink() and not path.exists():
+        raise StoreError(f"{path} is a link to nothing; remove it or name another path")
+    if not path.exists():
+        if not create:
+            raise StoreError(f"there is no store at {path}; `vmstore import {path} FILE` makes one")
+        _make(path, namespace)
+    _check(path)
+    folder = path / namespace
+    if not (folder / LOG).is_file():
+        if not create:
+            raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
+        _make_namespace(folder)
+    return folder
+
+
+def namespaces(path: Path) -> list[str]:
+    """The names of a store's namespaces."""
+    found = (entry.name for entry in path.iterdir() if (entry / LOG).is_file())
+    return sorted(name for name in found if not name.startswith("."))  # dotted ones are being made
+
+
+def _check(path: Path) -> None:
+    if not path.is_dir():
+        raise StoreError(f"{path} is a file, and a store is a folder; name another path")
+    entries = sorted(entry.name for entry in path.iterdir())
+    if not entries:
+        raise StoreError(f"{path} is an empty folder, not a store; remove it, and the store is made in its place")
+    if not namespaces(path):
+        hint = f"; did you mean {path.parent}?" if LOG in entries else ""
+        raise StoreError(f"{path} is a folder of something else (it holds {entries[0]}); name another path{hint}")
+
+
+def _make(path: Path, namespace: str) -> None:
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise StoreError(f"{parent} is no folder, so {path.name} cannot be made in it; make it first")
+    try:
+        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".new", dir=parent))
+    except OSError as error:
+        raise StoreError(f"{parent} cannot be written to ({error.strerror}); name a path that can") from error
+    try:
+        os.chmod(beside, 0o755)
+        folder = beside / namespace
+        folder.mkdir()
+        _make_log(folder)
+        _flush(folder)
+        _flush(beside)
+        _rename(beside, path)
+        _flush(parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _make_namespace(folder: Path) -> None:
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+    try:
+        os.chmod(beside, 0o755)
+        _make_log(beside)
+        _flush(beside)
+        _rename(beside, folder)
+        _flush(folder.parent)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _make_log(folder: Path) -> None:
+    try:
+        SqliteLog.create(folder / LOG)
+    except (apsw.Error, OSError) as error:
+        raise StoreError(f"no log could be made in {folder.parent} ({error}); nothing was left behind") from error
+
+
+def _rename(beside: Path, path: Path) -> None:
+    """Puts a finished folder in place; when another maker was first, theirs stays."""
+    try:
+        os.rename(beside, path)
+    except OSError as error:
+        if not path.is_dir():
+            raise StoreError(f"{path} could not be made ({error.strerror})") from error
+
+
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def views_file(folder: Path) -> Path:
+    """Where this projector set keeps its views."""
+    return folder / f"{VIEWS}{fingerprint()}.sqlite"
+
+
+def sizes(folder: Path | None) -> tuple[int, int, int]:
+    """Bytes of a namespace's log, views and blobs on disk; what is not yet folded in counts too."""
+    if folder is None:
+        return 0, 0, 0
+    files = [file for file in folder.rglob("*") if file.is_file() and not file.name.endswith("-shm")]
+    parts = [str(file.relative_to(folder)) for file in files]
+    return tuple(  # type: ignore[return-value]
+        sum(file.stat().st_size for file, part in zip(files, parts, strict=True) if part.startswith(begin))
+        for begin in (LOG, VIEWS, BLOBS)
+    )

@@ -1,0 +1,124 @@
+"""One namespace open: its log, its views and its gate, under one lock."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from pathlib import Path
+
+import apsw
+
+from vmstore.core.clock import Clock, IdSource
+from vmstore.core.page import Origin
+from vmstore.engine.gate import Engine
+from vmstore.errors import InputError, ReadOnlyError
+from vmstore.log.port import Log
+from vmstore.store.answers import SessionInfo
+from vmstore.views.projection import Projection
+
+
+class Namespace:
+    """What every handle on a namespace shares; any thread may use it, holding the lock."""
+
+    def __init__(
+        self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource
+    ) -> None:
+        self.log = log
+        self.projection = projection
+        self.folder = folder
+        self.name = "default" if folder is None else folder.name
+        self.readonly = readonly
+        self.clock = clock
+        self.lock = threading.RLock()
+        self._engine = Engine(log, projection, clock, ids)
+        self._keys: dict[str, int] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Lets go of the files; closing twice does nothing."""
+        with self.lock:
+            if not self._closed:
+                self._closed = True
+                self.projection.db.close()
+                self.log.close()
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        return self.projection.db
+
+    @property
+    def engine(self) -> Engine:
+        """The gate; refuses where the handle is for reading."""
+        self.check()
+        if self.readonly:
+            raise ReadOnlyError("this handle was opened for reading; open the store with mode 'rw' to write")
+        return self._engine
+
+    def follow(self) -> None:
+        """Brings the views to the end of the log."""
+        self.check()
+        self._engine.follow()
+
+    def check(self) -> None:
+        """Raises InputError where the store was closed."""
+        if self._closed:
+            raise InputError("the store is closed; open it again")
+
+    def key(self, name: str) -> int | None:
+        """A session's key in the log by its name, which never changes."""
+        self.check()
+        if name not in self._keys:
+            self.follow()
+            key = self.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
+            if key is None:
+                return None
+            self._keys[name] = key
+        return self._keys[name]
+
+    def session_info(self, key: int) -> SessionInfo:
+        """One session's row as an answer."""
+        cursor = self.views.execute(
+            "SELECT p.name, s.* FROM sessions s LEFT JOIN sessions p ON p.session = s.parent WHERE s.session = ?",
+            (key,),
+        )
+        names = [column[0] for column in cursor.get_description()]
+        parent, *values = cursor.get
+        s = dict(zip(names[1:], values, strict=True))
+        return SessionInfo(
+            session=s["name"],
+            origin=Origin(s["origin"]).word,
+            parent=parent,
+            fork_position=s["fork_position"] if s["parent"] else None,
+            title=s["title"],
+            user=s["user"],
+            agent=s["agent"],
+            fidelity="derived" if s["derived"] else "recorded",
+            turns=s["turns"],
+            calls=s["calls"],
+            messages=s["messages"],
+            pages=s["pages"],
+            raw=s["raw"],
+            mutations=s["mutations"],
+            tokens=s["tokens"],
+            position=s["position"],
+            opened_at=s["opened_at"],
+            source=s["source"],
+        )
+
+    @staticmethod
+    def nearest(name: str, names: list[str]) -> str:
+        """Which known name is nearest to one that is not."""
+        if not names:
+            return "there is none yet"
+        close = difflib.get_close_matches(name, names, 1, 0.4)
+        return f"the nearest is {close[0]!r}" if close else f"there are {len(names)}, {names[0]!r} among them"
+
+
+def session_name(name: str) -> str:
+    """A session's name, refused where files and terminals could not carry it."""
+    if not isinstance(name, str) or not name:
+        raise InputError("a session needs a name that is not empty")
+    if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name) or len(name) > 500:
+        raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can")
+    return name

@@ -1,0 +1,180 @@
+"""Takes calls in: keeps each session's conversation at hand and writes what a call changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+from vmstore.capture.conversation import Conversation
+from vmstore.capture.load import load, reader
+from vmstore.capture.record import Written, gap, record
+from vmstore.core.draft import Usage
+from vmstore.engine.gate import Batch, Opening
+from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.store.answers import Recorded
+from vmstore.store.namespace import Namespace, session_name
+from vmstore.views.lane import Lane
+
+TRIES = 64  # each lost race costs a look at what was written
+CONVERSATIONS_MAX = 64
+MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
+COST_MAX = 1e9
+
+
+class Recording:
+    """Records calls into the sessions of a namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._ns = namespace
+        self._conversations: dict[int, tuple[int, Conversation]] = {}
+
+    def forget(self) -> None:
+        """Forgets every conversation; the next call loads it from the log."""
+        self._conversations.clear()
+
+    def record(
+        self,
+        name: str,
+        request: dict[str, Any],
+        response: Any,
+        *,
+        at: int | None,
+        latency: int | None,
+        cost: float | None,
+        request_id: str | None,
+    ) -> Recorded:
+        """Records one call; see `Store.record`."""
+        told = Usage(latency=_within("latency", latency), cost=None if cost is None else _nano(cost))
+        asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
+
+        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+            return record(conversation, batch, request, response, at=at, told=told)
+
+        return self._write(name, write, at, asked)
+
+    def gap(self, name: str, reason: str, *, at: int | None) -> Recorded:
+        """Notes a call that could not be recorded."""
+
+        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+            return gap(conversation, batch, reason, at=at)
+
+        return self._write(name, write, at, None)
+
+    def _write(
+        self,
+        name: str,
+        write: Callable[[Conversation, Batch, int], Written],
+        at: int | None,
+        asked: tuple[str, bytes] | None,
+    ) -> Recorded:
+        session_name(name)
+        _within("at", at)
+        with self._ns.lock:
+            for attempt in range(TRIES):
+                try:
+                    return self._write_once(name, write, self._ns.clock.now() if at is None else at, asked)
+                except ConflictError:  # another process was first: read what it wrote, decide again
+                    if attempt == TRIES - 1:
+                        raise
+            raise AssertionError("the last try returns or raises")
+
+    def _write_once(
+        self,
+        name: str,
+        write: Callable[[Conversation, Batch, int], Written],
+        at: int,
+        asked: tuple[str, bytes] | None,
+    ) -> Recorded:
+        engine = self._ns.engine
+        key = self._ns.key(name)
+        if key is not None and asked is not None:
+            first = self._answered(key, name, *asked)
+            if first is not None:
+                return first
+        position, conversation = self._conversation(key)
+        batch = engine.begin(Opening(name), at) if key is None else engine.batch(key)
+        if key is not None and batch.head.position != position:
+            raise ConflictError(f"session {name!r} moved on while it was read; read it again")
+        try:
+            if asked is not None:
+                batch.request(*asked)
+            written = write(conversation, batch, at)
+            stored = batch.commit(at)
+        except BaseException as error:
+            if key is not None:
+                self._conversations.pop(key, None)  # half changed: load it again
+                if isinstance(error, RefusedError) and self._ns.engine.head(key).position != position:
+                    raise ConflictError(f"session {name!r} moved on while it was read; read it again") from error
+            raise
+        self._keep(stored[-1].session, batch.head.position, conversation)
+        return Recorded(name, written.call, written.turn, written.position)
+
+    def _conversation(self, key: int | None) -> tuple[int, Conversation]:
+        """A session's conversation and the position it stands at, from memory where nobody else wrote since."""
+        if key is None:
+            return 0, Conversation(lambda position: b"")
+        now = self._ns.engine.head(key).position
+        position, conversation = self._conversations.get(key, (0, None))
+        if conversation is None or position != now:
+            conversation = load(self._ns.engine, key)
+            if self._ns.engine.head(key).position != now:
+                raise ConflictError("the session moved on while it was read; read it again")
+        return now, conversation
+
+    def _keep(self, key: int, position: int, conversation: Conversation) -> None:
+        if key not in self._conversations:
+            self._ns.follow()
+            conversation.read = reader(self._ns.engine, Lane(self._ns.views, key))
+        self._conversations.pop(key, None)
+        self._conversations[key] = (position, conversation)
+        if len(self._conversations) > CONVERSATIONS_MAX:
+            del self._conversations[next(iter(self._conversations))]
+
+    def _answered(self, key: int, name: str, request_id: str, payload: bytes) -> Recorded | None:
+        """The first answer to a request id, or None where it is new."""
+        self._ns.follow()
+        row = self._ns.views.execute(
+            "SELECT request, last FROM commits WHERE session = ? AND request >= ? AND request < ?",
+            (key, request_id + "\n", request_id + "\n\U0010ffff"),
+        ).fetchone()
+        if row is None:
+            return None
+        if row[0] != f"{request_id}\n{payload.hex()}":
+            raise ConflictError(f"request id {request_id!r} was used for another call; use a new one")
+        call = self._ns.views.execute(
+            "SELECT call, turn, position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1",
+            (key, row[1]),
+        ).get
+        return Recorded(name, *call)
+
+
+def _within(what: str, number: int | None) -> int | None:
+    """A number of microseconds, refused where the log could not hold it."""
+    if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
+        raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")
+    return number
+
+
+def _nano(dollars: float) -> int:
+    """A cost in nano-dollars."""
+    if not isinstance(dollars, int | float) or not abs(dollars) < COST_MAX:
+        raise InputError(f"cost {dollars!r:.40} is no amount of dollars below a billion")
+    return round(dollars * 1e9)
+
+
+def _request_id(request_id: str) -> str:
+    """A request id, refused where the log could not find it again."""
+    if not isinstance(request_id, str) or not request_id or not request_id.isprintable():
+        raise InputError(f"{request_id!r:.40} cannot be a request id: a text of printable characters can")
+    return request_id
+
+
+def _payload(request: Any, response: Any) -> bytes:
+    """A digest of what was asked and answered, to tell a retry from another call."""
+    try:
+        told = json.dumps([request, response], default=repr, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        told = ""  # what cannot be told apart here is refused when it is taken apart
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]

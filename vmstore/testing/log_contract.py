@@ -1,0 +1,278 @@
+"""What every log keeps to: subclass `LogContract`, say how a log is made, run it with pytest.
+
+    class TestMyLog(LogContract):
+        def make_log(self, folder: Path) -> Log:
+            return MyLog(folder / "log")
+
+A log that does not outlive its handle sets `durable = False`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vmstore.cells.cell import Cell
+from vmstore.errors import ConflictError, VmstoreError
+from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
+from vmstore.log.port import Head, Log
+
+
+class Told(NamedTuple):
+    """What a commit is made of before it is linked and stored."""
+
+    mutations: int = 1
+    at: int = 0
+    lag: int = 0
+    body: bytes = b"\x90"
+    contents: tuple[bytes, ...] = ()
+    request: bool = False
+
+
+MOMENTS = st.integers(-(2**62), 2**62)
+TOLD = st.builds(
+    Told,
+    mutations=st.integers(1, 5),
+    at=MOMENTS,
+    lag=MOMENTS,
+    body=st.binary(max_size=40),
+    contents=st.lists(st.binary(max_size=40), max_size=3).map(tuple),
+    request=st.booleans(),
+)
+APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(TOLD, min_size=1, max_size=3)), min_size=1, max_size=6)
+"""Appends in order: (which session, counted from 0, its commits)."""
+
+# One test is run by several subclasses, each for its own log.
+drawn = settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
+)
+
+
+def chain(told: Sequence[Told], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
+    """Sealed commits that follow each other after a position."""
+    commits = []
+    for number, part in enumerate(told):
+        salts = [hashlib.sha256(previous + bytes([number, i])).digest()[:16] for i in range(len(part.contents))]
+        cells = tuple(Cell(salt, content) for salt, content in zip(salts, part.contents, strict=True))
+        request = 0 if part.request and cells else NO_REQUEST
+        commit = seal(previous, position + 1, part.mutations, part.at, part.lag, part.body, cells, request)
+        commits.append(commit)
+        previous, position = commit.hash, commit.last
+    return commits
+
+
+class Torn(list[Commit]):
+    """Commits that break off after the first: a writer failing half way."""
+
+    def __iter__(self) -> Iterator[Commit]:
+        yield self[0]
+        raise InterruptedError("torn")
+
+
+class LogContract(ABC):
+    """The laws of the log port, as tests."""
+
+    durable: ClassVar[bool] = True
+
+    @abstractmethod
+    def make_log(self, folder: Path) -> Log:
+        """The log of a folder: a new one, or the one made there before."""
+
+    @pytest.fixture
+    def log(self, tmp_path: Path) -> Iterator[Log]:
+        """An empty log."""
+        log = self.make_log(tmp_path)
+        yield log
+        log.close()
+
+    # ---- what is stored
+
+    def test_an_empty_log_holds_nothing(self, log: Log) -> None:
+        """Nothing was logged, so nothing is found and the last ordinal is 0."""
+        assert (log.ordinal, log.tail(0, 10), log.cells([1]), log.head(1)) == (0, [], {}, None)
+
+    def test_append_returns_what_it_stored(self, log: Log) -> None:
+        """Stored commits carry ordinal, session and first cell, lack their cells, and are else unchanged."""
+        given_ = chain([Told(2, contents=(b"a", b"b")), Told(1, contents=(b"c",))])
+        stored = log.append(given_, 0, 0)
+        assert [(c.ordinal, c.session, c.cell, c.cells) for c in stored] == [(1, 1, 1, ()), (2, 1, 3, ())]
+        for before, after in zip(given_, stored, strict=True):
+            assert msgspec.structs.replace(after, ordinal=0, session=0, cell=0, cells=before.cells) == before
+
+    def test_a_session_is_known_by_the_ordinal_of_its_first_commit(self, log: Log) -> None:
+        """The key of a new session is the ordinal its first commit got, whatever came before."""
+        log.append(chain([Told(), Told()]), 0, 0)
+        second = log.append(chain([Told()], genesis(b"two")), 0, 0)
+        later = log.append(chain([Told()], second[-1].hash, 1), 3, 1)
+        assert [(c.ordinal, c.session) for c in second + later] == [(3, 3), (4, 3)]
+
+    def test_a_commit_without_cells_names_no_cell(self, log: Log) -> None:
+        """A commit that brought no cell has 0 for its first, as returned and as read."""
+        stored = log.append(chain([Told(contents=(b"a",)), Told()]), 0, 0)
+        assert [c.cell for c in stored] == [1, 0]
+        assert log.tail(0, 9) == stored
+
+    @drawn
+    @given(appends=APPENDS)
+    def test_what_is_read_is_what_was_stored(self, appends: list[tuple[int, list[Told]]]) -> None:
+        """A tail from the start is every commit as it was returned, ordinals dense, heads at the last."""
+        with TemporaryDirectory() as folder:
+            log = self.make_log(Path(folder))
+            stored = _fill(log, appends)
+            assert [c.ordinal for c in stored] == list(range(1, len(stored) + 1))
+            assert log.tail(0, len(stored) + 1) == stored
+            assert log.ordinal == len(stored)
+            for commit in stored:
+                last = [c for c in stored if c.session == commit.session][-1]
+                assert log.head(commit.session) == Head(last.last, last.hash)
+            log.close()
+
+    @pytest.mark.parametrize("content", [b"", b"\0", bytes(range(256)), b"\xff\xfe", b"'; --", b"x" * 2_000_000])
+    def test_bytes_are_kept_as_they_are(self, log: Log, content: bytes) -> None:
+        """Bodies and cells of any bytes and length come back equal."""
+        commits = chain([Told(body=content, contents=(content, b"next"))])
+        log.append(commits, 0, 0)
+        assert log.tail(0, 1)[0].body == content
+        assert log.cells([1, 2]) == {1: commits[0].cells[0], 2: commits[0].cells[1]}
+
+    @pytest.mark.parametrize("at", [-(2**63), -1, 0, 2**63 - 1])
+    def test_any_moment_is_kept(self, log: Log, at: int) -> None:
+        """Times and lags of the whole 64 bits come back equal, before 1970 included."""
+        log.append(chain([Told(at=at, lag=at)]), 0, 0)
+        assert [(c.at, c.lag) for c in log.tail(0, 1)] == [(at, at)]
+
+    # ---- positions and heads
+
+    def test_a_head_is_the_last_position_and_hash(self, log: Log) -> None:
+        """A session stands at the last position of its last commit."""
+        stored = log.append(chain([Told(3), Told(2)]), 0, 0)
+        assert log.head(1) == Head(5, stored[-1].hash)
+
+    def test_sessions_stand_apart(self, log: Log) -> None:
+        """Appending to one session moves no other."""
+        first = log.append(chain([Told(2)]), 0, 0)[0]
+        log.append(chain([Told(4)], genesis(b"two")), 0, 0)
+        log.append(chain([Told(1)], first.hash, 2), 1, 2)
+        assert [log.head(key).position for key in (1, 2) if log.head(key)] == [3, 4]  # type: ignore[union-attr]
+
+    def test_a_fork_begins_where_its_parent_stood(self, log: Log) -> None:
+        """A new session's first position may be any, and the next commit is expected after it."""
+        parent = log.append(chain([Told(10)]), 0, 0)[0]
+        child = log.append(chain([Told(2)], parent.hash, 10), 0, 0)[0]
+        assert (child.first, log.head(child.session)) == (11, Head(12, child.hash))
+        log.append(chain([Told()], child.hash, 12), child.session, 12)
+        assert [c.first for c in log.tail(0, 9)] == [1, 11, 13]
+
+    # ---- all or nothing
+
+    @pytest.mark.parametrize("expected", [0, 1, 3, 99])
+    def test_a_wrong_expectation_leaves_nothing(self, log: Log, expected: int) -> None:
+        """A commit that expects another position is a conflict, leaves no trace, and can be made right."""
+        first = log.append(chain([Told(2, contents=(b"a",))]), 0, 0)[0]
+        later = chain([Told(contents=(b"b",)), Told(contents=(b"c",))], first.hash, 2)
+        with pytest.raises(ConflictError, match="position 2"):
+            log.append(later, 1, expected)
+        assert (log.tail(0, 9), log.ordinal, log.cells([2])) == ([first], 1, {})
+        assert log.head(1) == Head(2, first.hash)
+        assert [c.cell for c in log.append(later, 1, 2)] == [2, 3]
+
+    def test_a_session_that_is_not_there_conflicts(self, log: Log) -> None:
+        """Appending to a key the log does not hold is a conflict, not a new session."""
+        log.append(chain([Told()]), 0, 0)
+        with pytest.raises(ConflictError):
+            log.append(chain([Told()], position=5), 7, 5)
+        assert log.ordinal == 1
+
+    def test_several_commits_are_stored_whole_or_not_at_all(self, log: Log) -> None:
+        """A writer that fails after its first commit leaves none."""
+        first = log.append(chain([Told(contents=(b"a",))]), 0, 0)[0]
+        later = chain([Told(contents=(b"b",)), Told(contents=(b"c",))], first.hash, 1)
+        with pytest.raises(InterruptedError):
+            log.append(Torn(later), 1, 1)
+        assert (log.tail(0, 9), log.cells([2]), log.head(1)) == ([first], {}, Head(1, first.hash))
+        assert [c.ordinal for c in log.append(later, 1, 1)] == [2, 3]
+
+    # ---- reading
+
+    @drawn
+    @given(count=st.integers(0, 12), after=st.integers(0, 14), limit=st.integers(0, 14))
+    def test_a_tail_is_a_window(self, count: int, after: int, limit: int) -> None:
+        """A tail holds the commits above an ordinal, in order, and no more than its limit."""
+        with TemporaryDirectory() as folder:
+            log = self.make_log(Path(folder))
+            stored = log.append(chain([Told(at=n) for n in range(count)]), 0, 0) if count else []
+            assert log.tail(after, limit) == stored[after : after + limit]
+            log.close()
+
+    def test_cells_are_found_by_number(self, log: Log) -> None:
+        """Each cell is asked by its number, in any order, twice or not there."""
+        commits = chain([Told(contents=(b"a", b"b")), Told(contents=(b"c",))])
+        log.append(commits, 0, 0)
+        cells = [cell for commit in commits for cell in commit.cells]
+        assert log.cells([3, 1, 3, 0, -1, 4, 2**62]) == {1: cells[0], 3: cells[2]}
+        assert log.cells([]) == {}
+
+    def test_a_tail_is_not_moved_by_what_comes_later(self, log: Log) -> None:
+        """A list a tail gave does not change when more is appended."""
+        first = log.append(chain([Told()]), 0, 0)
+        seen = log.tail(0, 9)
+        log.append(chain([Told()], first[-1].hash, 1), 1, 1)
+        assert seen == first
+
+    # ---- the end
+
+    def test_a_closed_log_refuses(self, log: Log) -> None:
+        """After `close` nothing is written or read, and closing again is nothing."""
+        log.append(chain([Told(contents=(b"a",))]), 0, 0)
+        log.close()
+        log.close()
+        for ask in (lambda: log.tail(0, 1), lambda: log.cells([1]), lambda: log.ordinal):
+            with pytest.raises(VmstoreError, match="closed"):
+                ask()
+        with pytest.raises(VmstoreError, match="closed"):
+            log.append(chain([Told()], genesis(b"two")), 0, 0)
+
+    @drawn
+    @given(appends=APPENDS)
+    def test_a_reopened_log_is_the_same(self, appends: list[tuple[int, list[Told]]]) -> None:
+        """Commits, cells, heads and the next ordinal are what they were before the log was closed."""
+        if not self.durable:
+            pytest.skip("this log ends with its handle")
+        with TemporaryDirectory() as folder:
+            log = self.make_log(Path(folder))
+            before = _everything(log, _fill(log, appends))
+            log.close()
+            log = self.make_log(Path(folder))
+            assert _everything(log, log.tail(0, 99)) == before
+            more = log.append(chain([Told()], genesis(b"later")), 0, 0)[0]
+            assert more.ordinal == len(before[0]) + 1
+            log.close()
+
+
+def _fill(log: Log, appends: list[tuple[int, list[Told]]]) -> list[Commit]:
+    """Appends in order; every commit as it was stored."""
+    keys: dict[int, int] = {}
+    stored = []
+    for which, told in appends:
+        key = keys.get(which, 0)
+        head = log.head(key) if key else None
+        previous, position = (head.hash, head.position) if head else (genesis(bytes([which])), 0)
+        added = log.append(chain(told, previous, position), key, position)
+        keys[which] = added[-1].session
+        stored += added
+    return stored
+
+
+def _everything(log: Log, commits: list[Commit]) -> tuple[list[Commit], dict[int, Cell], list[Head | None]]:
+    """All that can be read of a log."""
+    total = sum(commit.cell_count for commit in commits)
+    return commits, log.cells(range(total + 2)), [log.head(key) for key in range(len(commits) + 2)]

@@ -1,0 +1,251 @@
+"""What a made-up conversation looks like in the words of four providers."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+
+class Part(NamedTuple):
+    """A piece of a message: a text, thought, image, call or result; `name` is the call's id."""
+
+    kind: str
+    text: str = ""
+    name: str = ""
+    data: bytes = b""
+
+
+@dataclass
+class Said:
+    """One message: who says it, its parts, what else stands in it. An odd one is its `raw` value."""
+
+    who: str
+    parts: list[Part] = field(default_factory=list)
+    extra: Json = field(default_factory=dict)
+    raw: Any = None
+    before: list[Part] | None = None  # its parts before they were changed
+
+
+class Words(NamedTuple):
+    """How a provider writes a request, and an answer with the tokens it counted."""
+
+    request: Callable[[Sequence[Said], Json, Sequence[int]], Json]
+    response: Callable[[Said | None, int | None], Json]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _arguments(part: Part) -> Json:
+    return {"text": part.text}
+
+
+def _systems(said: Sequence[Said]) -> tuple[list[Said], list[Said]]:
+    """The system messages, which some providers keep beside the rest, and the rest."""
+    return [one for one in said if one.who == "system"], [one for one in said if one.who != "system"]
+
+
+def _texts(said: Iterable[Said]) -> list[str]:
+    return [part.text for one in said for part in one.parts]
+
+
+# ---- chat completions
+
+
+def _chat_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+    request = {**settings, "messages": [message for one in said for message in _chat(one)]}
+    if tools:
+        request["tools"] = [{"type": "function", "function": {"name": f"t{n}"}} for n in tools]
+    return request
+
+
+def _chat(said: Said) -> list[Any]:
+    if said.who == "odd":
+        return [said.raw]
+    if said.who == "tool":
+        return [{"role": "tool", "tool_call_id": part.name, "content": part.text, **said.extra} for part in said.parts]
+    message: Json = {"role": said.who, **said.extra}
+    calls = [part for part in said.parts if part.kind == "call"]
+    thoughts = [part.text for part in said.parts if part.kind == "think"]
+    spoken = [part for part in said.parts if part.kind not in ("call", "think")]
+    if thoughts:
+        message["reasoning_content"] = "".join(thoughts)
+    if len(spoken) == 1 and spoken[0].kind != "image":
+        message["content"] = spoken[0].text
+    else:
+        message["content"] = [_chat_part(part) for part in spoken] or None
+    if calls:
+        message["tool_calls"] = [_chat_call(part) for part in calls]
+    return [message]
+
+
+def _chat_part(part: Part) -> Json:
+    if part.kind == "image":
+        return {"type": "image_url", "image_url": {"url": "data:image/png;base64," + _base64(part.data)}}
+    return {"type": "text", "text": part.text}
+
+
+def _chat_call(part: Part) -> Json:
+    asked = {"name": "look", "arguments": json.dumps(_arguments(part))}
+    return {"id": part.name, "type": "function", "function": asked}
+
+
+def _chat_response(said: Said | None, tokens: int | None) -> Json:
+    response: Json = {"id": "r", "model": "m-1-2026", "choices": []}
+    if said is not None:
+        asks = any(part.kind == "call" for part in said.parts)
+        (message,) = _chat(said)
+        response["choices"] = [{"index": 0, "message": message, "finish_reason": "tool_calls" if asks else "stop"}]
+    if tokens is not None:
+        response["usage"] = {"prompt_tokens": tokens, "completion_tokens": 5}
+    return response
+
+
+# ---- Anthropic
+
+
+def _anthropic_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+    systems, rest = _systems(said)
+    request: Json = {**settings, "max_tokens": 99, "messages": [_anthropic(one) for one in rest]}
+    if systems:
+        texts = _texts(systems)
+        request["system"] = texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+    if tools:
+        request["tools"] = [{"name": f"t{n}", "input_schema": {"type": "object"}} for n in tools]
+    return request
+
+
+def _anthropic(said: Said) -> Any:
+    if said.who == "odd":
+        return said.raw
+    role = "user" if said.who == "tool" else said.who
+    if len(said.parts) == 1 and said.parts[0].kind == "text":
+        return {"role": role, "content": said.parts[0].text, **said.extra}
+    return {"role": role, "content": [_anthropic_block(part) for part in said.parts], **said.extra}
+
+
+def _anthropic_block(part: Part) -> Json:
+    match part.kind:
+        case "image":
+            source = {"type": "base64", "media_type": "image/png", "data": _base64(part.data)}
+            return {"type": "image", "source": source}
+        case "think":
+            return {"type": "thinking", "thinking": part.text, "signature": "sig"}
+        case "call":
+            return {"type": "tool_use", "id": part.name, "name": "look", "input": _arguments(part)}
+        case "result":
+            return {"type": "tool_result", "tool_use_id": part.name, "content": part.text}
+    return {"type": "text", "text": part.text}
+
+
+def _anthropic_response(said: Said | None, tokens: int | None) -> Json:
+    blocks = [] if said is None else [_anthropic_block(part) for part in said.parts]
+    stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+    response: Json = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": stop}
+    if tokens is not None:
+        response["usage"] = {"input_tokens": tokens, "cache_read_input_tokens": 0, "output_tokens": 5}
+    return response
+
+
+# ---- Responses
+
+
+def _responses_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+    request: Json = {**settings, "input": [item for one in said[1:] for item in _responses(one)]}
+    if said and said[0].who == "system":
+        request["instructions"] = "".join(_texts(said[:1]))
+    else:
+        request["input"] = [item for one in said for item in _responses(one)]
+    if tools:
+        request["tools"] = [{"type": "function", "name": f"t{n}"} for n in tools]
+    return request
+
+
+def _responses(said: Said) -> list[Any]:
+    if said.who == "odd":
+        return [said.raw]
+    items: list[Any] = []
+    spoken = [part for part in said.parts if part.kind in ("text", "image")]
+    for part in said.parts:
+        if part.kind == "think":
+            items.append({"type": "reasoning", "summary": [{"type": "summary_text", "text": part.text}]})
+        elif part.kind == "call":
+            arguments = json.dumps(_arguments(part))
+            items.append({"type": "function_call", "call_id": part.name, "name": "look", "arguments": arguments})
+        elif part.kind == "result":
+            items.append({"type": "function_call_output", "call_id": part.name, "output": part.text, **said.extra})
+        elif part is spoken[0]:
+            content = [_responses_part(said.who, one) for one in spoken]
+            items.append({"type": "message", "role": said.who, "content": content, **said.extra})
+    return items
+
+
+def _responses_part(who: str, part: Part) -> Json:
+    if part.kind == "image":
+        return {"type": "input_image", "image_url": "data:image/png;base64," + _base64(part.data)}
+    return {"type": "output_text" if who == "assistant" else "input_text", "text": part.text}
+
+
+def _responses_response(said: Said | None, tokens: int | None) -> Json:
+    output = [] if said is None else _responses(said)
+    response: Json = {"object": "response", "status": "completed", "model": "m-1-2026", "output": output}
+    if tokens is not None:
+        response["usage"] = {"input_tokens": tokens, "output_tokens": 5}
+    return response
+
+
+# ---- Gemini
+
+
+def _gemini_request(said: Sequence[Said], settings: Json, tools: Sequence[int]) -> Json:
+    systems, rest = _systems(said)
+    request: Json = {**settings, "contents": [_gemini(one) for one in rest]}
+    if systems:
+        request["systemInstruction"] = {"parts": [{"text": text} for text in _texts(systems)]}
+    if tools:
+        request["tools"] = [{"functionDeclarations": [{"name": f"t{n}"} for n in tools]}]
+    return request
+
+
+def _gemini(said: Said) -> Any:
+    if said.who == "odd":
+        return said.raw
+    role = "model" if said.who == "assistant" else "user"
+    return {"role": role, "parts": [_gemini_part(part) for part in said.parts], **said.extra}
+
+
+def _gemini_part(part: Part) -> Json:
+    match part.kind:
+        case "image":
+            return {"inlineData": {"mimeType": "image/png", "data": _base64(part.data)}}
+        case "think":
+            return {"text": part.text, "thought": True}
+        case "call":
+            return {"functionCall": {"name": "look", "id": part.name, "args": _arguments(part)}}
+        case "result":
+            return {"functionResponse": {"name": "look", "id": part.name, "response": {"output": part.text}}}
+    return {"text": part.text}
+
+
+def _gemini_response(said: Said | None, tokens: int | None) -> Json:
+    response: Json = {"modelVersion": "m-1-2026", "candidates": []}
+    if said is not None:
+        response["candidates"] = [{"content": _gemini(said), "finishReason": "STOP"}]
+    if tokens is not None:
+        response["usageMetadata"] = {"promptTokenCount": tokens, "candidatesTokenCount": 5}
+    return response
+
+
+WORDS = {
+    "chat": Words(_chat_request, _chat_response),
+    "anthropic": Words(_anthropic_request, _anthropic_response),
+    "responses": Words(_responses_request, _responses_response),
+    "gemini": Words(_gemini_request, _gemini_response),
+}
+SHAPES = tuple(WORDS)

@@ -1,0 +1,35 @@
+"""The marks view: moments somebody named, and how far importers got."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import apsw
+
+from vmstore.core.mutation import Mark
+from vmstore.views.projector import Fact, Projector
+
+
+class Marks(Projector):
+    """One row a mark, at the position it stands on."""
+
+    name = "marks"
+    schema: ClassVar = {
+        "marks": """session INTEGER, position INTEGER, reason INTEGER, records INTEGER, digest BLOB, name TEXT,
+            note INTEGER, PRIMARY KEY(session, position)"""
+    }
+
+    def on_mark(self, db: apsw.Connection, fact: Fact, m: Mark) -> None:
+        """Adds the mark."""
+        db.execute(
+            "INSERT INTO marks VALUES(?,?,?,?,?,?,?)",
+            (
+                fact.session,
+                fact.position,
+                m.reason,
+                m.records,
+                m.digest,
+                fact.text(m.name),
+                fact.number(m.note),
+            ),
+        )

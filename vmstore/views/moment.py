@@ -1,0 +1,153 @@
+"""When a question is asked of: turns a turn, call, position or time into a basis.
+
+A moment that does not exist is an error that names the nearest that does (law 9).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
+from vmstore.errors import UnknownError
+from vmstore.views.lane import Lane
+from vmstore.views.projection import moment_at
+
+
+class Basis(NamedTuple):
+    """The moment an answer holds for; given back, it repeats the answer."""
+
+    position: int
+    turn: int
+    call: int
+
+
+class Last(NamedTuple):
+    """The last position, turn and call of a session."""
+
+    position: int
+    turn: int
+    call: int
+
+
+def last(lane: Lane) -> Last:
+    """Where a session stands now."""
+    row = lane.db.execute("SELECT position, turns, calls FROM sessions WHERE session = ?", (lane.session,)).get
+    return Last(*row)
+
+
+def basis(lane: Lane, as_of: AsOf) -> Basis:
+    """The basis of a question about pages, turns or calls as they stood at a moment."""
+    end = last(lane)
+    match as_of:
+        case Head():
+            return Basis(end.position, end.turn, end.call)
+        case Position(number):
+            _within("position", number, end.position)
+            return Basis(number, *moment_at(lane, number))
+        case Turn(number):
+            _within("turn", number, end.turn, first=0)
+            position = turn_end(lane, number, end)
+            return Basis(position, number, moment_at(lane, position)[1])
+        case Call(number):
+            position = call_position(lane, number, end)
+            return Basis(position, *moment_at(lane, position))
+        case Time(at):
+            position = _at_time(lane, "at_max", at, "time")
+            return Basis(position, *moment_at(lane, position))
+        case LoggedTime(at):
+            position = _at_time(lane, "logged_max", at, "logged time")
+            return Basis(position, *moment_at(lane, position))
+
+
+def packed(lane: Lane, as_of: AsOf) -> Basis:
+    """The basis of a context: the call it shows. A turn's is its last call, a position's the last before it."""
+    at = basis(lane, as_of)
+    if isinstance(as_of, Turn):
+        position = call_position(lane, at.call, last(lane)) if at.call else 0
+        if not position or moment_at(lane, position)[0] != as_of.number:
+            raise UnknownError(f"turn {as_of.number} made no call; {_nearest_turn(lane, as_of.number)}")
+        return Basis(position, as_of.number, at.call)
+    if at.call == 0:
+        first = _first_call(lane)
+        raise UnknownError(
+            f"nothing was packed at or before position {at.position}; "
+            + (f"the first call is at position {first}" if first else "the session has no call yet")
+        )
+    position = call_position(lane, at.call, last(lane))
+    return Basis(position, moment_at(lane, position)[0], at.call)
+
+
+def turn_end(lane: Lane, turn: int, end: Last) -> int:
+    """The last position of a turn."""
+    if turn == end.turn:
+        return end.position
+    for stretch in lane.upto(end.position):
+        row = lane.db.execute(
+            "SELECT position FROM turns WHERE session = ? AND turn = ? AND position <= ?",
+            (stretch.session, turn + 1, stretch.high),
+        ).get
+        if row is not None:
+            return int(row) - 1
+    raise AssertionError(f"turn {turn + 1} opened somewhere on the lane")
+
+
+def call_position(lane: Lane, call: int, end: Last) -> int:
+    """The position of a call's pack."""
+    _within("call", call, end.call)
+    for stretch in lane.upto(end.position):
+        row = lane.db.execute(
+            "SELECT position FROM calls WHERE session = ? AND call = ? AND position <= ?",
+            (stretch.session, call, stretch.high),
+        ).get
+        if row is not None:
+            return int(row)
+    raise AssertionError(f"call {call} was packed somewhere on the lane")
+
+
+def _within(what: str, number: int, end: int, first: int = 1) -> None:
+    if end < first:
+        raise UnknownError(f"{what} {number} does not exist: the session has no {what} yet")
+    if not first <= number <= end:
+        nearest = min(max(number, first), end)
+        raise UnknownError(f"{what} {number} does not exist: the nearest is {what} {nearest} ({first} to {end})")
+
+
+def _nearest_turn(lane: Lane, turn: int) -> str:
+    turns: set[int] = set()
+    for stretch in lane.stretches:
+        rows = lane.db.execute(
+            "SELECT DISTINCT turn FROM calls WHERE session = ? AND position <= ?",
+            (stretch.session, stretch.high),
+        )
+        turns.update(row[0] for row in rows)
+    if not turns:
+        return "the session has no call yet"
+    return f"the nearest turn with one is turn {min(turns, key=lambda t: (abs(t - turn), t))}"
+
+
+def _first_call(lane: Lane) -> int | None:
+    positions = [
+        row[0]
+        for stretch in lane.stretches
+        for row in lane.db.execute(
+            "SELECT min(position) FROM calls WHERE session = ? AND position <= ?",
+            (stretch.session, stretch.high),
+        )
+        if row[0] is not None
+    ]
+    return min(positions, default=None)
+
+
+def _at_time(lane: Lane, column: str, at: int, word: str) -> int:
+    """The last position whose running maximum of a clock is not later than a time."""
+    found: list[int] = []
+    for stretch in lane.stretches:
+        row = lane.db.execute(
+            f"SELECT max(last) FROM commits WHERE session = ? AND {column} <= ? AND last <= ?",
+            (stretch.session, at, stretch.high),
+        ).get
+        if row is not None:
+            found.append(int(row))
+    if not found:
+        raise UnknownError(f"nothing of the session had happened at that {word}; ask for a later one")
+    return max(found)

@@ -1,0 +1,24 @@
+"""The turns view: when each turn began."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import apsw
+
+from vmstore.core.mutation import Turn
+from vmstore.views.projector import Fact, Projector
+
+
+class Turns(Projector):
+    """One row a turn, at the position that opened it."""
+
+    name = "turns"
+    schema: ClassVar = {
+        "turns": "session INTEGER, turn INTEGER, position INTEGER, at INTEGER, PRIMARY KEY(session, turn)"
+    }
+    indexes = ("CREATE INDEX turns_position ON turns(session, position)",)
+
+    def on_turn(self, db: apsw.Connection, fact: Fact, m: Turn) -> None:
+        """Opens the turn."""
+        db.execute("INSERT INTO turns VALUES(?,?,?,?)", (fact.session, m.number, fact.position, fact.commit.at))
