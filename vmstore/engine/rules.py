@@ -5,6 +5,7 @@ A rule sees the head as it stands before the mutation and answers None or why no
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -237,10 +238,10 @@ def ranks_are_distinct(head: Head, m: AnyMutation, place: Place) -> str | None:
     new = [r[3] for r in m.entered]
     if len(set(new)) != len(new):
         return "two pages enter at one rank"
-    wanted = set(new)
-    for residence in head.order if wanted else ():
-        if residence[3] in wanted and residence[0] not in moved:
-            return f"rank {residence[3]} is taken by p{residence[0]}"
+    for rank in new:
+        at = bisect_left(head.order, rank, key=lambda residence: residence[3])
+        if at < len(head.order) and head.order[at][3] == rank and head.order[at][0] not in moved:
+            return f"rank {rank} is taken by p{head.order[at][0]}"
     return None
 
 
