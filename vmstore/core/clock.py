@@ -11,7 +11,6 @@ import os
 import time
 from typing import Protocol
 
-ID_MAX = 2**63 - 1
 SALT_BYTES = 16
 
 
@@ -33,10 +32,6 @@ class Stopwatch(Clock, Protocol):
 
 class IdSource(Protocol):
     """Makes the values that must not repeat or must not be guessed."""
-
-    def id63(self) -> int:
-        """A fresh number in 1..2**63-1."""
-        ...
 
     def salt(self) -> bytes:
         """Sixteen fresh bytes."""
@@ -65,10 +60,6 @@ class SystemIds:
     """
 
     __slots__ = ()
-
-    def id63(self) -> int:
-        """A random number in 1..2**63-1."""
-        return _id63(os.urandom(8))
 
     def salt(self) -> bytes:
         """Sixteen random bytes."""
@@ -109,10 +100,6 @@ class SeededIds:
         self._seed = seed
         self._count = 0
 
-    def id63(self) -> int:
-        """The next number in 1..2**63-1."""
-        return _id63(self._next())
-
     def salt(self) -> bytes:
         """The next sixteen bytes."""
         return self._next()
@@ -120,7 +107,3 @@ class SeededIds:
     def _next(self) -> bytes:
         self._count += 1
         return hashlib.sha256(f"{self._seed}/{self._count}".encode()).digest()[:SALT_BYTES]
-
-
-def _id63(data: bytes) -> int:
-    return int.from_bytes(data[:8], "big") % ID_MAX + 1
