@@ -156,7 +156,7 @@ class Conversation:
         """Shows another content on a page: one it had before, a shorter form, or a new version."""
         known = page.contents.get(content)
         if known is not None:
-            page.shown, page.level = content, known[1]
+            page.show_again(content)
             return
         cell = self.batch.cell(part.content)
         size, tokens = len(part.content), estimate(part.content, part.modality)
@@ -187,10 +187,10 @@ class Conversation:
         shape: int | None = None,
     ) -> int:
         """Writes the call whose request holds these messages; its number. Ends the commit."""
-        entered, left = self._changes(context)
-        head = self.batch.head.copy()
-        totals = head.enter(entered, left)
-        changed = [held for held in context if held.skeleton is not held.packed and held.skeleton != held.packed]
+        same = self._same(context)
+        entered, left = self._changes(context, same)
+        totals = self.batch.head.sketch().enter(entered, left)
+        changed = [held for held in context[same:] if held.skeleton != held.packed]
         envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
         rest_cell: CellRef | None = None
         if rest is not None and rest != self.rest:
@@ -211,28 +211,37 @@ class Conversation:
             )
         )
         self.batch.end(at)
-        for held in changed:
-            held.packed = held.skeleton
+        for held in context[same:]:
+            held.packed, held.changed = held.skeleton, False
         self.context = list(context)
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
 
-    def _changes(self, context: Sequence[Held]) -> tuple[list[Residence], list[int]]:
-        """Which pages enter or change and which leave, between the last pack and this context."""
-        opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
-        wanted = opaque + [(p.page, p.position, p.level) for held in context for p in held.pages]
-        order = self.batch.head.order
+    def _same(self, context: Sequence[Held]) -> int:
+        """How many messages from the first on stand and read as they did at the last pack."""
         same = 0
-        for want, have in zip(wanted, order, strict=False):
-            if have[0] != want[0] or have[1] != want[1]:
+        for now, before in zip(context, self.context, strict=False):
+            if now is not before or now.changed:
                 break
             same += 1
+        return same
+
+    def _changes(self, context: Sequence[Held], unchanged: int) -> tuple[list[Residence], list[int]]:
+        """Which pages enter or change and which leave, between the last pack and this context."""
+        order = self.batch.head.order
+        opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
+        same = 0
+        if not opaque or (order and order[0][0] == self.opaque_page):
+            same = len(opaque) + sum(len(held.pages) for held in context[:unchanged])
+            opaque = []
+        else:
+            unchanged = 0
+        wanted = opaque + [(p.page, p.position, p.level) for held in context[unchanged:] for p in held.pages]
         ranks = {have[0]: have for have in order[same:]}
-        rest = wanted[same:]
-        old = [ranks[page][3] if page in ranks else None for page, _, _ in rest]
+        old = [ranks[page][3] if page in ranks else None for page, _, _ in wanted]
         floor = order[same - 1][3] if same else 0
         entered = []
-        for (page, content, level), rank in zip(rest, assign(old, floor), strict=True):
+        for (page, content, level), rank in zip(wanted, assign(old, floor), strict=True):
             now = (page, content, level, rank)
             if ranks.pop(page, None) != now:
                 entered.append(now)

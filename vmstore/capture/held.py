@@ -20,13 +20,14 @@ def digest(content: bytes) -> Digest:
 class HeldPage:
     """A page of a message: the contents of its last version, and the one it shows now."""
 
-    __slots__ = ("contents", "full", "level", "page", "shown", "version")
+    __slots__ = ("contents", "full", "level", "page", "position", "shown", "version")
 
     def __init__(self, page: int, first: Digest) -> None:
         self.page = page
         self.version = 1
         self.level = 0
         self.shown = first
+        self.position = page  # of the content it shows
         self.full = page  # the position of its last full content
         self.contents: dict[Digest, tuple[int, int]] = {first: (page, 0)}  # digest -> position, level
 
@@ -35,18 +36,18 @@ class HeldPage:
         if level == 0:
             self.full, self.contents = position, {}
         self.contents[content] = (position, level)
-        self.shown, self.level = content, level
+        self.show_again(content)
 
-    @property
-    def position(self) -> int:
-        """The position of the content it shows."""
-        return self.contents[self.shown][0]
+    def show_again(self, content: Digest) -> None:
+        """Shows a content its last version had before."""
+        self.shown = content
+        self.position, self.level = self.contents[content]
 
 
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("call_id", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
+    __slots__ = ("call_id", "changed", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
 
     def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes, call_id: str | None = None) -> None:
         self.message = message
@@ -54,6 +55,7 @@ class Held:
         self.slot = slot
         self.skeleton = skeleton
         self.packed = skeleton  # the skeleton the log holds
+        self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
         self.call_id = call_id
         self.value: Any = None  # the message as last sent, kept to compare the next request with

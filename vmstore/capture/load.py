@@ -156,9 +156,9 @@ def _context(lane: Lane, conversation: Conversation) -> None:
             held.pages = sorted(kept, key=lambda page: ranks.get(page.page, shown[page.page][2]))
         for page in held.pages:
             _, content, _ = shown.get(page.page, (0, 0, 0))
-            for known, (position, level) in page.contents.items():
+            for known, (position, _) in page.contents.items():
                 if position == content:
-                    page.shown, page.level = known, level
+                    page.show_again(known)
         if held.pages and held.pages[0].page in ranks:
             now[ranks[held.pages[0].page]] = held
     conversation.context = [now[rank] for rank in sorted(now)]

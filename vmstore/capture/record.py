@@ -44,8 +44,7 @@ def record(
         clean = plain(value[1])
         return Incoming(take_message(split.shape, value[0], clean), _copy(clean))
 
-    values = sorted(split.messages, key=lambda value: value[0])
-    return write(conversation, batch, values, take, reply, at=at, rest=split.rest, shape=split.shape)
+    return write(conversation, batch, split.messages, take, reply, at=at, rest=split.rest, shape=split.shape)
 
 
 def write(

@@ -72,7 +72,7 @@ class Settling:
 
         The last message of a request, where a person wrote it, is new.
         """
-        used = {id(held) for held in (*self.settled.values(), *self.old, *self.before)}
+        used = set(map(id, (*self.settled.values(), *self.old, *self.before)))
         for index, entry in enumerate(self.new):
             if entry.draft.human and index == len(self.new) - 1:
                 continue
@@ -194,4 +194,6 @@ class Settling:
                 pages[index] = page
             held.pages = [page for page in pages if page is not None]
             conversation.know(held)
-        held.skeleton = entry.draft.skeleton
+            held.changed = True
+        if held.skeleton != entry.draft.skeleton:
+            held.skeleton, held.changed = entry.draft.skeleton, True

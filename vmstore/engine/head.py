@@ -110,12 +110,17 @@ class Head:
 
     def copy(self) -> Head:
         """A head that can be changed without changing this one."""
+        other = self.sketch()
+        other._contents, other._versions = self._contents.copy(), self._versions.copy()
+        other._messages, other._commits = self._messages.copy(), self._commits.copy()
+        return other
+
+    def sketch(self) -> Head:
+        """A head whose working set can be changed without changing this one; nothing else may be."""
         other = Head(self.uid, self.lookups)
         other.__dict__.update(self.__dict__)
         other.order, other._where, other._leaves = self.order.copy(), self._where.copy(), self._leaves.copy()
         other.tree = self.tree.copy()
-        other._contents, other._versions = self._contents.copy(), self._versions.copy()
-        other._messages, other._commits = self._messages.copy(), self._commits.copy()
         return other
 
     def settle(self, lookups: Lookups) -> None:

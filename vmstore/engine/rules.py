@@ -249,7 +249,7 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A pack states the number of pages, their tokens and their root as the fold finds them."""
     if not isinstance(m, Pack):
         return None
-    after = head.copy().enter(m.entered, m.left)
+    after = head.sketch().enter(m.entered, m.left)
     if (m.leaves, m.tokens, m.root) != after:
         return f"the pack states {m.leaves} pages, {m.tokens} tokens, the fold finds {after.leaves}, {after.tokens}"
     return None
