@@ -236,6 +236,7 @@ class Conversation:
             opaque = []
         else:
             unchanged = 0
+        assert same <= len(order), "what a conversation packed is what the head holds"
         wanted = opaque + [(p.page, p.position, p.level) for held in context[unchanged:] for p in held.pages]
         ranks = {have[0]: have for have in order[same:]}
         old = [ranks[page][3] if page in ranks else None for page, _, _ in wanted]
