@@ -190,7 +190,8 @@ class Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
         with self._ns.lock:
             position = basis(self._lane(), _moment(at, moment)).position
-            key = self._ns.engine.fork(self._key, position, session_name(name), self._ns.clock.now())
+            now, child = self._ns.clock.now(), session_name(name)
+            key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
 
