@@ -47,7 +47,8 @@ def acknowledged_and_left(made: Disk, folder: Path, synchronous: str | None = No
     SqliteLog.create(folder / "log.sqlite")
     log = SqliteLog(folder / "log.sqlite")
     if synchronous:
-        log._db.execute(f"PRAGMA synchronous = {synchronous}")
+        with log.file as db:
+            db.execute(f"PRAGMA synchronous = {synchronous}")
     found = []
     for number in range(8):
         last = append(log)

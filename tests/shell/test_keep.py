@@ -42,8 +42,8 @@ def test_verify_shape(run: Run, two: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "column", "kind"),
     [
-        ("SELECT number FROM cells ORDER BY length(content) DESC LIMIT 1", "content", "cell"),
-        ("SELECT number FROM cells ORDER BY length(content) DESC LIMIT 1", "salt", "cell"),
+        ("SELECT first FROM frames ORDER BY length(content) DESC LIMIT 1", "content", "cell"),
+        ("SELECT first FROM frames ORDER BY length(content) DESC LIMIT 1", "salts", "cell"),
         ("SELECT ordinal FROM commits ORDER BY length(body) DESC LIMIT 1", "body", "hash"),
         ("SELECT ordinal FROM commits ORDER BY ordinal DESC LIMIT 1", "hash", "hash"),
     ],

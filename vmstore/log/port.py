@@ -21,16 +21,25 @@ class Head(NamedTuple):
 
 
 class Log(Protocol):
-    """The order of commits and their cells; the only truth."""
+    """The order of commits and their cells; the only truth. Any thread may use it."""
 
     def append(
-        self, commits: Sequence[Commit], session: int, expected: int, *, seen: int | None = None, dense: bool = False
+        self,
+        commits: Sequence[Commit],
+        session: int,
+        expected: int,
+        *,
+        after: int = 0,
+        seen: int | None = None,
+        dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns.
 
         `session` is 0 for a new one. Raises ConflictError when the session's last position is not
-        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. `dense`
-        asks to spend time on space, where nobody waits. Returns the commits as stored, cells left out.
+        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. A writer
+        who knows that the session stood there at the ordinal `after` says so, and the log looks
+        only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
+        commits as stored, cells left out.
         """
         ...
 
@@ -42,8 +51,11 @@ class Log(Protocol):
         """The cells of these numbers; one that is not there is left out."""
         ...
 
-    def head(self, session: int) -> Head | None:
-        """Where a session stands, or None when the log does not hold it."""
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, or None when nothing of it stands beyond the ordinal `after`.
+
+        Costs what the log holds beyond `after`, and of that nothing twice.
+        """
         ...
 
     @property
@@ -61,12 +73,18 @@ class Log(Protocol):
         ...
 
 
-def check_expected(head: Head | None, session: int, expected: int, ordinal: int, seen: int | None) -> None:
-    """Raises ConflictError where a log moved on since its writer decided."""
+def check_expected(head: Head | None, session: int, expected: int, after: int) -> None:
+    """Raises ConflictError where a session moved on since its writer decided."""
+    if not session or (head is None and after):
+        return
     held = 0 if head is None else head.position
-    if session and held != expected:
+    if held != expected:
         raise ConflictError(
             f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
         )
+
+
+def check_seen(ordinal: int, seen: int | None) -> None:
+    """Raises ConflictError where a log moved on since its writer looked."""
     if seen is not None and ordinal != seen:
         raise ConflictError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")
