@@ -169,6 +169,25 @@ def make_room(path: Path) -> None:
             os.close(handle)
 
 
+def write_again(path: Path) -> None:
+    """Writes a WAL over itself and flushes it; the writers' lock is held.
+
+    A page whose flush failed counts as clean afterwards: later flushes succeed without it, and all
+    that follows it in the WAL would be gone after a power cut.
+    """
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists():
+        return
+    file = apsw.VFSFile("", str(wal), [apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_READWRITE, 0])
+    try:
+        size = file.xFileSize()
+        for start in range(0, size, 65_536):
+            file.xWrite(file.xRead(min(65_536, size - start), start), start)
+        file.xSync(apsw.SQLITE_SYNC_FULL)
+    finally:
+        file.xClose()
+
+
 def _connect(path: Path, flags: int, query: str = "") -> apsw.Connection:
     uri = "file:" + quote(str(path.absolute())) + query
     return apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)

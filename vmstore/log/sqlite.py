@@ -24,7 +24,7 @@ from msgspec import Struct
 from vmstore.cells.cell import Cell
 from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.file import FORMAT, LogFile, create, make_room
+from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, named, opened
 from vmstore.log.heads import Heads
@@ -43,6 +43,10 @@ _INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
 _LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
 _ORDINAL = "SELECT coalesce(max(ordinal), 0) FROM commits"
 NEVER = (1 << 63) - 1
+UNKNOWN = (
+    "whether the commit is there is not known: make room or mend the disk, then look, "
+    "or try again with the same request id"
+)
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
@@ -67,7 +71,7 @@ class SqliteLog:
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         self.file = LogFile(path, readonly=readonly)
         self.files = CellFiles(path.with_name("blobs"))
-        self.lock = WriteLock(path)
+        self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
         self._turn = threading.Lock()
@@ -116,13 +120,19 @@ class SqliteLog:
                 self._writes += 1
                 if self._writes == STAYING:
                     make_room(self.file.path)
-        except BaseException as error:
-            self._cell = None
-            for one in together:
-                one.error = one.error or error
+        except Exception as error:
+            self._fail(together, error)
+        except BaseException:
+            self._fail(together, StoreError(f"{self.file.path}: interrupted while it was written; {UNKNOWN}"))
+            raise
         finally:
             for one in together:
                 one.done = True
+
+    def _fail(self, together: list[Waiting], error: Exception) -> None:
+        self._cell = None
+        for one in together:
+            one.error = one.error or error
 
     def _transact(self, together: list[Waiting]) -> None:
         try:
@@ -147,27 +157,20 @@ class SqliteLog:
     def _resolve(self, first: Commit, error: StoreError) -> None:
         """Finds out what became of a transaction whose flush failed and makes that last, or says it is unknown.
 
-        What is there is folded into the file and the WAL emptied, because a page whose flush failed
-        once may count as clean and be gone after a power cut. What is not there may still lie in the
-        WAL, to be found by the next recovery: another write takes its place.
+        What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
+        recovery: another write takes its place.
         """
         self.file.poison()
-        unknown = StoreError(
-            f"{self.file.path} failed while it was written ({error.__cause__}), and whether the commit is there "
-            "is not known: make room or mend the disk, then look, or try again with the same request id"
-        )
         try:
             with self.file as db:
+                write_again(self.file.path)
                 rows = db.execute(_TAIL, (first.ordinal - 1, 1)).fetchall()
-                there = bool(rows) and commit_of(rows[0]).hash == first.hash
-                if there:
-                    if db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]:
-                        raise unknown  # a reader is in the way
+                if rows and commit_of(rows[0]).hash == first.hash:
                     return
                 db.execute(f"PRAGMA user_version = {FORMAT}")
         except StoreError:
             self.file.poison()
-            raise unknown from error
+            raise StoreError(f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}") from error
         raise StoreError(
             f"{self.file.path} failed while it was written ({error.__cause__}); nothing of the commit is there: "
             "make room or mend the disk, then try again"
