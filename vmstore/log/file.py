@@ -82,7 +82,7 @@ class LogFile:
         self.readonly = readonly
         self._lock = threading.RLock()
         self._db: apsw.Connection | None = None
-        self._closed = False
+        self.closed = False
         with self:
             pass
 
@@ -106,7 +106,7 @@ class LogFile:
             _translate(self.path, error)
 
     def _opened(self) -> apsw.Connection:
-        if self._closed:
+        if self.closed:
             raise StoreError(f"{self.path} is closed; open it again")
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -130,7 +130,7 @@ class LogFile:
     def close(self) -> None:
         """Lets go of the file; closing twice does nothing."""
         with self._lock:
-            self._closed = True
+            self.closed = True
             self.poison()
 
 

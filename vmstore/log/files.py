@@ -12,17 +12,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from vmstore.errors import StoreError
-
-
-class Stray(NamedTuple):
-    """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
-
-    path: Path
-    size: int
-    at: int
+from vmstore.log.port import Stray
 
 
 class CellFiles:

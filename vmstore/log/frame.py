@@ -99,7 +99,7 @@ def opened(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[
     """The cells of a frame by number; DAMAGED ones where the row is, None where a file is gone."""
     lengths = frame.lengths
     if frame.form == FILES:
-        yield from _from_files(frame, lengths, wanted, files)
+        yield from _from_files(frame, wanted, files)
         return
     held = [0 if length == ERASED_SIZE else length for length in lengths or ()]
     ends = list(accumulate(held, initial=0))
@@ -114,19 +114,31 @@ def opened(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[
             yield number, Cell(_salt(frame, at), content[ends[at] : ends[at + 1]])
 
 
-def _from_files(
-    frame: Frame, lengths: tuple[int, ...] | None, wanted: Iterable[int], files: Files
-) -> Iterator[tuple[int, Cell | None]]:
-    sound = lengths is not None and len(frame.content) == COMMITMENT_BYTES * frame.cells
+class Place(NamedTuple):
+    """Where a cell lies that has a file of its own, and what it was sealed with."""
+
+    commitment: bytes
+    salt: bytes
+
+
+def in_file(frame: Frame, number: int) -> Place | None:
+    """The file of a cell, or None where it has none: it is not so long, or destroyed, or its row is damaged."""
+    lengths, at = frame.lengths, number - frame.first
+    if frame.form != FILES or lengths is None or len(frame.content) != COMMITMENT_BYTES * frame.cells:
+        return None
+    return None if lengths[at] == ERASED_SIZE else Place(named(frame, at), _salt(frame, at))
+
+
+def _from_files(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[int, Cell | None]]:
     for number in wanted:
-        at = number - frame.first
-        if not sound or lengths is None:
-            yield number, DAMAGED
-        elif lengths[at] == ERASED_SIZE:
+        place, lengths = in_file(frame, number), frame.lengths
+        if place is not None:
+            content = files(place.commitment)
+            yield number, None if content is None else Cell(place.salt, content)
+        elif lengths is not None and lengths[number - frame.first] == ERASED_SIZE:
             yield number, ERASED
         else:
-            content = files(named(frame, at))
-            yield number, None if content is None else Cell(_salt(frame, at), content)
+            yield number, DAMAGED
 
 
 def named(frame: Frame, at: int) -> bytes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 
 import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Head, check_expected, check_seen
+from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 
 
 class MemoryLog:
@@ -58,6 +59,11 @@ class MemoryLog:
         """The cells of these numbers."""
         return {n: self._cells[n - 1] for n in numbers if self._all and 0 < n <= len(self._cells)}
 
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes to be read in pieces."""
+        cell = self.cells([number]).get(number)
+        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
+
     def head(self, session: int, after: int = 0) -> Head | None:
         """Where a session stands, where that is beyond an ordinal."""
         found = self._all
@@ -68,6 +74,14 @@ class MemoryLog:
 
     ordinal = property(lambda self: len(self._all), doc="The ordinal of the last commit.")
     last_cell = property(lambda self: len(self._cells), doc="The number of the last cell.")
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Nothing: memory is not packed."""
+        return Packed()
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Nothing: what nobody names is gone."""
+        return []
 
     def close(self) -> None:
         """Forgets everything."""

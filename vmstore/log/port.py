@@ -5,8 +5,9 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import ConflictError
@@ -18,6 +19,34 @@ class Head(NamedTuple):
 
     position: int
     hash: bytes
+
+
+class OpenCell(NamedTuple):
+    """A cell to be read in pieces: the salt it was sealed with and its bytes, unchecked, as a file."""
+
+    salt: bytes
+    file: BinaryIO
+
+
+class Packed(NamedTuple):
+    """What packing did: frames and bytes of content before and after."""
+
+    frames_before: int = 0
+    frames_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+
+class Stray(NamedTuple):
+    """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
+
+    path: Path
+    size: int
+    at: int
+
+
+Progress = Callable[[int, int], None]
+"""Told how much is done, of how much."""
 
 
 class Log(Protocol):
@@ -51,6 +80,10 @@ class Log(Protocol):
         """The cells of these numbers; one that is not there is left out."""
         ...
 
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
+        ...
+
     def head(self, session: int, after: int = 0) -> Head | None:
         """Where a session stands, or None when nothing of it stands beyond the ordinal `after`.
 
@@ -66,6 +99,14 @@ class Log(Protocol):
     @property
     def last_cell(self) -> int:
         """The number of the last cell; 0 where there is none."""
+        ...
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Takes less room, where it can; what was read before reads the same."""
+        ...
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Deletes what no commit names and was written before a time (microseconds since 1970); dry only finds it."""
         ...
 
     def close(self) -> None:

@@ -10,13 +10,15 @@ and asked, and the answer is made durable before anybody hears it.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import apsw
 from msgspec import Struct
@@ -24,12 +26,13 @@ from msgspec import Struct
 from vmstore.cells.cell import Cell
 from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
+from vmstore.log.compaction import due, pack
 from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, named, opened
+from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
-from vmstore.log.port import Head, check_expected, check_seen
+from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
@@ -41,12 +44,14 @@ _SEEN = (
 _INSERT_COMMIT = f"INSERT INTO commits({COMMITS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 _INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
 _LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
+_FILES = f"SELECT {READ_FRAMES} FROM frames WHERE form = ?"
 _ORDINAL = "SELECT coalesce(max(ordinal), 0) FROM commits"
 NEVER = (1 << 63) - 1
 UNKNOWN = (
     "whether the commit is there is not known: make room or mend the disk, then look, "
     "or try again with the same request id"
 )
+TIDY_WRITES = 256
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
@@ -78,6 +83,7 @@ class SqliteLog:
         with self.file as db:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
+        self._tidying = threading.Thread()
         self._cell: int | None = None  # the last cell's number; None where another writer may have moved it
 
     create = staticmethod(create)
@@ -120,6 +126,9 @@ class SqliteLog:
                 self._writes += 1
                 if self._writes == STAYING:
                     make_room(self.file.path)
+            if self._writes % TIDY_WRITES == 0 and not self._tidying.is_alive():
+                self._tidying = threading.Thread(target=self._tidy, name="vmstore-tidy", daemon=True)
+                self._tidying.start()
         except Exception as error:
             self._fail(together, error)
         except BaseException:
@@ -263,12 +272,14 @@ class SqliteLog:
                 yield frame, numbers[start:end]
             start = end
 
-    def open_cell(self, at: int) -> BinaryIO | None:
+    def open_cell(self, at: int) -> OpenCell | None:
         """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
         for frame, _ in self._frames([at]):
-            if frame.form == FILES and frame.lengths is not None:
-                return self.files.open(named(frame, at - frame.first))
-            return next((BytesIO(c.content) for _, c in opened(frame, [at], self.files.read) if c is not None), None)
+            if place := in_file(frame, at):
+                file = self.files.open(place.commitment)
+                return None if file is None else OpenCell(place.salt, file)
+            cells = (cell for _, cell in opened(frame, [at], self.files.read) if cell is not None)
+            return next((OpenCell(cell.salt, BytesIO(cell.content)) for cell in cells), None)
         return None
 
     def head(self, session: int, after: int = 0) -> Head | None:
@@ -289,8 +300,48 @@ class SqliteLog:
         with self.file as db:
             return _number(db, _LAST_CELL)
 
+    # ---- keeping house
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Packs every frame that is worth it; readers and writers go on meanwhile."""
+        if self._readonly:
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to pack it")
+        return pack(self.file, self._hold, progress=progress)
+
+    @contextmanager
+    def _hold(self) -> Iterator[None]:
+        with self._turn, self.lock:
+            yield
+
+    def _tidy(self) -> None:
+        """Packs what was appended lately, a bounded piece of it, where there is enough."""
+        with contextlib.suppress(StoreError):  # it is worth trying again later, and nothing else
+            start = due(self.file)
+            if start is not None:
+                pack(self.file, self._hold, start, steps=1)
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""
+        if self._readonly and not dry:
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to sweep it")
+        with contextlib.nullcontext() if self._readonly else self._hold():
+            with self.file as db:
+                rows = db.execute(_FILES, (FILES,)).fetchall()
+            names = {
+                frame.content[i : i + 32] for frame in map(frame_of, rows) for i in range(0, len(frame.content), 32)
+            }
+            found = [stray for stray in self.files.strays(names.__contains__) if stray.at < before]
+            if not dry:
+                for stray in found:
+                    stray.path.unlink(missing_ok=True)
+        return found
+
     def close(self) -> None:
         """Closes the file; the last one out folds the WAL into it."""
+        if not self._readonly and self._writes and not self.file.closed:
+            if self._tidying.is_alive():
+                self._tidying.join()
+            self._tidy()
         self.file.close()
         self.lock.close()
 

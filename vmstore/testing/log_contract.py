@@ -63,7 +63,7 @@ def chain(told: Sequence[Told], previous: bytes = genesis(b"one"), position: int
     """Sealed commits that follow each other after a position."""
     commits = []
     for number, part in enumerate(told):
-        salts = [hashlib.sha256(previous + bytes([number, i])).digest()[:16] for i in range(len(part.contents))]
+        salts = [hashlib.sha256(previous + b"%d/%d" % (number, i)).digest()[:16] for i in range(len(part.contents))]
         cells = tuple(Cell(salt, content) for salt, content in zip(salts, part.contents, strict=True))
         request = 0 if part.request and cells else NO_REQUEST
         commit = seal(previous, position + 1, part.mutations, part.at, part.lag, part.body, cells, request)
