@@ -16,7 +16,6 @@ import platform
 import statistics
 import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Sequence  # noqa: UP035  Python 3.8 has no other
@@ -136,6 +135,8 @@ def growth(place: Path, request: dict[str, Any], answer: Callable[[int], Any] | 
 
 def imported(folder: Path) -> Iterator[Row]:
     """The size of the log after the pi session, beside what it holds."""
+    import zstandard
+
     import vmstore
 
     if not PI.is_file():
@@ -151,8 +152,8 @@ def imported(folder: Path) -> Iterator[Row]:
     distinct = sum(map(len, set(pages)))
     size, raw = log_bytes(place), 0
     db = opened(place)
-    for (content,) in db.execute("SELECT content FROM cells WHERE form IS NOT NULL"):
-        raw += len(zlib.decompress(content)) - len(content)
+    for (content,) in db.execute("SELECT content FROM frames WHERE form = 1"):
+        raw += zstandard.frame_content_size(content) - len(content)
     db.close()
     held = f"{distinct:,} B distinct, {calls} calls: {round(1.1 * distinct + 500 * calls):,} B allowed"
     yield Row("pi import: size of the log", f"{size:,} B", held)

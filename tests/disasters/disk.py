@@ -1,4 +1,8 @@
-"""A disk that fails when told, and remembers what would be left of it after a power cut."""
+"""A disk that fails when told, and remembers what would be left of it after a power cut.
+
+As on Linux, a block whose flush failed counts as clean afterwards: it is durable only once it was
+written again and flushed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from typing import Any
 
 import apsw
 
+BLOCK = 4096
+
 
 class Disk(apsw.VFS):
     """SQLite's own disk with a countdown to failure, and each file as it was last flushed."""
@@ -16,8 +22,10 @@ class Disk(apsw.VFS):
     def __init__(self) -> None:
         self.left: int | None = None  # writes and flushes that still succeed; None for all
         self.error: type[apsw.Error] = apsw.IOError
+        self.failures: int | None = None  # after how many it is well again; None for never
         self.done = 0
         self.flushed: dict[str, bytes] = {}
+        self.dirty: dict[str, set[int]] = {}  # blocks written since the last flush was tried
         self.base = apsw.vfs_names()[0]
         super().__init__("disk", self.base, makedefault=True)
 
@@ -29,12 +37,16 @@ class Disk(apsw.VFS):
         """Deletes a file, and forgets what was flushed of it."""
         super().xDelete(filename, syncdir)
         self.flushed.pop(filename, None)
+        self.dirty.pop(filename, None)
 
     def spend(self) -> None:
         """Counts a write or flush, and fails once the countdown is over."""
         self.done += 1
         if self.left is not None:
             if self.left == 0:
+                if self.failures is not None:
+                    self.failures -= 1
+                    self.left = 0 if self.failures else None
                 raise self.error("the disk failed")
             self.left -= 1
 
@@ -57,13 +69,21 @@ class File(apsw.VFSFile):
         """Writes, or fails."""
         self.disk.spend()
         super().xWrite(data, offset)
+        dirty = self.disk.dirty.setdefault(self.name, set())
+        dirty.update(range(offset // BLOCK, (offset + len(data) - 1) // BLOCK + 1))
 
     def xSync(self, flags: int) -> None:
-        """Flushes and remembers the file, or fails."""
+        """Flushes and remembers what was written since the last flush, or fails and forgets that it was."""
+        dirty = self.disk.dirty.pop(self.name, set())
         self.disk.spend()
         super().xSync(flags)
         if self.name:
-            self.disk.flushed[self.name] = Path(self.name).read_bytes()
+            now = Path(self.name).read_bytes()
+            kept = bytearray(self.disk.flushed.get(self.name, b"")[: len(now)].ljust(len(now), b"\0"))
+            for block in dirty:
+                part = slice(block * BLOCK, (block + 1) * BLOCK)
+                kept[part] = now[part]
+            self.disk.flushed[self.name] = bytes(kept)
 
 
 @contextmanager

@@ -139,7 +139,7 @@ def test_changed_content_is_never_answered(told: Path, tmp_path: Path) -> None:
     path = shutil.copytree(told, tmp_path / "a.vms")
     with vmstore.open(path) as store:
         sound = words(store)
-    edit(path, "UPDATE cells SET content = replace(content, 'North', 'South')")
+    edit(path, "UPDATE frames SET content = CAST(replace(content, 'North', 'South') AS BLOB)")
     with vmstore.open(path) as store:
         for key, messages in sound.items():
             try:

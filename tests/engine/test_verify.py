@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,15 @@ NUMBERS = ("session", "first", "count", "at", "lag", "request", "cell")
 BYTES = ("commitments", "body", "hash")
 
 
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with sessions and forks, closed and sound."""
+@pytest.fixture(scope="module", params=["raw", "packed"])
+def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A store with sessions and forks, closed and sound; its cells as they were appended, or packed."""
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
+    if request.param == "packed":
+        log = SqliteLog(path / LOG)
+        log.compact()
+        log.close()
     assert problems(path) == []
     return path
 
@@ -53,33 +58,58 @@ def other_bytes(value: bytes | None) -> list[str]:
     return [f"x'{c.hex()}'" for c in changed if c != value] + other_types
 
 
-def flips(store: Path, tables: str) -> Iterator[tuple[str, str]]:
-    """Every change of one column of one row: where it must be named, and the statement that makes it."""
-    if tables == "commits":
-        columns = ("ordinal", *NUMBERS, *BYTES)
-        for ordinal, *values in rows(store, "commits", ", ".join(columns)):
-            for column, value in zip(columns[1:], values, strict=True):
-                others = other_numbers(value) if column in NUMBERS else other_bytes(value)
-                for other in others:
-                    yield f"commit {ordinal}", f"UPDATE commits SET {column} = {other} WHERE ordinal = {ordinal}"
-        return
-    for number, *values in rows(store, "cells", "number, salt, content"):
-        for column, value in zip(("salt", "content"), values, strict=True):
-            for other in [*other_bytes(value), "NULL"]:
-                yield f"cell {number} of ", f"UPDATE cells SET {column} = {other} WHERE number = {number}"
+Change = tuple[range, str]
+"""The numbers of which one must be named, and the statement that makes the change."""
 
 
-@pytest.mark.parametrize("table", ["commits", "cells"])
-def test_every_flip_is_named(told: Path, tmp_path: Path, table: str) -> None:
-    """Whatever column of whatever row is changed, a problem names that commit or cell."""
+def commit_flips(store: Path) -> Iterator[Change]:
+    """Every change of one column of one commit."""
+    columns = ("ordinal", *NUMBERS, *BYTES)
+    for ordinal, *values in rows(store, "commits", ", ".join(columns)):
+        for column, value in zip(columns[1:], values, strict=True):
+            others = other_numbers(value) if column in NUMBERS else other_bytes(value)
+            for other in others:
+                where = range(ordinal, ordinal + 1)
+                yield where, f"UPDATE commits SET {column} = {other} WHERE ordinal = {ordinal}"
+
+
+def frame_flips(store: Path) -> Iterator[Change]:
+    """Every change of one column of one frame, and of the salt and the bytes of each of its cells."""
+    for first, count, form, sizes, salts, content in rows(store, "frames"):
+        whole = range(first, first + count)
+        for column, value in (("count", count), ("form", form)):
+            for other in other_numbers(value):
+                yield whole, f"UPDATE frames SET {column} = {other} WHERE first = {first}"
+        for column, value in (("sizes", sizes), ("salts", salts), ("content", content)):
+            for other in other_bytes(value):
+                yield whole, f"UPDATE frames SET {column} = {other} WHERE first = {first}"
+        lengths = struct.unpack(f">{count}I", sizes)
+        ends = [sum(lengths[:at]) for at in range(count + 1)]
+        for at, number in enumerate(whole):
+            parts = [("salts", salts, at * 16, at * 16 + 16)]
+            if form == 0:
+                parts.append(("content", content, ends[at], ends[at + 1]))
+            for column, value, start, end in parts:
+                for other in other_bytes(value[start:end]):
+                    if other.startswith("x'") and end > start:
+                        changed = value[:start].hex() + other[2:-1] + value[end:].hex()
+                        statement = f"UPDATE frames SET {column} = x'{changed}' WHERE first = {first}"
+                        yield range(number, number + 1), statement
+
+
+@pytest.mark.parametrize("flips", [commit_flips, frame_flips])
+def test_every_flip_is_named(told: Path, tmp_path: Path, flips: Callable[[Path], Iterator[Change]]) -> None:
+    """Whatever column of whatever row is changed, a problem names that commit or a cell of that frame."""
     unnamed = []
     path = copied(told, tmp_path / "b.vms")
     sound = (path / LOG).read_bytes()
-    for where, statement in flips(told, table):
+    kind = "commit" if flips is commit_flips else "cell"
+    for numbers, statement in flips(told):
         (path / LOG).write_bytes(sound)
         edit(path, statement)
         found = problems(path)
-        if not any(where in problem.where for problem in found) and not _same(told, path):
+        named = {f"{kind} {number}" for number in numbers}
+        if not any(p.where.split(" of ")[0] in named for p in found) and not _same(told, path):
             unnamed.append((statement, found[:1]))
     assert unnamed == [], f"{len(unnamed)} changes were not named"
 
@@ -111,14 +141,14 @@ def test_a_deleted_session_is_noticed(told: Path, tmp_path: Path) -> None:
     assert problems(path)
 
 
-def test_a_deleted_cell_is_named(told: Path, tmp_path: Path) -> None:
-    """Each missing cell is named with its commit."""
-    for number, *_ in rows(told, "cells"):
+def test_deleted_cells_are_named(told: Path, tmp_path: Path) -> None:
+    """Each cell of a missing frame is named with its commit."""
+    for first, count, *_ in rows(told, "frames"):
         path = copied(told, tmp_path / "b.vms")
-        edit(path, f"DELETE FROM cells WHERE number = {number}")
+        edit(path, f"DELETE FROM frames WHERE first = {first}")
         found = problems(path)
-        assert [p.where.split(" of ")[0] for p in found] == [f"cell {number}"], found
-        assert found[0].what == "it is missing"
+        assert [p.where.split(" of ")[0] for p in found] == [f"cell {first + at}" for at in range(count)], found
+        assert {p.what for p in found} == {"it is missing"}
 
 
 def test_swapped_commits_are_named(told: Path, tmp_path: Path) -> None:
@@ -133,11 +163,12 @@ def test_swapped_commits_are_named(told: Path, tmp_path: Path) -> None:
         assert {f"commit {first}", f"commit {first + 1}"} <= {p.where for p in problems(path)}
 
 
-def test_a_cut_tail_is_not_noticed(told: Path, tmp_path: Path) -> None:
+def test_a_cut_tail_is_not_noticed(tmp_path: Path) -> None:
     """A log whose last commit is gone with its cells is a sound shorter log: only a seal kept elsewhere could tell."""
-    path = copied(told, tmp_path / "b.vms")
-    last, cell = rows(told, "commits", "ordinal, cell")[-1]
-    edit(path, f"DELETE FROM commits WHERE ordinal = {last}", f"DELETE FROM cells WHERE number >= {cell}")
+    path = tmp_path / "b.vms"
+    tell(path)
+    last, cell = rows(path, "commits", "ordinal, cell")[-1]
+    edit(path, f"DELETE FROM commits WHERE ordinal = {last}", f"DELETE FROM frames WHERE first >= {cell}")
     assert problems(path) == []
 
 

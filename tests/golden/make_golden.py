@@ -1,7 +1,7 @@
 """Writes the golden files of this folder: `PYTHONPATH=. python tests/golden/make_golden.py`.
 
-`format-0.json` holds the log rows of a small session recorded through the public API with a clock
-and ids that repeat; `kinds-0.json` the bytes of one mutation of each kind. Run it only when the
+`format-1.json` holds the log rows of a small session recorded through the public API with a clock
+and ids that repeat; `kinds-1.json` the bytes of one mutation of each kind. Run it only when the
 format is changed on purpose: once the format is frozen these files are never edited again.
 
 No content in the session is long enough to be deflated, so the bytes do not hang on a zlib.
@@ -33,8 +33,8 @@ from vmstore.core.mutation import (
 from vmstore.log.commit import Commit
 
 FOLDER = Path(__file__).resolve().parent
-SESSION = FOLDER / "format-0.json"
-KINDS = FOLDER / "kinds-0.json"
+SESSION = FOLDER / "format-1.json"
+KINDS = FOLDER / "kinds-1.json"
 
 Request = dict[str, Any]
 SYSTEM = {"role": "system", "content": "Be brief."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ import pytest
 
 from vmstore.errors import ConflictError, CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import genesis
+from vmstore.log.file import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, WAL_BYTES
 from vmstore.log.port import Log
-from vmstore.log.sqlite import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, SqliteLog
+from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import LogContract, Told, chain
 
 FULL = 2
@@ -128,9 +130,11 @@ def test_a_new_sqlite_is_taken(path: Path, monkeypatch: pytest.MonkeyPatch, vers
 
 def test_the_live_connection_flushes_every_commit(log: SqliteLog) -> None:
     """The connection that appends is in WAL mode with `synchronous` at FULL and a short WAL."""
-    assert log._db.execute("PRAGMA synchronous").get == FULL
-    assert log._db.execute("PRAGMA journal_mode").get == "wal"
-    assert log._db.execute("PRAGMA wal_autocheckpoint").get == CHECKPOINT_PAGES
+    with log.file as db:
+        assert db.execute("PRAGMA synchronous").get == FULL
+        assert db.execute("PRAGMA journal_mode").get == "wal"
+        assert db.execute("PRAGMA wal_autocheckpoint").get == CHECKPOINT_PAGES
+        assert db.execute("PRAGMA fullfsync").get == db.execute("PRAGMA checkpoint_fullfsync").get == 1
 
 
 def test_the_wal_is_gone_after_close(path: Path) -> None:
@@ -141,9 +145,27 @@ def test_the_wal_is_gone_after_close(path: Path) -> None:
     first.close()
     assert path.with_name("log.sqlite-wal").exists()
     second.close()
-    assert [file.name for file in path.parent.iterdir()] == ["log.sqlite"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["log.lock", "log.sqlite"]
     log = SqliteLog(path)
     assert log.ordinal == 4
+    log.close()
+
+
+def test_a_writer_that_stays_writes_over_its_wal(path: Path) -> None:
+    """From its third append on a handle finds a WAL of full length, which does not grow, and recovery reads past."""
+    log = SqliteLog(path)
+    sizes = []
+    for n in range(40):
+        log.append(chain([Told(contents=(b"x" * 900,))], genesis(bytes([n]))), 0, 0)
+        sizes.append(path.with_name("log.sqlite-wal").stat().st_size)
+    assert sizes[0] < sizes[1] == sizes[-1] == WAL_BYTES
+    left = path.parent / "left"
+    left.mkdir()
+    for name in ("log.sqlite", "log.sqlite-wal"):  # as a kill leaves them
+        shutil.copy(path.with_name(name), left / name)
+    killed = SqliteLog(left / "log.sqlite")
+    assert killed.tail(0, 99) == log.tail(0, 99) and len(killed.tail(0, 99)) == 43
+    killed.close()
     log.close()
 
 
@@ -220,7 +242,8 @@ def test_a_writer_waits_for_another(path: Path) -> None:
 def test_a_file_held_for_long_is_named(path: Path) -> None:
     """An append that waited in vain says who is in the way, and leaves nothing."""
     holder, log = apsw.Connection(str(path)), SqliteLog(path)
-    log._db.setbusytimeout(10)
+    with log.file as db:
+        db.setbusytimeout(10)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match=r"held by another writer.*try again"):
         log.append(chain([Told()], genesis(b"two")), 0, 0)
@@ -294,17 +317,3 @@ def test_any_folder_name_is_read(tmp_path: Path, path: Path, name: str) -> None:
         log = SqliteLog(moved, readonly=readonly)
         assert log.ordinal == 3
         log.close()
-
-
-# ---- form
-
-
-@pytest.mark.parametrize("content", [b"", b"short", b"long " * 999, bytes(range(256)) * 9])
-def test_dense_cells_come_back_as_they_were(log: SqliteLog, content: bytes) -> None:
-    """A dense append stores the same commits and the same cells, in no more space."""
-    commits = chain([Told(contents=(content,))], genesis(b"two"))
-    stored = log.append(commits, 0, 0, dense=True)
-    assert log.cells([4])[4] == commits[0].cells[0]
-    assert log.tail(3, 1) == stored
-    lies = log._db.execute("SELECT length(content) FROM cells WHERE number = 4").get
-    assert lies <= len(content) and (lies < 99 or not content.startswith(b"long"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.log.test_upgrade import golden, old_log
 from tests.shell.conftest import Run, log_bytes, requests
 
 
@@ -42,8 +43,8 @@ def test_verify_shape(run: Run, two: Path) -> None:
 @pytest.mark.parametrize(
     ("sql", "column", "kind"),
     [
-        ("SELECT number FROM cells ORDER BY length(content) DESC LIMIT 1", "content", "cell"),
-        ("SELECT number FROM cells ORDER BY length(content) DESC LIMIT 1", "salt", "cell"),
+        ("SELECT first FROM frames ORDER BY length(content) DESC LIMIT 1", "content", "cell"),
+        ("SELECT first FROM frames ORDER BY length(content) DESC LIMIT 1", "salts", "cell"),
         ("SELECT ordinal FROM commits ORDER BY length(body) DESC LIMIT 1", "body", "hash"),
         ("SELECT ordinal FROM commits ORDER BY ordinal DESC LIMIT 1", "hash", "hash"),
     ],
@@ -118,3 +119,41 @@ def test_fork_as_text(run: Run, recorded: Path) -> None:
     found = run("fork", recorded, "--at-position", position, "--as", "b")
     assert found.out == f"b shares the past of s1 up to turn 1, call 1, position {position}\n"
     assert run("fork", recorded, "s1", "--at-call", "1", "--as", "c", "--quiet") == (0, "", "")
+
+
+def test_compact_shape(run: Run, recorded: Path) -> None:
+    """`compact --json` says what it did in rows and bytes, and packing again finds nothing to do."""
+    found = run("compact", recorded, "--json").json
+    assert list(found) == ["frames_before", "frames_after", "bytes_before", "bytes_after"]
+    assert found["frames_after"] < found["frames_before"]
+    again, rows = run("compact", recorded), found["frames_after"]
+    assert again.out.startswith(f"packed: {rows} rows of cells became {rows}; the log took")
+    assert run("compact", recorded, "--quiet") == (0, "", "")
+    assert run("verify", recorded).code == 0
+
+
+def test_sweep_shape(run: Run, recorded: Path) -> None:
+    """`sweep` names and deletes what no commit names, `--dry-run` only names it, and young files are spared."""
+    stray = recorded / "default" / "blobs" / "ab" / ("ab" * 32)
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"left behind")
+    assert run("sweep", recorded).out == "deleted 0 files of 0 bytes that no commit names\n"
+    dry = run("sweep", recorded, "--grace", "0", "--dry-run", "--json")
+    assert dry.json == {"deleted": False, "files": [str(stray)], "bytes": 11} and stray.exists()
+    found = run("sweep", recorded, "--grace", "0")
+    assert found.out == f"deleted 1 file of 11 bytes that no commit names\n{stray}\n" and not stray.exists()
+    assert run("sweep", recorded, "--quiet") == (0, "", "")
+
+
+def test_upgrade_shape(run: Run, tmp_path: Path) -> None:
+    """`upgrade` brings a store of format 0 up to date and says where the old log is; then there is nothing to do."""
+    log = tmp_path / "old.vms" / "default" / "log.sqlite"
+    old_log(log, golden())
+    refused = run("info", tmp_path / "old.vms")
+    assert refused.code == 1 and "run `vmstore upgrade`" in refused.err
+    told = f"upgraded from format 0 to 1: 8 commits; the old log is {log}.format-0\n"
+    assert run("upgrade", tmp_path / "old.vms").out == told
+    found = run("upgrade", tmp_path / "old.vms", "--json").json
+    assert found == {"format_before": 1, "format": 1, "commits": 0, "kept": None}
+    assert run("upgrade", tmp_path / "old.vms").out.endswith("has format 1 already\n")
+    assert run("verify", tmp_path / "old.vms").code == 0

@@ -9,7 +9,7 @@ import pytest
 from tests.capture.words import answer, request, said, system, user
 from tests.store.kept import FULL, HEAD, told_at, told_in_memory
 from vmstore.core.asof import Call, Head, Position, Turn
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import CorruptError, InputError, RefusedError, UnknownError
 from vmstore.store.store import memory_store, open_store
 
 
@@ -145,3 +145,50 @@ def test_info_counts_the_whole_namespace(store_path: Path) -> None:
         assert info.bytes_views > 0 == info.bytes_blobs
         assert set(info.positions) >= {"pages", "messages", "turns", "calls", "residency", "lineage", "sessions"}
         assert set(info.positions.values()) == {info.commits}
+
+
+@pytest.mark.parametrize("length", [10, 65_536, 65_537, 700_000])
+def test_a_content_is_read_in_pieces(store_path: Path, length: int) -> None:
+    """A page's content, however long, is opened as a file, equal to its bytes from any place."""
+    text = "".join(f"{n} " for n in range(length))[:length]
+    with open_store(store_path) as store:
+        store.record("s", request([user(text)]))
+        session = store.session("s")
+        page = next(p for p in session.pages() if p.bytes == length)
+        with session.open(page.page) as file:
+            assert file.read() == session.content(page.page) == text.encode()
+            file.seek(length - 4)
+            assert file.read(2) == text[-4:-2].encode()
+        assert store.info().bytes_blobs == (length if length > 65_536 else 0)
+        assert store.verify().ok
+
+
+def test_a_changed_file_is_never_answered(store_path: Path) -> None:
+    """A long content whose file was changed, cut or deleted is an error that names its cell, however it is asked."""
+    with open_store(store_path) as store:
+        store.record("s", request([user("x" * 70_000)]))
+        session = store.session("s")
+        page = next(p.page for p in session.pages() if p.bytes == 70_000)
+        assert store.folder is not None
+        file = next(store.folder.glob("blobs/*/*"))
+        for damage in (b"y" * 70_000, b"x" * 69_999, b""):
+            file.write_bytes(damage)
+            for ask in (session.content, session.open):
+                with pytest.raises(CorruptError, match=r"cell \d+ does not match its commitment"):
+                    ask(page)
+            assert [problem.kind for problem in store.verify().problems] == ["cell"]
+        file.unlink()
+        for ask in (session.content, session.open):
+            with pytest.raises(CorruptError, match=r"cell \d+ is missing"):
+                ask(page)
+
+
+def test_memory_keeps_long_contents_too() -> None:
+    """A store in memory opens long contents as one on disk does, and has nothing to pack or sweep."""
+    with memory_store() as store:
+        store.record("s", request([user("x" * 70_000)]))
+        session = store.session("s")
+        page = next(p.page for p in session.pages() if p.bytes == 70_000)
+        with session.open(page) as file:
+            assert file.read(4) == b"xxxx"
+        assert store.compact().frames_after == 0 and store.sweep().files == []

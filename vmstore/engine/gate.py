@@ -22,7 +22,6 @@ from vmstore.engine.lookups import ViewLookups, load_head
 from vmstore.engine.rules import Place, broken
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
-from vmstore.log.port import Head as LogHead
 from vmstore.log.port import Log
 from vmstore.views.projection import Projection
 
@@ -66,25 +65,21 @@ class Engine:
 
     def head(self, session: int) -> Head:
         """A session's head, loaded from the views where it is not at hand or another process wrote since."""
-        stored = self.log.head(session)
-        if stored is None:
-            raise UnknownError(f"the log holds no session {session}")
         head = self._heads.get(session)
-        if head is None or head.position != stored.position:
-            stored = self._together(session)
-            head = load_head(self.projection.db, session, stored.hash, stored.position)
+        if head is None or self.log.head(session, head.known) is not None:
+            head = self._load(session)
             self._keep(head)
         self._heads.move_to_end(session)
         return head
 
-    def _together(self, session: int) -> LogHead:
-        """Where a session stands in log and views alike; others may write and fold meanwhile."""
-        while True:
-            self.follow()
-            if self.log.ordinal == min(self.projection.positions().values()):
-                stored = self.log.head(session)
-                assert stored is not None, "a session that was there stays"
-                return stored
+    def _load(self, session: int) -> Head:
+        self.follow()
+        with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
+            head = load_head(self.projection.db, session)
+        if head is None:
+            raise UnknownError(f"the log holds no session {session}")
+        head.known = ordinal
+        return head
 
     def _keep(self, head: Head) -> None:
         self._heads[head.session] = head
@@ -161,11 +156,13 @@ class Engine:
         """Writes a batch's commits and takes its head as the session's."""
         head = batch.head
         try:
-            stored = self.log.append(commits, head.session, batch.expected, seen=batch.seen, dense=dense)
+            stored = self.log.append(
+                commits, head.session, batch.expected, after=head.known, seen=batch.seen, dense=dense
+            )
         except BaseException:
             self._heads.pop(head.session, None)  # unknown, never absent: read it again
             raise
-        head.session = stored[-1].session
+        head.session, head.known = stored[-1].session, stored[-1].ordinal
         self._keep(head)
         for digest, place in batch.sealed.items():
             self._shared[(head.session, digest)] = place

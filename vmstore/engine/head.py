@@ -93,6 +93,7 @@ class Head:
         self.uid = uid
         self.lookups = lookups
         self.session = 0
+        self.known = 0  # the ordinal as of which it stands so
         self.position = 0
         self.hash = b""
         self.turn = 0

@@ -67,12 +67,14 @@ class ViewLookups:
         return found
 
 
-def load_head(db: apsw.Connection, session: int, hash_: bytes, position: int) -> Head:
-    """A session's head as the views hold it."""
-    uid, turns, calls = db.execute("SELECT uid, turns, calls FROM sessions WHERE session = ?", (session,)).get
+def load_head(db: apsw.Connection, session: int) -> Head | None:
+    """A session's head as the views hold it; None where they hold no such session."""
+    row = db.execute("SELECT uid, position, hash, turns, calls FROM sessions WHERE session = ?", (session,)).fetchone()
+    if row is None:
+        return None
     lookups = ViewLookups(db, session)
-    head = Head(uid, lookups)
-    head.session, head.position, head.hash, head.opened = session, position, hash_, True
-    head.turn, head.call = turns, calls
-    head.restore(r[:4] for r in resident_at(lookups.lane, position))
+    head = Head(row[0], lookups)
+    head.session, head.opened = session, True
+    head.position, head.hash, head.turn, head.call = row[1:]
+    head.restore(r[:4] for r in resident_at(lookups.lane, head.position))
     return head

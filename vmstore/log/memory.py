@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
+from io import BytesIO
 
 import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Head, check_expected
+from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 
 
 class MemoryLog:
@@ -18,19 +20,30 @@ class MemoryLog:
     def __init__(self) -> None:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
+        self._turn = threading.Lock()
 
     def append(
-        self, commits: Sequence[Commit], session: int, expected: int, *, seen: int | None = None, dense: bool = False
+        self,
+        commits: Sequence[Commit],
+        session: int,
+        expected: int,
+        *,
+        after: int = 0,
+        seen: int | None = None,
+        dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none; there is no room to save."""
-        check_expected(self.head(session), session, expected, self.ordinal, seen)
-        stored, cells, session = [], list(self._cells), session or self.ordinal + 1
-        for ordinal, commit in enumerate(commits, self.ordinal + 1):
-            first = len(cells) + 1 if commit.cells else 0
-            cells += commit.cells
-            stored.append(msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=()))
-        self._commits, self._cells = self._all + stored, cells
-        return stored
+        with self._turn:
+            check_expected(self.head(session, after), session, expected, after)
+            check_seen(self.ordinal, seen)
+            stored, cells, session = [], list[Cell](), session or self.ordinal + 1
+            for ordinal, commit in enumerate(commits, self.ordinal + 1):
+                first = len(self._cells) + len(cells) + 1 if commit.cells else 0
+                cells += commit.cells
+                stored.append(msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=()))
+            self._cells += cells
+            self._all.extend(stored)
+            return stored
 
     @property
     def _all(self) -> list[Commit]:
@@ -46,12 +59,29 @@ class MemoryLog:
         """The cells of these numbers."""
         return {n: self._cells[n - 1] for n in numbers if self._all and 0 < n <= len(self._cells)}
 
-    def head(self, session: int) -> Head | None:
-        """Where a session stands."""
-        return next((Head(c.last, c.hash) for c in reversed(self._all) if c.session == session), None)
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes to be read in pieces."""
+        cell = self.cells([number]).get(number)
+        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
+
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, where that is beyond an ordinal."""
+        found = self._all
+        for at in range(len(found) - 1, after - 1, -1):
+            if found[at].session == session:
+                return Head(found[at].last, found[at].hash)
+        return None
 
     ordinal = property(lambda self: len(self._all), doc="The ordinal of the last commit.")
     last_cell = property(lambda self: len(self._cells), doc="The number of the last cell.")
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Nothing: memory is not packed."""
+        return Packed()
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Nothing: what nobody names is gone."""
+        return []
 
     def close(self) -> None:
         """Forgets everything."""

@@ -5,8 +5,9 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import ConflictError
@@ -20,17 +21,54 @@ class Head(NamedTuple):
     hash: bytes
 
 
+class OpenCell(NamedTuple):
+    """A cell to be read in pieces: the salt it was sealed with and its bytes, unchecked, as a file."""
+
+    salt: bytes
+    file: BinaryIO
+
+
+class Packed(NamedTuple):
+    """What packing did: frames and bytes of content before and after."""
+
+    frames_before: int = 0
+    frames_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+
+class Stray(NamedTuple):
+    """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
+
+    path: Path
+    size: int
+    at: int
+
+
+Progress = Callable[[int, int], None]
+"""Told how much is done, of how much."""
+
+
 class Log(Protocol):
-    """The order of commits and their cells; the only truth."""
+    """The order of commits and their cells; the only truth. Any thread may use it."""
 
     def append(
-        self, commits: Sequence[Commit], session: int, expected: int, *, seen: int | None = None, dense: bool = False
+        self,
+        commits: Sequence[Commit],
+        session: int,
+        expected: int,
+        *,
+        after: int = 0,
+        seen: int | None = None,
+        dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns.
 
         `session` is 0 for a new one. Raises ConflictError when the session's last position is not
-        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. `dense`
-        asks to spend time on space, where nobody waits. Returns the commits as stored, cells left out.
+        `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. A writer
+        who knows that the session stood there at the ordinal `after` says so, and the log looks
+        only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
+        commits as stored, cells left out.
         """
         ...
 
@@ -42,8 +80,15 @@ class Log(Protocol):
         """The cells of these numbers; one that is not there is left out."""
         ...
 
-    def head(self, session: int) -> Head | None:
-        """Where a session stands, or None when the log does not hold it."""
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
+        ...
+
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, or None when nothing of it stands beyond the ordinal `after`.
+
+        Costs what the log holds beyond `after`, and of that nothing twice.
+        """
         ...
 
     @property
@@ -56,17 +101,31 @@ class Log(Protocol):
         """The number of the last cell; 0 where there is none."""
         ...
 
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Takes less room, where it can; what was read before reads the same."""
+        ...
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Deletes what no commit names and was written before a time (microseconds since 1970); dry only finds it."""
+        ...
+
     def close(self) -> None:
         """Lets go of files; a closed log refuses everything else."""
         ...
 
 
-def check_expected(head: Head | None, session: int, expected: int, ordinal: int, seen: int | None) -> None:
-    """Raises ConflictError where a log moved on since its writer decided."""
+def check_expected(head: Head | None, session: int, expected: int, after: int) -> None:
+    """Raises ConflictError where a session moved on since its writer decided."""
+    if not session or (head is None and after):
+        return
     held = 0 if head is None else head.position
-    if session and held != expected:
+    if held != expected:
         raise ConflictError(
             f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
         )
+
+
+def check_seen(ordinal: int, seen: int | None) -> None:
+    """Raises ConflictError where a log moved on since its writer looked."""
     if seen is not None and ordinal != seen:
         raise ConflictError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")

@@ -1,313 +1,350 @@
 """The SQLite log: two append-only tables, one row a commit.
 
     commits  ordinal | session first count at lag request cell commitments body hash
-    cells    number  | salt content form
+    frames   first   | count form sizes salts content
 
-A cell's `form` is how its bytes lie here: null as they are, 1 deflated (imports). WAL with
-`synchronous=FULL`: an append returns after the flush. The application id marks the file as ours,
-the user version is the format.
+An append returns after the flush. Threads that append at once share one transaction; processes
+queue at a lock. A commit whose flush failed is neither there nor not: the file is opened again
+and asked, and the answer is made durable before anybody hears it.
 """
 
 from __future__ import annotations
 
-import zlib
+import contextlib
+import threading
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import apsw
-import msgspec
+from msgspec import Struct
 
 from vmstore.cells.cell import Cell
-from vmstore.errors import CorruptError, ReadOnlyError, StoreError
+from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Head, check_expected
+from vmstore.log.compaction import due, pack
+from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
+from vmstore.log.files import CellFiles
+from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
+from vmstore.log.heads import Heads
+from vmstore.log.lock import WriteLock
+from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 
-APPLICATION_ID = 0x766D7374  # "vmst"
-FORMAT = 0
-SQLITE_MIN = (3, 51, 3)  # older ones can lose commits with two connections (WAL-reset bug)
-CHECKPOINT_PAGES = 256
-BUSY_MS = 10_000
+_TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
+_FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
+_SEEN = (
+    "SELECT ordinal, session, first + count - 1, CAST(hash AS BLOB) FROM commits"
+    " WHERE ordinal > ? AND ordinal <= ? ORDER BY ordinal"
+)
+_INSERT_COMMIT = f"INSERT INTO commits({COMMITS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
+_LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
+_FILES = f"SELECT {READ_FRAMES} FROM frames WHERE form = ?"
+_ORDINAL = "SELECT coalesce(max(ordinal), 0) FROM commits"
+NEVER = (1 << 63) - 1
+UNKNOWN = (
+    "whether the commit is there is not known: make room or mend the disk, then look, "
+    "or try again with the same request id"
+)
+TIDY_WRITES = 256
+STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
-_SCHEMA = f"""
-PRAGMA page_size = 4096;
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
-PRAGMA journal_mode = WAL;
-CREATE TABLE commits(
-  ordinal INTEGER PRIMARY KEY, session INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
-  at INTEGER NOT NULL, lag INTEGER NOT NULL, request INTEGER, cell INTEGER, commitments BLOB,
-  body BLOB NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE cells(number INTEGER PRIMARY KEY, salt BLOB, content BLOB, form INTEGER);
-"""
-_CELLS = (
-    "SELECT number, CAST(salt AS BLOB), CAST(content AS BLOB), form FROM cells"
-    " WHERE number IN (SELECT value FROM json_each(?))"
-)
-DEFLATED = 1
-DEFLATE_BYTES_MIN = 64
-_COLUMNS = "ordinal, session, first, count, at, lag, request, cell, commitments, body, hash"
-# Read as bytes whatever type a damaged column has, so that its hash can name it.
-_READ = (
-    "ordinal, session, first, count, at, lag, request, cell, CAST(commitments AS BLOB), CAST(body AS BLOB),"
-    " CAST(hash AS BLOB)"
-)
+
+class Waiting(Struct):
+    """An append that waits for its turn, then what came of it."""
+
+    commits: Sequence[Commit]
+    session: int
+    expected: int
+    after: int
+    seen: int | None
+    dense: bool
+    stored: list[Commit] = []
+    frames: list[Frame] = []
+    error: BaseException | None = None
+    done: bool = False
 
 
 class SqliteLog:
-    """The log of one namespace, in one file."""
+    """The log of one namespace, in one file, its long cells in files beside it."""
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
-        _check_version()
-        self._path = path
+        self.file = LogFile(path, readonly=readonly)
+        self.files = CellFiles(path.with_name("blobs"))
+        self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
-        self._heads: dict[int, Head] = {}
-        self._ordinal = 0
-        _check_format(path)
-        with self._naming():
-            self._db = _connect(path, readonly)
-            try:
-                self._db.setbusytimeout(BUSY_MS)
-                if not readonly:
-                    pragmas = f"PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"
-                    self._db.execute(pragmas).fetchall()
-                self._see()
-            except BaseException:
-                self._db.close()
-                raise
+        self._queue: deque[Waiting] = deque()
+        self._turn = threading.Lock()
+        with self.file as db:
+            self._heads = Heads(_number(db, _ORDINAL))
+        self._writes = 0
+        self._tidying = threading.Thread()
+        self._cell: int | None = None  # the last cell's number; None where another writer may have moved it
 
-    @staticmethod
-    def create(path: Path) -> None:
-        """Makes an empty log in a new file."""
-        _check_version()
-        db = apsw.Connection(str(path))
-        try:
-            db.execute(_SCHEMA).fetchall()
-        finally:
-            db.close()
+    create = staticmethod(create)
 
     def append(
-        self, commits: Sequence[Commit], session: int, expected: int, *, seen: int | None = None, dense: bool = False
+        self,
+        commits: Sequence[Commit],
+        session: int,
+        expected: int,
+        *,
+        after: int = 0,
+        seen: int | None = None,
+        dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns."""
         if self._readonly:
-            raise ReadOnlyError(f"{self._path} was opened for reading; open it with mode 'rw' to write")
-        with self._naming():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._see()
-                check_expected(self._heads.get(session), session, expected, self._ordinal, seen)
-                stored = self._insert(commits, session, dense)
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-        self._note(stored)
-        return stored
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to write")
+        commits = list(commits)
+        self._keep_files(commits)
+        mine = Waiting(commits, session, expected, after, seen, dense)
+        self._queue.append(mine)
+        with self._turn:
+            if not mine.done:  # nobody wrote it while we waited: now we write everybody's
+                self._write([self._queue.popleft() for _ in range(len(self._queue))])
+        if mine.error is not None:
+            raise mine.error
+        return mine.stored
 
-    def _insert(self, commits: Sequence[Commit], session: int, dense: bool) -> list[Commit]:
-        cell = int(self._db.execute("SELECT coalesce(max(number), 0) FROM cells").get)
-        ordinal = self._ordinal
-        stored = []
+    def _keep_files(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
-            ordinal += 1
-            session = session or ordinal
-            first = cell + 1 if commit.cells else 0
-            kept = msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=())
-            self._db.execute(f"INSERT INTO commits({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)", _row(kept))
-            rows = [(first + i, c.salt, *_laid(c.content, dense)) for i, c in enumerate(commit.cells)]
-            self._db.executemany("INSERT INTO cells VALUES(?,?,?,?)", rows)
-            cell += len(rows)
-            stored.append(kept)
-        return stored
+            for index, cell in enumerate(commit.cells):
+                if len(cell.content) >= FILE_BYTES_MIN:
+                    self.files.keep(commit.commitment(index), cell.content)
 
-    def _see(self) -> None:
+    def _write(self, together: list[Waiting]) -> None:
+        """Writes several appends in one transaction; each has its own answer."""
+        try:
+            with self.lock:
+                self._transact(together)
+                self._writes += 1
+                if self._writes == STAYING:
+                    make_room(self.file.path)
+            if self._writes % TIDY_WRITES == 0 and not self._tidying.is_alive():
+                self._tidying = threading.Thread(target=self._tidy, name="vmstore-tidy", daemon=True)
+                self._tidying.start()
+        except Exception as error:
+            self._fail(together, error)
+        except BaseException:
+            self._fail(together, StoreError(f"{self.file.path}: interrupted while it was written; {UNKNOWN}"))
+            raise
+        finally:
+            for one in together:
+                one.done = True
+
+    def _fail(self, together: list[Waiting], error: Exception) -> None:
+        self._cell = None
+        for one in together:
+            one.error = one.error or error
+
+    def _transact(self, together: list[Waiting]) -> None:
+        try:
+            with self.file as db:
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    fit = self._lay(db, together)
+                    db.execute("COMMIT" if fit else "ROLLBACK")
+                except BaseException:
+                    if db.in_transaction:
+                        db.execute("ROLLBACK")
+                    raise
+        except StoreError as error:
+            laid = [commit for one in together for commit in one.stored]
+            if not laid or not isinstance(error.__cause__, apsw.IOError | apsw.FullError):
+                raise
+            self._resolve(laid[0], error)
+        for one in together:
+            for commit in one.stored:
+                self._heads.follow(commit.ordinal, commit.session, Head(commit.last, commit.hash))
+
+    def _resolve(self, first: Commit, error: StoreError) -> None:
+        """Finds out what became of a transaction whose flush failed and makes that last, or says it is unknown.
+
+        What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
+        recovery: another write takes its place.
+        """
+        self.file.poison()
+        try:
+            with self.file as db:
+                write_again(self.file.path)
+                rows = db.execute(_TAIL, (first.ordinal - 1, 1)).fetchall()
+                if rows and commit_of(rows[0]).hash == first.hash:
+                    return
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+        except StoreError:
+            self.file.poison()
+            raise StoreError(f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}") from error
+        raise StoreError(
+            f"{self.file.path} failed while it was written ({error.__cause__}); nothing of the commit is there: "
+            "make room or mend the disk, then try again"
+        ) from error
+
+    def _lay(self, db: apsw.Connection, together: list[Waiting]) -> bool:
+        """Puts rows into the transaction for every append that fits; whether there is any."""
+        self._see(db)
+        ordinal, cell = self._heads.end, self._last_cell(db)
+        ahead: dict[int, Head] = {}
+        rows: list[tuple[Any, ...]] = []
+        frames: list[Frame] = []
+        for one in together:
+            try:
+                head = ahead.get(one.session) or self._head(db, one.session, one.after)
+                check_expected(head, one.session, one.expected, one.after)
+                check_seen(ordinal, one.seen)
+                stored, laid = self._numbered(one, ordinal, cell)
+            except BaseException as error:
+                one.error = error
+                continue
+            one.stored = stored
+            rows += map(row_of, stored)
+            frames += laid
+            ordinal += len(stored)
+            cell = laid[-1].after - 1 if laid else cell
+            ahead[stored[-1].session] = Head(stored[-1].last, stored[-1].hash)
+        db.executemany(_INSERT_COMMIT, rows)
+        db.executemany(_INSERT_FRAME, frames)
+        self._cell = cell
+        return bool(rows)
+
+    def _numbered(self, one: Waiting, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
+        """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
+        session = one.session or ordinal + 1
+        stored: list[Commit] = []
+        cells: list[Cell] = []
+        for at, c in enumerate(one.commits, ordinal + 1):
+            first = cell + len(cells) + 1 if c.cells else 0
+            cells += c.cells
+            stored.append(
+                Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
+            )
+        commitments = [c.commitment(i) for c in one.commits for i in range(len(c.cells))]
+        frames = list(cut(cell + 1, cells, commitments, dense=one.dense))
+        for frame in frames:
+            if frame.form == FILES and not self.files.holds(named(frame, 0)):  # swept while we waited
+                self.files.keep(named(frame, 0), cells[frame.first - cell - 1].content)
+        return stored, frames
+
+    def _see(self, db: apsw.Connection) -> None:
         """Takes in the heads of commits not seen yet, other processes' included."""
-        rows = self._db.execute(
-            "SELECT ordinal, session, first + count - 1, CAST(hash AS BLOB) FROM commits"
-            " WHERE ordinal > ? ORDER BY ordinal",
-            (self._ordinal,),
-        )
-        for ordinal, session, last, digest in rows:
-            self._heads[session] = Head(last, digest)
-            self._ordinal = ordinal
+        for ordinal, session, last, digest in db.execute(_SEEN, (self._heads.end, NEVER)):
+            self._heads.follow(ordinal, session, Head(last, digest))
+            self._cell = None
 
-    def _note(self, stored: Sequence[Commit]) -> None:
-        for commit in stored:
-            self._heads[commit.session] = Head(commit.last, commit.hash)
-            self._ordinal = commit.ordinal
+    def _head(self, db: apsw.Connection, session: int, after: int) -> Head | None:
+        if after < self._heads.start and session:
+            rows = db.execute(_SEEN, (after, self._heads.start))
+            self._heads.reach_back(after, ((ordinal, key, Head(last, h)) for ordinal, key, last, h in rows))
+        return self._heads.head(session, after)
+
+    def _last_cell(self, db: apsw.Connection) -> int:
+        return _number(db, _LAST_CELL) if self._cell is None else self._cell
 
     def tail(self, after: int, limit: int) -> list[Commit]:
         """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
-        with self._naming():
-            rows = self._db.execute(
-                f"SELECT {_READ} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?", (after, limit)
-            ).fetchall()
-        return [_commit(row) for row in rows]
+        with self.file as db:
+            return [commit_of(row) for row in db.execute(_TAIL, (after, limit))]
 
     def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
-        """The cells of these numbers; one that is not there is left out."""
-        listed = "[" + ",".join(map(str, sorted(set(numbers)))) + "]"
-        with self._naming():
-            rows = self._db.execute(_CELLS, (listed,)).fetchall()
-        return {_number(row[0]): Cell(_blob(row[1]), _lifted(_blob(row[2]), row[3])) for row in rows}
+        """The cells of these numbers, each frame read once; one that is not there is left out."""
+        found = {}
+        for frame, wanted in self._frames(sorted({at for at in numbers if 0 < at <= NEVER})):
+            for at, cell in opened(frame, wanted, self.files.read):
+                if cell is not None:
+                    found[at] = cell
+        return found
 
-    def head(self, session: int) -> Head | None:
-        """Where a session stands, or None when the log does not hold it."""
-        with self._naming():
-            self._see()
-        return self._heads.get(session)
+    def _frames(self, numbers: Sequence[int]) -> Iterator[tuple[Frame, Sequence[int]]]:
+        """The frames that hold cells of these numbers, which are in order, each with those it holds."""
+        start = 0
+        while start < len(numbers):
+            with self.file as db:
+                row = db.execute(_FRAME, (numbers[start],)).fetchone()
+            frame = None if row is None else frame_of(row)
+            end = start + 1
+            if frame is not None and frame.after > numbers[start]:
+                end = bisect_left(numbers, frame.after, start)
+                yield frame, numbers[start:end]
+            start = end
+
+    def open_cell(self, at: int) -> OpenCell | None:
+        """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
+        for frame, _ in self._frames([at]):
+            if place := in_file(frame, at):
+                file = self.files.open(place.commitment)
+                return None if file is None else OpenCell(place.salt, file)
+            cells = (cell for _, cell in opened(frame, [at], self.files.read) if cell is not None)
+            return next((OpenCell(cell.salt, BytesIO(cell.content)) for cell in cells), None)
+        return None
+
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, or None when nothing of it stands beyond the ordinal `after`."""
+        with self._turn, self.file as db:
+            self._see(db)
+            return self._head(db, session, after)
 
     @property
     def ordinal(self) -> int:
-        """The ordinal of the last commit seen."""
-        with self._naming():
-            self._see()
-        return self._ordinal
+        """The ordinal of the last commit."""
+        with self.file as db:
+            return _number(db, _ORDINAL)
 
     @property
     def last_cell(self) -> int:
         """The number of the last cell; 0 where there is none."""
-        with self._naming():
-            return int(self._db.execute("SELECT coalesce(max(number), 0) FROM cells").get)
+        with self.file as db:
+            return _number(db, _LAST_CELL)
+
+    # ---- keeping house
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Packs every frame that is worth it; readers and writers go on meanwhile."""
+        if self._readonly:
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to pack it")
+        return pack(self.file, self._hold, progress=progress)
+
+    @contextmanager
+    def _hold(self) -> Iterator[None]:
+        with self._turn, self.lock:
+            yield
+
+    def _tidy(self) -> None:
+        """Packs what was appended lately, a bounded piece of it, where there is enough."""
+        with contextlib.suppress(StoreError):  # it is worth trying again later, and nothing else
+            start = due(self.file)
+            if start is not None:
+                pack(self.file, self._hold, start, steps=1)
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""
+        if self._readonly and not dry:
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to sweep it")
+        with contextlib.nullcontext() if self._readonly else self._hold():
+            with self.file as db:
+                rows = db.execute(_FILES, (FILES,)).fetchall()
+            names = {
+                frame.content[i : i + 32] for frame in map(frame_of, rows) for i in range(0, len(frame.content), 32)
+            }
+            found = [stray for stray in self.files.strays(names.__contains__) if stray.at < before]
+            if not dry:
+                for stray in found:
+                    stray.path.unlink(missing_ok=True)
+        return found
 
     def close(self) -> None:
         """Closes the file; the last one out folds the WAL into it."""
-        self._db.close()
-
-    @contextmanager
-    def _naming(self) -> Iterator[None]:
-        """Turns SQLite's errors into ours, naming the file and the remedy."""
-        try:
-            yield
-        except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
-            raise CorruptError(
-                f"{self._path} is damaged ({error}); run `vmstore verify`, or put back a backup"
-            ) from error
-        except apsw.ConnectionClosedError as error:
-            raise StoreError(f"{self._path} is closed; open it again") from error
-        except apsw.CantOpenError as error:
-            raise StoreError(
-                f"{self._path} cannot be opened ({error}); where it may only be read, open it with mode 'r'"
-            ) from error
-        except (apsw.FullError, apsw.IOError) as error:
-            raise StoreError(
-                f"{self._path} could not be written ({error}); read it again to see whether the commit is there"
-            ) from error
-        except apsw.ReadOnlyError as error:
-            raise ReadOnlyError(f"{self._path} is not writable ({error}); open it with mode 'r'") from error
-        except (apsw.SQLError, apsw.MismatchError, apsw.SchemaChangeError) as error:
-            raise CorruptError(f"{self._path} is damaged ({error}); put back a backup") from error
-        except apsw.BusyError as error:
-            raise StoreError(f"{self._path} is held by another writer ({error}); try again") from error
+        if not self._readonly and self._writes and not self.file.closed:
+            if self._tidying.is_alive():
+                self._tidying.join()
+            self._tidy()
+        self.file.close()
+        self.lock.close()
 
 
-def _check_version() -> None:
-    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    if version < SQLITE_MIN:
-        raise StoreError(
-            f"SQLite {apsw.sqlite_lib_version()} can lose commits; "
-            f"install apsw {'.'.join(map(str, SQLITE_MIN))} or newer"
-        )
-
-
-def _connect(path: Path, readonly: bool) -> apsw.Connection:
-    """A connection that waits for others; a reader's refuses writes and leaves no file behind."""
-    uri = "file:" + quote(str(path.absolute()))
-    writable = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
-    if not readonly:
-        return apsw.Connection(uri, flags=writable)
-    try:
-        db = apsw.Connection(uri, flags=writable)
-        db.setbusytimeout(BUSY_MS)
-        db.execute("PRAGMA query_only = ON; SELECT count(*) FROM sqlite_schema").fetchall()
-        if db.readonly("main"):
-            raise apsw.ReadOnlyError("the folder is read-only")
-        return db
-    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:  # a read-only folder cannot hold the shared index
-        wal = path.with_name(path.name + "-wal")
-        if wal.exists() and wal.stat().st_size:
-            raise StoreError(
-                f"{path} was not closed and its folder is read-only, so its last commits cannot be read; "
-                "copy the store to where it can be written, or open it there once"
-            ) from error
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        return apsw.Connection(uri + "?immutable=1", flags=flags)
-
-
-def _check_format(path: Path) -> None:
-    """Reads the marks from the file's first bytes, so that a file of somebody else is not touched."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}); name a store you may read") from error
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise StoreError(f"{path} is no vmstore log (no SQLite file); put back a backup, or name another store")
-    application = int.from_bytes(header[68:72], "big")
-    if application != APPLICATION_ID:
-        raise StoreError(f"{path} is no vmstore log (application id {application}); name another store")
-    version = int.from_bytes(header[60:64], "big")
-    if version != FORMAT:
-        raise StoreError(
-            f"{path} has format {version}, this vmstore reads format {FORMAT}: "
-            "install the version that wrote it, or export it there and import it here"
-        )
-
-
-def _row(c: Commit) -> tuple[Any, ...]:
-    request = c.request if c.request >= 0 else None
-    if not c.commitments:
-        return c.ordinal, c.session, c.first, c.count, c.at, c.lag, request, None, None, c.body, c.hash
-    return c.ordinal, c.session, c.first, c.count, c.at, c.lag, request, c.cell, c.commitments, c.body, c.hash
-
-
-def _commit(row: Any) -> Commit:
-    ordinal, session, first, count, at, lag, request, cell, commitments, body, digest = row
-    return Commit(
-        first=_number(first),
-        count=_number(count),
-        at=_number(at),
-        lag=_number(lag),
-        body=_blob(body),
-        commitments=_blob(commitments),
-        hash=_blob(digest),
-        request=-1 if request is None else _number(request),
-        session=_number(session),
-        ordinal=ordinal,
-        cell=0 if cell is None else _number(cell),
-    )
-
-
-def _laid(content: bytes, dense: bool) -> tuple[bytes, int | None]:
-    """A cell's bytes as they are written, and their form."""
-    if dense and len(content) >= DEFLATE_BYTES_MIN:
-        packed = zlib.compress(content, 6)
-        if len(packed) < len(content):
-            return packed, DEFLATED
-    return content, None
-
-
-def _lifted(content: bytes, form: object) -> bytes:
-    """A cell's bytes again; damaged ones come back as they lie, which no commitment agrees with."""
-    if form is None:
-        return content
-    try:
-        return zlib.decompress(content)
-    except zlib.error:
-        return content
-
-
-def _number(value: object) -> int:
-    """A column's integer; a damaged one becomes 0, which no hash agrees with."""
-    return value if isinstance(value, int) else 0
-
-
-def _blob(value: object) -> bytes:
-    """A column's bytes; a damaged type becomes bytes that no hash agrees with."""
-    if isinstance(value, bytes):
-        return value
-    return str(value).encode("utf-8", "replace") if value is not None else b""
+def _number(db: apsw.Connection, sql: str) -> int:
+    return number(db.execute(sql).get)

@@ -153,6 +153,14 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", metavar="V", help="only this view (default: all); `info` lists them")
 
 
+def add_sweep(parser: argparse.ArgumentParser) -> None:
+    """What is spared."""
+    parser.add_argument(
+        "--grace", type=_count, metavar="S", default=3600, help="spare files of the last S seconds (default: 3600)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+
 def add_type(parser: argparse.ArgumentParser) -> None:
     """Which pages."""
     parser.add_argument("--type", metavar="TYPE", help="only pages of this type, like claim or summary")

@@ -17,6 +17,7 @@ from vmstore.shell.arguments import (
     add_session,
     add_shell,
     add_store,
+    add_sweep,
     add_tail,
     add_type,
     add_view,
@@ -204,6 +205,35 @@ COMMANDS: dict[str, Command] = {
             ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
             ("vmstore.shell.keep", "rebuild"),
             (add_store, add_view),
+        ),
+        Command(
+            "compact",
+            "keep",
+            "pack the contents of the log",
+            "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
+            "written; this packs what is left. Others may read and write meanwhile.",
+            ("vmstore compact agent.vms",),
+            ("vmstore.shell.upkeep", "compact"),
+            (add_store,),
+        ),
+        Command(
+            "sweep",
+            "keep",
+            "delete files that a crash left behind",
+            "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
+            ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
+            ("vmstore.shell.upkeep", "sweep"),
+            (add_store, add_sweep),
+        ),
+        Command(
+            "upgrade",
+            "keep",
+            "bring a store of an older format up to date",
+            "Writes the log of an older format anew, beside it, checks it against the old one and puts it in\n"
+            "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
+            ("vmstore upgrade agent.vms",),
+            ("vmstore.shell.upkeep", "upgrade"),
+            (add_store,),
         ),
         Command(
             "demo",

@@ -197,6 +197,23 @@ class Verdict(msgspec.Struct, frozen=True):
     problems: list[Problem]
 
 
+class Compacted(msgspec.Struct, frozen=True):
+    """What packing the log did: rows of cells and the log's bytes on disk, before and after."""
+
+    frames_before: int
+    frames_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """Files of cells that no commit names, and their bytes; `deleted` unless it was only a look."""
+
+    deleted: bool
+    files: list[str]
+    bytes: int
+
+
 class Entry(msgspec.Struct, frozen=True):
     """One mutation of a tail; `cursor` resumes after it."""
 

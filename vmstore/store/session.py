@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 from vmstore.capture.skeleton import loads
 from vmstore.core.asof import AsOf, Head, as_of
@@ -28,7 +28,7 @@ from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.pages import history_of, pages_at, previews, relations
 from vmstore.store.recording import Recording
 from vmstore.views.calls import CallRow, calls_of
-from vmstore.views.context import Shown, read_cells
+from vmstore.views.context import Sealed, Shown, open_cell, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
@@ -84,22 +84,38 @@ class Session:
     ) -> bytes:
         """A page's exact bytes: at level 0 as they were accepted, else as that level showed them."""
         with self._ns.lock:
-            lane = self._lane()
-            if level is None and isinstance(reference, str):
-                level = parse(reference).level
-            number, when = self._resolve(lane, reference, _moment(at, moment))
-            rows = [
-                row
-                for stretch in lane.upto(when.position)
-                for row in lane.db.execute(_VERSIONS, (stretch.session, number, stretch.high))
-                if row[1] == (level or 0)
-            ]
-            if not rows:
-                raise UnknownError(f"{page_name(number)} has no content at level {level}; level 0 always has")
-            _, _, cell, commitment = max(rows)
-            if cell is None:
-                raise UnknownError(f"{page_name(number)} is opaque: its source never held its content")
+            cell, commitment = self._sealed(reference, at, level, moment)
             return read_cells(self._ns.log, {cell: commitment})[cell]
+
+    def open(
+        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    ) -> BinaryIO:
+        """A page's exact bytes as a file to read and seek in; close it, or use it in a `with`.
+
+        A content over 64 KiB is read from its file in pieces: once through to check it, then as asked.
+        """
+        with self._ns.lock:
+            cell, commitment = self._sealed(reference, at, level, moment)
+            return open_cell(self._ns.log, cell, commitment)
+
+    def _sealed(self, reference: str | int, at: AsOf | None, level: int | None, moment: dict[str, Any]) -> Sealed:
+        """The cell of a page's content at a moment and a level."""
+        lane = self._lane()
+        if level is None and isinstance(reference, str):
+            level = parse(reference).level
+        number, when = self._resolve(lane, reference, _moment(at, moment))
+        rows = [
+            row
+            for stretch in lane.upto(when.position)
+            for row in lane.db.execute(_VERSIONS, (stretch.session, number, stretch.high))
+            if row[1] == (level or 0)
+        ]
+        if not rows:
+            raise UnknownError(f"{page_name(number)} has no content at level {level}; level 0 always has")
+        _, _, cell, commitment = max(rows)
+        if cell is None:
+            raise UnknownError(f"{page_name(number)} is opaque: its source never held its content")
+        return Sealed(cell, commitment)
 
     def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """What happened to a page: made, changed, entered, left, linked."""

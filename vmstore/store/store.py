@@ -22,6 +22,7 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import (
+    Compacted,
     Entry,
     Import,
     Imported,
@@ -30,6 +31,7 @@ from vmstore.store.answers import (
     Problem,
     Recorded,
     SessionInfo,
+    Swept,
     Verdict,
 )
 from vmstore.store.folder import LOG, find, sizes
@@ -38,6 +40,8 @@ from vmstore.store.recording import Recording
 from vmstore.store.session import Session
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
+
+GRACE_S = 3600.0
 
 
 class Store:
@@ -271,6 +275,21 @@ class Store:
             counts, found = verify(self._ns.log, self._ns.projection, progress)
             problems = found + [p for p in problems if not found]
             return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+
+    def compact(self, progress: Progress | None = None) -> Compacted:
+        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same."""
+        before = sizes(self._ns.folder)[0]
+        packed = self._ns.engine.log.compact(progress)
+        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0])
+
+    def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
+        """Deletes files of large contents that no commit names, as a crash leaves them.
+
+        `grace` in seconds spares what was written lately. `dry_run` deletes nothing.
+        """
+        log = self._ns.log if dry_run else self._ns.engine.log
+        found = log.sweep(self._ns.clock.now() - round(grace * 1e6), dry=dry_run)
+        return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """Forgets one view, or all, and folds the log again; the positions reached."""

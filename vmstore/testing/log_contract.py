@@ -10,8 +10,10 @@ A log that does not outlive its handle sets `durable = False`.
 from __future__ import annotations
 
 import hashlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, NamedTuple
@@ -61,7 +63,7 @@ def chain(told: Sequence[Told], previous: bytes = genesis(b"one"), position: int
     """Sealed commits that follow each other after a position."""
     commits = []
     for number, part in enumerate(told):
-        salts = [hashlib.sha256(previous + bytes([number, i])).digest()[:16] for i in range(len(part.contents))]
+        salts = [hashlib.sha256(previous + b"%d/%d" % (number, i)).digest()[:16] for i in range(len(part.contents))]
         cells = tuple(Cell(salt, content) for salt, content in zip(salts, part.contents, strict=True))
         request = 0 if part.request and cells else NO_REQUEST
         commit = seal(previous, position + 1, part.mutations, part.at, part.lag, part.body, cells, request)
@@ -172,6 +174,62 @@ class LogContract(ABC):
         log.append(chain([Told()], child.hash, 12), child.session, 12)
         assert [c.first for c in log.tail(0, 9)] == [1, 11, 13]
 
+    def test_a_head_is_asked_beyond_an_ordinal(self, log: Log) -> None:
+        """A session stands nowhere beyond its last commit, and where that ended beyond any ordinal before it."""
+        first = log.append(chain([Told(2), Told(1)]), 0, 0)
+        log.append(chain([Told(4)], genesis(b"two")), 0, 0)
+        last = Head(3, first[-1].hash)
+        assert [log.head(1, after) for after in range(4)] == [last, last, None, None]
+        assert log.head(3, 2) is not None and log.head(9, 1) is None
+
+    def test_what_a_writer_knows_is_believed_up_to_an_ordinal(self, log: Log) -> None:
+        """A writer that says as of when it knows a session conflicts with what came after, and with nothing else."""
+        first = log.append(chain([Told(2)]), 0, 0)[0]
+        log.append(chain([Told(4)], genesis(b"two")), 0, 0)
+        second = log.append(chain([Told(1)], first.hash, 2), 1, 2, after=1)[0]
+        log.append(chain([Told(1)], genesis(b"three")), 0, 0)
+        with pytest.raises(ConflictError, match="position 3, not 2"):
+            log.append(chain([Told(5)], first.hash, 2), 1, 2, after=2)
+        assert log.append(chain([Told(5)], second.hash, 3), 1, 3, after=3)[0].ordinal == 5
+
+    # ---- several threads
+
+    def test_threads_append_at_once(self, log: Log) -> None:
+        """Of threads that append to sessions of their own each has its answers, and the log is whole."""
+        told: dict[int, list[Commit]] = {}
+
+        def write(number: int) -> None:
+            uid, found = bytes([number]), list[Commit]()
+            for _ in range(20):
+                before = found[-1] if found else None
+                previous, position = (before.hash, before.last) if before else (genesis(uid), 0)
+                key, after = (before.session, before.ordinal) if before else (0, 0)
+                commits = chain([Told(2, contents=(uid,))], previous, position)
+                found += log.append(commits, key, position, after=after)
+            told[number] = found
+
+        run_together([partial(write, number) for number in range(6)])
+        stored = sorted((c for found in told.values() for c in found), key=lambda c: c.ordinal)
+        assert stored == log.tail(0, 999) and [c.ordinal for c in stored] == list(range(1, 121))
+        for number, found in told.items():
+            assert all(log.cells([c.cell])[c.cell].content == bytes([number]) for c in found)
+
+    def test_one_of_several_threads_wins(self, log: Log) -> None:
+        """Of threads that append to one session at one position one is stored and the others conflict."""
+        first = log.append(chain([Told(1)]), 0, 0)[0]
+        outcomes: list[str] = []
+
+        def write(number: int) -> None:
+            commits = chain([Told(1, at=number, contents=(b"x",))], first.hash, 1)
+            try:
+                outcomes.append(f"stored {log.append(commits, 1, 1, after=1)[0].ordinal}")
+            except ConflictError:
+                outcomes.append("conflict")
+
+        run_together([partial(write, number) for number in range(6)])
+        assert sorted(outcomes) == ["conflict"] * 5 + ["stored 2"]
+        assert log.last_cell == 1
+
     # ---- all or nothing
 
     @pytest.mark.parametrize("expected", [0, 1, 3, 99])
@@ -256,6 +314,21 @@ class LogContract(ABC):
             more = log.append(chain([Told()], genesis(b"later")), 0, 0)[0]
             assert more.ordinal == len(before[0]) + 1
             log.close()
+
+
+def run_together(works: Sequence[Callable[[], None]]) -> None:
+    """Does pieces of work in threads that start at the same moment."""
+    ready = threading.Barrier(len(works))
+
+    def start(work: Callable[[], None]) -> None:
+        ready.wait()
+        work()
+
+    threads = [threading.Thread(target=start, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def _fill(log: Log, appends: list[tuple[int, list[Told]]]) -> list[Commit]:

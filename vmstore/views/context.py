@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from hashlib import sha256
+from typing import Any, BinaryIO, NamedTuple
 
-from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES
+from vmstore.cells.cell import COMMITMENT_BYTES, ERASED
 from vmstore.cells.merkle import Tree, leaf
-from vmstore.errors import CorruptError
+from vmstore.errors import CorruptError, UnknownError
 from vmstore.log.port import Log
 from vmstore.views.calls import CallRow
 from vmstore.views.lane import Lane
@@ -112,11 +113,31 @@ def read_cells(log: Log, sealed: Mapping[int, bytes | None]) -> dict[int, bytes]
         cell = cells.get(number)
         if cell is None:
             raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
-        if commitment is not None and (len(cell.salt) != SALT_BYTES or cell.commitment != commitment):
+        if cell.erased:
+            raise UnknownError(f"the content in cell {number} was erased")
+        if commitment is not None and not cell.keeps(commitment):
             raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
     return {number: cell.content for number, cell in cells.items()}
 
 
+def open_cell(log: Log, number: int, commitment: bytes) -> BinaryIO:
+    """The bytes of a cell as a file, checked against its commitment, however long, a piece at a time."""
+    found = log.open_cell(number)
+    if found is None:
+        raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+    if found.salt == ERASED.salt:
+        raise UnknownError(f"the content in cell {number} was erased")
+    digest = sha256(found.salt)
+    while piece := found.file.read(PIECE_BYTES):
+        digest.update(piece)
+    if digest.digest() != commitment:
+        found.file.close()
+        raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
+    found.file.seek(0)
+    return found.file
+
+
+PIECE_BYTES = 1 << 18
 _PAGES = """SELECT page, message, part, role, type, modality, mime FROM pages
   WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 _CONTENTS = """SELECT position, version, level, tokens, size, cell, commitment FROM versions

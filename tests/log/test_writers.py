@@ -1,0 +1,160 @@
+"""Writers of one log: threads share a flush, processes queue, and a killed one lets go."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.disasters.child import joined, kill, start
+from vmstore.errors import ConflictError, StoreError
+from vmstore.log.commit import genesis
+from vmstore.log.lock import WriteLock
+from vmstore.log.sqlite import SqliteLog
+from vmstore.testing.log_contract import Told, Torn, chain
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a log that holds one commit."""
+    path = tmp_path / "log.sqlite"
+    SqliteLog.create(path)
+    log = SqliteLog(path)
+    log.append(chain([Told()]), 0, 0)
+    log.close()
+    return path
+
+
+def until(condition: object) -> None:
+    """Waits for something to come true."""
+    for _ in range(5_000):
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.002)
+    raise AssertionError("it never came true")
+
+
+def test_threads_that_wait_share_one_transaction(path: Path) -> None:
+    """What threads append while a writer is busy is stored together, and one that fails fails alone."""
+    log, other = SqliteLog(path), WriteLock(path.with_suffix(".lock"))
+    first = log.tail(0, 1)[0]
+    said: dict[str, object] = {}
+
+    def write(name: str, commits: object, session: int, expected: int) -> None:
+        try:
+            said[name] = log.append(commits, session, expected, after=1)[-1].ordinal  # type: ignore[arg-type]
+        except Exception as error:
+            said[name] = error
+
+    told = [
+        ("one", chain([Told(contents=(b"a",)), Told()], genesis(b"one")), 0, 0),
+        ("moved", chain([Told()], first.hash, 1), 1, 1),
+        ("late", chain([Told()], first.hash, 1), 1, 1),
+        ("wrong", chain([Told()], first.hash, 7), 1, 7),
+        ("two", chain([Told(contents=(b"b",))], genesis(b"two")), 0, 0),
+    ]
+    transactions = log._writes
+    with other:
+        threads = []
+        for name, *arguments in told:
+            threads.append(threading.Thread(target=write, args=(name, *arguments)))
+            threads[-1].start()
+            # The first holds the turn and waits for the lock; those after it stand in the queue in this order.
+            until(lambda: log._turn.locked() and len(log._queue) == len(threads) - 1)
+    for thread in threads:
+        thread.join()
+    assert log._writes - transactions == 2
+    assert [said["one"], said["moved"], said["two"]] == [3, 4, 5]
+    assert "position 2, not 1" in str(said["late"]) and isinstance(said["late"], ConflictError)
+    assert "position 2, not 7" in str(said["wrong"])
+    assert [c.ordinal for c in log.tail(0, 9)] == [1, 2, 3, 4, 5]
+    assert {n: c.content for n, c in log.cells(range(9)).items()} == {1: b"a", 2: b"b"}
+    log.close()
+    other.close()
+
+
+def test_commits_are_read_before_anybody_waits(path: Path) -> None:
+    """Commits that cannot be made fail where they are handed in, and disturb no other writer."""
+    log = SqliteLog(path)
+    with pytest.raises(InterruptedError):
+        log.append(Torn(chain([Told(), Told()], genesis(b"two"))), 0, 0)
+    assert log.append(chain([Told()], genesis(b"two")), 0, 0)[0].ordinal == 2
+    log.close()
+
+
+def test_a_killed_holder_lets_go(path: Path) -> None:
+    """A process that is killed while it holds the writers' lock keeps nobody out."""
+    told, tell = os.pipe()
+
+    def hold() -> None:
+        with WriteLock(path.with_suffix(".lock")):
+            os.write(tell, b"x")
+            time.sleep(600)
+
+    child = start(hold)
+    os.read(told, 1)
+    log = SqliteLog(path)
+    threading.Timer(0.05, kill, (child,)).start()
+    assert log.append(chain([Told()], genesis(b"two")), 0, 0)[0].ordinal == 2
+    log.close()
+
+
+def test_no_writer_is_starved(path: Path) -> None:
+    """Of four processes that write as fast as they can none gets less than a fifth of the turns of another."""
+    told, tell = os.pipe()
+
+    def write(number: int) -> None:
+        log, end = SqliteLog(path), time.monotonic() + 1.5
+        key, previous, position, after, count = 0, genesis(bytes([number])), 0, 0, 0
+        while time.monotonic() < end:
+            commit = log.append(chain([Told()], previous, position), key, position, after=after)[0]
+            key, previous, position, after = commit.session, commit.hash, commit.last, commit.ordinal
+            count += 1
+        os.write(tell, b"%d " % count)
+
+    children = [start(lambda n=number: write(n)) for number in range(4)]  # type: ignore[misc]
+    assert [joined(child) for child in children] == [0] * 4
+    counts = [int(count) for count in os.read(told, 999).split()]
+    assert len(counts) == 4 and min(counts) * 5 >= max(counts), counts
+
+
+def test_a_folder_that_cannot_be_locked_is_named(path: Path) -> None:
+    """Where the lock file cannot be made the error names it and says how to open the log instead."""
+    path.with_suffix(".lock").unlink()
+    path.with_suffix(".lock").mkdir()
+    log = SqliteLog(path)
+    with pytest.raises(StoreError, match=r"log\.lock cannot be locked .*open the store with mode 'r'"):
+        log.append(chain([Told()], genesis(b"two")), 0, 0)
+    log.close()
+
+
+def test_opening_reads_no_past(path: Path) -> None:
+    """A handle takes in nothing at open, older heads only where somebody asks for them, and then once."""
+    log = SqliteLog(path)
+    last = log.append(chain([Told() for _ in range(50)], genesis(b"two")), 0, 0)[-1]
+    log.close()
+    log = SqliteLog(path)
+    assert (log._heads.start, log._heads.end, log._heads._seen) == (51, 51, {})
+    commits = chain([Told()], last.hash, last.last)
+    assert log.append(commits, last.session, last.last, after=51)[0].ordinal == 52
+    assert set(log._heads._seen) == {last.session}
+    head = log.head(1)
+    assert head is not None and head.position == 1
+    assert log._heads.start == 0
+    log.close()
+
+
+def test_heads_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handle that sees more sessions than it keeps forgets them, and finds them again when asked."""
+    monkeypatch.setattr("vmstore.log.heads.SESSIONS_MAX", 5)
+    log = SqliteLog(path)
+    keys = [log.append(chain([Told(2)], genesis(bytes([n]))), 0, 0)[0] for n in range(20)]
+    assert len(log._heads._seen) <= 5
+    heads = [log.head(commit.session) for commit in keys]
+    assert heads == [(2, commit.hash) for commit in keys]
+    with pytest.raises(ConflictError):
+        log.append(chain([Told()], keys[0].hash, 9), keys[0].session, 9, after=0)
+    log.close()

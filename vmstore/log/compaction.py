@@ -1,0 +1,176 @@
+"""Packing: neighbouring raw frames become compressed ones, and the file shrinks.
+
+A step reads some frames, packs them while nobody waits, then takes the writers' lock and puts
+them in the place of the old ones in one transaction, if those are still what was read. A crash
+leaves the old frames or the new ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from vmstore.cells.cell import SALT_BYTES
+from vmstore.errors import StoreError
+from vmstore.log.file import LogFile
+from vmstore.log.frame import CELLS_MAX, DENSE_BYTES_MIN, ERASED_SIZE, RAW, ZSTD, Frame, packed, unpacked
+from vmstore.log.port import Packed, Progress
+from vmstore.log.rows import READ_FRAMES, frame_of, number
+
+STEP_BYTES = 4 << 20  # of content read at a time
+DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing
+LOOK_BACK_FRAMES = 4096
+SHRINK_PAGES = 1024  # moved at a time, while writers wait
+FULL_BYTES = DENSE_BYTES_MIN // 2  # a packed frame with this much is left as it is
+
+_READ = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"
+_BETWEEN = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? AND first <= ? ORDER BY first"
+_FORMS = "SELECT first, form FROM frames ORDER BY first DESC LIMIT ?"
+
+Hold = Callable[[], contextlib.AbstractContextManager[None]]
+"""Keeps every other writer out."""
+
+
+def plus(done: Packed, old: Sequence[Frame], new: Sequence[Frame]) -> Packed:
+    """What packing did, after some frames more."""
+    before, after = (sum(len(frame.content) for frame in frames) for frames in (old, new))
+    return Packed(
+        done.frames_before + len(old),
+        done.frames_after + len(new),
+        done.bytes_before + before,
+        done.bytes_after + after,
+    )
+
+
+def due(file: LogFile) -> int | None:
+    """The first of the raw frames at the end of a log, or None where they are too few to be worth it."""
+    with file as db:
+        rows = db.execute(_FORMS, (DUE_FRAMES,)).fetchall()
+        if len(rows) < DUE_FRAMES or any(form != RAW for _, form in rows):
+            return None
+        first = None
+        for number, form in db.execute(_FORMS, (LOOK_BACK_FRAMES,)):
+            if form == ZSTD:
+                break
+            first = number
+        return first
+
+
+def pack(
+    file: LogFile, hold: Hold, start: int = 0, *, steps: int | None = None, progress: Progress | None = None
+) -> Packed:
+    """Packs the frames from a cell on, in steps; gives what they freed back to the disk."""
+    done = Packed()
+    total = _last(file)
+    while steps is None or steps > 0:
+        old = list(_stretch(file, start))
+        if not old:
+            break
+        new = list(packed_again(old))
+        if new != old and not _replace(file, hold, old, new):
+            continue  # changed meanwhile: read it again
+        done = plus(done, old, new)
+        start = old[-1].after
+        steps = None if steps is None else steps - 1
+        if progress is not None:
+            progress(min(start, total), total)
+    if done.bytes_after < done.bytes_before:
+        _shrink(file, hold)
+    return done
+
+
+def _last(file: LogFile) -> int:
+    with file as db:
+        return number(db.execute("SELECT max(first) FROM frames").get)
+
+
+def _stretch(file: LogFile, start: int) -> Iterator[Frame]:
+    """Frames from a cell on, about as much content as a step takes."""
+    held = 0
+    while held < STEP_BYTES:
+        with file as db:
+            frames = [frame_of(row) for row in db.execute(_READ, (start, 64))]
+        for frame in frames:
+            yield frame
+            held += len(frame.content)
+            start = max(frame.after, frame.first + 1)
+        if not frames:
+            return
+
+
+def packed_again(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The same cells in well filled compressed frames; full, damaged and FILES frames stay as they are."""
+    pending: list[Frame] = []
+    for frame in frames:
+        loose = _loosened(frame)
+        if loose is None or (pending and pending[-1].after != frame.first):
+            yield from _flushed(pending)
+            pending = []
+        if loose is None:
+            yield frame
+        else:
+            pending.append(loose)
+    yield from _flushed(pending)
+
+
+def _loosened(frame: Frame) -> Frame | None:
+    """A frame with its content unpacked, or None where it is to stay as it is."""
+    lengths = frame.lengths
+    if lengths is None or not lengths or frame.form not in (RAW, ZSTD):
+        return None
+    size = sum(length for length in lengths if length != ERASED_SIZE)
+    if frame.form == ZSTD and (size >= FULL_BYTES or frame.cells == CELLS_MAX):
+        return None
+    content = unpacked(frame, size)
+    return None if content is None else frame._replace(form=RAW, content=content)
+
+
+def _flushed(pending: Sequence[Frame]) -> Iterator[Frame]:
+    """The cells of neighbouring loose frames, cut anew and packed."""
+    if not pending:
+        return
+    sizes, salts, content = (b"".join(parts) for parts in zip(*[frame[3:] for frame in pending], strict=True))
+    first, start, place, held = pending[0].first, 0, 0, 0
+    lengths = struct.unpack(f">{len(sizes) // 4}I", sizes)
+    for at, entry in enumerate(lengths):
+        length = 0 if entry == ERASED_SIZE else entry
+        if at > start and (held + length > DENSE_BYTES_MIN or at - start == CELLS_MAX):
+            yield _piece(first, start, at, sizes, salts, content[place : place + held])
+            start, place, held = at, place + held, 0
+        held += length
+    yield _piece(first, start, len(lengths), sizes, salts, content[place:])
+
+
+def _piece(first: int, start: int, end: int, sizes: bytes, salts: bytes, content: bytes) -> Frame:
+    part = slice(start * SALT_BYTES, end * SALT_BYTES)
+    return packed(Frame(first + start, end - start, RAW, sizes[start * 4 : end * 4], salts[part], content))
+
+
+def _replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame]) -> bool:
+    """Puts frames in the place of others, if those are still there; whether they were."""
+    span = (old[0].first, old[-1].first)
+    with hold(), file as db:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            same = [frame_of(row) for row in db.execute(_BETWEEN, span)] == list(old)
+            if same:
+                db.execute("DELETE FROM frames WHERE first >= ? AND first <= ?", span)
+                db.executemany("INSERT INTO frames VALUES(?,?,?,?,?,?)", new)
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            file.poison()
+            raise
+    return same
+
+
+def _shrink(file: LogFile, hold: Hold) -> None:
+    """Gives free pages back to the disk, some at a time; where somebody is in the way the next packing does it."""
+    with contextlib.suppress(StoreError):
+        while True:
+            with hold(), file as db:
+                if not db.execute("PRAGMA freelist_count").get:
+                    return
+                db.execute(f"PRAGMA incremental_vacuum({SHRINK_PAGES})").fetchall()

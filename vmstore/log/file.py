@@ -1,0 +1,239 @@
+"""The file of a log: how it is made, marked, opened, and opened again after its disk failed.
+
+`with LogFile(...) as db:` gives the connection to one thread at a time and turns SQLite's errors
+into ours. The application id marks the file as ours, the user version is the format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import apsw
+
+from vmstore.errors import CorruptError, ReadOnlyError, StoreError
+
+APPLICATION_ID = 0x766D7374  # "vmst"
+FORMAT = 1
+SQLITE_MIN = (3, 51, 3)  # older ones can lose commits with two connections (WAL-reset bug)
+CHECKPOINT_PAGES = 256
+WAL_BYTES = 288 * (4096 + 24)  # between checkpoints, a commit of some pages more
+ROOM_MIN = 64 << 20  # a disk with less keeps it for commits
+BUSY_MS = 10_000
+
+_SCHEMA = f"""
+PRAGMA page_size = 4096;
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+PRAGMA journal_mode = WAL;
+CREATE TABLE commits(
+  ordinal INTEGER PRIMARY KEY, session INTEGER NOT NULL, first INTEGER NOT NULL, count INTEGER NOT NULL,
+  at INTEGER NOT NULL, lag INTEGER NOT NULL, request INTEGER, cell INTEGER, commitments BLOB,
+  body BLOB NOT NULL, hash BLOB NOT NULL);
+CREATE TABLE frames(
+  first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
+  salts BLOB NOT NULL, content BLOB NOT NULL);
+"""
+_WRITER = f"""
+PRAGMA synchronous = FULL;
+PRAGMA fullfsync = ON;
+PRAGMA checkpoint_fullfsync = ON;
+PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
+"""
+
+
+def create(path: Path) -> None:
+    """Makes an empty log in a new file."""
+    check_platform()
+    db = apsw.Connection(str(path))
+    try:
+        db.execute(_SCHEMA).fetchall()
+    finally:
+        db.close()
+
+
+def check_platform() -> None:
+    """Raises StoreError where this machine cannot keep a log safe."""
+    if sys.platform == "win32":
+        raise StoreError(
+            "vmstore keeps no store on Windows: its locks and flushes are those of Linux and macOS; use WSL 2"
+        )
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < SQLITE_MIN:
+        raise StoreError(
+            f"SQLite {apsw.sqlite_lib_version()} can lose commits; "
+            f"install apsw {'.'.join(map(str, SQLITE_MIN))} or newer"
+        )
+
+
+class LogFile:
+    """A connection for one thread at a time; after `poison` the next use opens the file again."""
+
+    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+        check_platform()
+        check_format(path)
+        self.path = path
+        self.readonly = readonly
+        self._lock = threading.RLock()
+        self._db: apsw.Connection | None = None
+        self.closed = False
+        with self:
+            pass
+
+    def __enter__(self) -> apsw.Connection:
+        self._lock.acquire()
+        if self._db is not None:
+            return self._db
+        try:
+            self._db = self._opened()
+            return self._db
+        except BaseException as error:
+            self._lock.release()
+            _translate(self.path, error)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+        if error is not None:
+            _translate(self.path, error)
+
+    def _opened(self) -> apsw.Connection:
+        if self.closed:
+            raise StoreError(f"{self.path} is closed; open it again")
+        db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.setbusytimeout(BUSY_MS)
+            if not self.readonly:
+                db.execute(_WRITER).fetchall()
+            db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            return db
+        except BaseException:
+            db.close()
+            raise
+
+    def poison(self) -> None:
+        """Gives up a connection whose commit failed: what it holds in memory may not be what the file holds."""
+        with self._lock:
+            db, self._db = self._db, None
+            if db is not None:
+                with contextlib.suppress(apsw.Error):  # the last one out checkpoints, and the disk may fail again
+                    db.close(True)
+
+    def close(self) -> None:
+        """Lets go of the file; closing twice does nothing."""
+        with self._lock:
+            self.closed = True
+            self.poison()
+
+
+def _translate(path: Path, error: BaseException) -> None:
+    """Raises one of our errors for one of SQLite's; returns where it is none of those."""
+    if isinstance(error, apsw.CantOpenError):
+        raise StoreError(
+            f"{path} cannot be opened ({error}); where it may only be read, open it with mode 'r'"
+        ) from error
+    if isinstance(error, apsw.FullError | apsw.IOError):
+        raise StoreError(
+            f"{path} could not be read or written ({error}); make room or mend the disk, then try again"
+        ) from error
+    if isinstance(error, apsw.ReadOnlyError):
+        raise ReadOnlyError(f"{path} is not writable ({error}); open it with mode 'r'") from error
+    if isinstance(error, apsw.BusyError):
+        raise StoreError(f"{path} is held by another writer ({error}); try again") from error
+    if isinstance(error, apsw.Error | UnicodeDecodeError):
+        raise CorruptError(f"{path} is damaged ({error}); run `vmstore verify`, or put back a backup") from error
+
+
+def make_room(path: Path) -> None:
+    """Lengthens a WAL with zeros to what it grows to between checkpoints; the writers' lock is held.
+
+    Writing over a file costs half of letting it grow, whose every flush writes the file's length too.
+    Zeros are no frames, so a recovery stops before them. The WAL goes with the last handle, because
+    one left behind would be taken for the WAL of a log put back from a backup.
+    """
+    with contextlib.suppress(OSError):
+        handle = os.open(path.with_name(path.name + "-wal"), os.O_WRONLY)
+        try:
+            size, disk = os.fstat(handle).st_size, os.fstatvfs(handle)
+            if 0 < size < WAL_BYTES and disk.f_bavail * disk.f_frsize > ROOM_MIN:
+                os.pwrite(handle, bytes(WAL_BYTES - size), size)
+        finally:
+            os.close(handle)
+
+
+def write_again(path: Path) -> None:
+    """Writes a WAL over itself and flushes it; the writers' lock is held.
+
+    A page whose flush failed counts as clean afterwards: later flushes succeed without it, and all
+    that follows it in the WAL would be gone after a power cut.
+    """
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists():
+        return
+    file = apsw.VFSFile("", str(wal), [apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_READWRITE, 0])
+    try:
+        size = file.xFileSize()
+        for start in range(0, size, 65_536):
+            file.xWrite(file.xRead(min(65_536, size - start), start), start)
+        file.xSync(apsw.SQLITE_SYNC_FULL)
+    finally:
+        file.xClose()
+
+
+def _connect(path: Path, flags: int, query: str = "") -> apsw.Connection:
+    uri = "file:" + quote(str(path.absolute())) + query
+    return apsw.Connection(uri, flags=flags | apsw.SQLITE_OPEN_URI)
+
+
+def _reader(path: Path) -> apsw.Connection:
+    """A connection that refuses writes; in a folder that may only be read too."""
+    try:
+        db = _connect(path, apsw.SQLITE_OPEN_READWRITE)
+        db.setbusytimeout(BUSY_MS)
+        db.execute("PRAGMA query_only = ON; SELECT count(*) FROM sqlite_schema").fetchall()
+        if db.readonly("main"):
+            raise apsw.ReadOnlyError("the folder is read-only")
+        return db
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:  # a read-only folder cannot hold the shared index
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise StoreError(
+                f"{path} was not closed and its folder is read-only, so its last commits cannot be read; "
+                "copy the store to where it can be written, or open it there once"
+            ) from error
+        return _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
+
+
+def check_format(path: Path) -> None:
+    """Reads the marks from the file's first bytes, so that a file of somebody else is not touched."""
+    version = format_of(path)
+    if version == 0:
+        raise StoreError(f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store")
+    if version != FORMAT:
+        raise StoreError(
+            f"{path} has format {version}, this vmstore reads format {FORMAT}: "
+            "install the version that wrote it, or export it there and import it here"
+        )
+
+
+def format_of(path: Path) -> int:
+    """The format a log file states; raises StoreError where it is no vmstore log."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}); name a store you may read") from error
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+        raise StoreError(f"{path} is no vmstore log (no SQLite file); put back a backup, or name another store")
+    application = int.from_bytes(header[68:72], "big")
+    if application != APPLICATION_ID:
+        raise StoreError(f"{path} is no vmstore log (application id {application}); name another store")
+    return int.from_bytes(header[60:64], "big")

@@ -1,0 +1,102 @@
+"""Cells too long for a row: each in a file of its own, named by its commitment.
+
+    blobs/<first two hex digits>/<64 hex digits>
+
+A file is written beside its name, flushed and renamed, and its folder flushed, before the commit
+that names it. What a crash leaves between the two is garbage that `sweep` finds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from vmstore.errors import StoreError
+from vmstore.log.port import Stray
+
+
+class CellFiles:
+    """The folder of a log's long cells; made when the first one comes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, commitment: bytes) -> Path:
+        """Where the cell of a commitment lies."""
+        name = commitment.hex()
+        return self.folder / name[:2] / name
+
+    def keep(self, commitment: bytes, content: bytes) -> None:
+        """Writes a cell's bytes, durable before it returns."""
+        path = self.path(commitment)
+        try:
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                flush(self.folder.parent)
+                flush(self.folder)
+            beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+            try:
+                _write(beside, content)
+                os.rename(beside, path)
+            finally:
+                beside.unlink(missing_ok=True)
+            flush(path.parent)
+        except OSError as error:
+            raise StoreError(
+                f"{path} could not be written ({error.strerror}); nothing was logged: make room, then try again"
+            ) from error
+
+    def holds(self, commitment: bytes) -> bool:
+        """Whether the file of a commitment is there."""
+        return self.path(commitment).exists()
+
+    def read(self, commitment: bytes) -> bytes | None:
+        """A cell's bytes as they lie, or None where the file is not there."""
+        try:
+            return self.path(commitment).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self.path(commitment)} cannot be read ({error.strerror}); mend the disk") from error
+
+    def open(self, commitment: bytes) -> BinaryIO | None:
+        """A cell's bytes to be read in pieces, or None where the file is not there."""
+        try:
+            return self.path(commitment).open("rb")
+        except FileNotFoundError:
+            return None
+
+    def strays(self, named: Callable[[bytes], bool]) -> Iterator[Stray]:
+        """Files that no commitment in use names, those a crash left half written included."""
+        for path in sorted(self.folder.glob("*/*")):
+            try:
+                commitment = bytes.fromhex(path.name)
+            except ValueError:
+                commitment = b""
+            if not named(commitment) and path.is_file():
+                status = path.stat()
+                yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        with memoryview(content) as rest:
+            done = 0
+            while done < len(rest):
+                done += os.write(handle, rest[done:])
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def flush(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

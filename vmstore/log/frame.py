@@ -1,0 +1,175 @@
+"""A frame: a run of cells in one row of the log.
+
+    first  the number of its first cell           sizes    4 bytes a cell, big-endian
+    count  how many cells it holds                salts    16 bytes a cell
+    form   how their bytes lie                    content  the bytes, one cell after the other
+
+RAW as they are; ZSTD as one zstd frame; FILES each in a file of its own, `content` then holds
+their commitments, which name the files. A destroyed cell has the size ERASED_SIZE, no bytes and a
+salt of zeros. Hashes cover cells, not frames, so cells can be framed anew at any time.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Cell
+
+RAW, ZSTD, FILES = 0, 1, 2
+ERASED_SIZE = 0xFFFF_FFFF
+FILE_BYTES_MIN = 65_537  # longer than 64 KiB: a file of its own
+RAW_BYTES_MAX = 65_536
+DENSE_BYTES_MIN = 16_384  # a packed frame is closed once it holds this much
+CELLS_MAX = 256
+LEVEL = 3
+
+Files = Callable[[bytes], bytes | None]
+"""The bytes of the file of a commitment, or None where there is none."""
+
+
+class Frame(NamedTuple):
+    """One row of the table, as it lies there."""
+
+    first: int
+    cells: int
+    form: int
+    sizes: bytes
+    salts: bytes
+    content: bytes
+
+    @property
+    def after(self) -> int:
+        """The number of the cell after its last."""
+        return self.first + self.cells
+
+    @property
+    def lengths(self) -> tuple[int, ...] | None:
+        """How long each cell is, ERASED_SIZE where it was destroyed; None where the row is damaged."""
+        if len(self.sizes) != 4 * self.cells or len(self.salts) != SALT_BYTES * self.cells:
+            return None
+        return struct.unpack(f">{self.cells}I", self.sizes)
+
+
+def raw(first: int, cells: Sequence[Cell]) -> Frame:
+    """Cells as they are."""
+    sizes = struct.pack(f">{len(cells)}I", *[_size(cell) for cell in cells])
+    salts = b"".join([cell.salt for cell in cells])
+    return Frame(first, len(cells), RAW, sizes, salts, b"".join([cell.content for cell in cells]))
+
+
+def packed(frame: Frame) -> Frame:
+    """A raw frame with its content compressed, or as it was where that is no shorter."""
+    import zstandard
+
+    content = zstandard.ZstdCompressor(level=LEVEL).compress(frame.content) if frame.content else b""
+    return frame._replace(form=ZSTD, content=content) if 0 < len(content) < len(frame.content) else frame
+
+
+def in_files(first: int, cells: Sequence[Cell], commitments: Sequence[bytes]) -> Frame:
+    """Cells whose bytes lie in files named by their commitments."""
+    return raw(first, cells)._replace(form=FILES, content=b"".join(commitments))
+
+
+def cut(first: int, cells: Sequence[Cell], commitments: Sequence[bytes], *, dense: bool) -> Iterator[Frame]:
+    """A run of cells as frames, each of a sensible length; `dense` ones are compressed at once."""
+    start, held, bytes_max = 0, 0, DENSE_BYTES_MIN if dense else RAW_BYTES_MAX
+    for index, cell in enumerate(cells):
+        size = len(cell.content)
+        if size >= FILE_BYTES_MIN or (held and held + size > bytes_max) or index - start == CELLS_MAX:
+            if index > start:
+                yield _framed(first + start, cells[start:index], dense)
+            start, held = index, 0
+        if size >= FILE_BYTES_MIN:
+            yield in_files(first + index, [cell], [commitments[index]])
+            start = index + 1
+        else:
+            held += size
+    if start < len(cells):
+        yield _framed(first + start, cells[start:], dense)
+
+
+def _framed(first: int, cells: Sequence[Cell], dense: bool) -> Frame:
+    return packed(raw(first, cells)) if dense else raw(first, cells)
+
+
+def opened(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[int, Cell | None]]:
+    """The cells of a frame by number; DAMAGED ones where the row is, None where a file is gone."""
+    lengths = frame.lengths
+    if frame.form == FILES:
+        yield from _from_files(frame, wanted, files)
+        return
+    held = [0 if length == ERASED_SIZE else length for length in lengths or ()]
+    ends = list(accumulate(held, initial=0))
+    content = unpacked(frame, ends[-1]) if lengths is not None else None
+    for number in wanted:
+        at = number - frame.first
+        if content is None or lengths is None:
+            yield number, DAMAGED
+        elif lengths[at] == ERASED_SIZE:
+            yield number, ERASED
+        else:
+            yield number, Cell(_salt(frame, at), content[ends[at] : ends[at + 1]])
+
+
+class Place(NamedTuple):
+    """Where a cell lies that has a file of its own, and what it was sealed with."""
+
+    commitment: bytes
+    salt: bytes
+
+
+def in_file(frame: Frame, number: int) -> Place | None:
+    """The file of a cell, or None where it has none: it is not so long, or destroyed, or its row is damaged."""
+    lengths, at = frame.lengths, number - frame.first
+    if frame.form != FILES or lengths is None or len(frame.content) != COMMITMENT_BYTES * frame.cells:
+        return None
+    return None if lengths[at] == ERASED_SIZE else Place(named(frame, at), _salt(frame, at))
+
+
+def _from_files(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[int, Cell | None]]:
+    for number in wanted:
+        place, lengths = in_file(frame, number), frame.lengths
+        if place is not None:
+            content = files(place.commitment)
+            yield number, None if content is None else Cell(place.salt, content)
+        elif lengths is not None and lengths[number - frame.first] == ERASED_SIZE:
+            yield number, ERASED
+        else:
+            yield number, DAMAGED
+
+
+def named(frame: Frame, at: int) -> bytes:
+    """The commitment that names the file of a cell of a FILES frame."""
+    return frame.content[at * COMMITMENT_BYTES : (at + 1) * COMMITMENT_BYTES]
+
+
+def unpacked(frame: Frame, size: int) -> bytes | None:
+    """The bytes of a RAW or ZSTD frame's cells, or None where they are damaged."""
+    content: bytes | None = frame.content
+    if frame.form == ZSTD:
+        content = _inflated(frame.content, size)
+    elif frame.form != RAW:
+        return None
+    return content if content is not None and len(content) == size else None
+
+
+def _inflated(content: bytes, size: int) -> bytes | None:
+    import zstandard
+
+    try:
+        if zstandard.frame_content_size(content) != size:  # asked first: a flipped length would be reserved
+            return None
+        return zstandard.ZstdDecompressor().decompress(content, max_output_size=size)
+    except zstandard.ZstdError:
+        return None
+
+
+def _size(cell: Cell) -> int:
+    return ERASED_SIZE if cell.erased else len(cell.content)
+
+
+def _salt(frame: Frame, at: int) -> bytes:
+    return frame.salts[at * SALT_BYTES : (at + 1) * SALT_BYTES]

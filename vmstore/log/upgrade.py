@@ -1,0 +1,149 @@
+"""Logs of format 0, written anew as format 1.
+
+Format 0 kept a row a cell: `cells  number | salt content form`, the form null for bytes as they are
+and 1 for a zlib stream. Its commits were those of format 1, so hashes and numbers stay.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.cells.cell import SALT_BYTES, Cell
+from vmstore.errors import CorruptError, StoreError
+from vmstore.log.file import FORMAT, create, format_of
+from vmstore.log.files import CellFiles, flush
+from vmstore.log.frame import FILES, Frame, cut, named
+from vmstore.log.port import Progress
+from vmstore.log.rows import COMMITS, READ_COMMITS, blob, commit_of
+from vmstore.log.sqlite import SqliteLog
+
+BATCH = 256
+KEPT = ".format-0"
+_CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
+
+
+class Upgraded(NamedTuple):
+    """What an upgrade did: formats before and now, commits written anew, where the old log is kept."""
+
+    before: int
+    now: int
+    commits: int
+    kept: str | None
+
+
+def upgrade(path: Path, progress: Progress | None = None) -> Upgraded:
+    """Puts a log of format 1 in the place of one of format 0, once it is known to hold the same."""
+    before = format_of(path)
+    if before == FORMAT:
+        return Upgraded(before, FORMAT, 0, None)
+    if before != 0:
+        raise StoreError(
+            f"{path} has format {before}, and only format 0 is upgraded: install the version that wrote it"
+        )
+    new = path.with_name(path.name + ".new")
+    for left in path.parent.glob(new.name + "*"):
+        left.unlink()
+    old = _held(path)
+    try:
+        create(new)
+        commits = _copy(old, new, CellFiles(path.with_name("blobs")), progress)
+        _compare(old, new)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    finally:
+        old.close()
+    kept = path.with_name(path.name + KEPT)
+    os.link(path, kept)
+    os.replace(new, path)
+    flush(path.parent)
+    return Upgraded(before, FORMAT, commits, str(kept))
+
+
+def _held(path: Path) -> apsw.Connection:
+    """The old log, with everybody else kept out."""
+    db = apsw.Connection(str(path))
+    try:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT").fetchall()
+        return db
+    except apsw.BusyError as error:
+        db.close()
+        raise StoreError(f"{path} is open in another process; close it there, then upgrade") from error
+
+
+def _copy(old: apsw.Connection, new: Path, files: CellFiles, progress: Progress | None) -> int:
+    total = _count(old, "commits") + _count(old, "cells")
+    db = apsw.Connection(str(new))
+    try:
+        db.execute("BEGIN")
+        rows = old.execute(f"SELECT {COMMITS} FROM commits ORDER BY ordinal")
+        db.executemany(f"INSERT INTO commits({COMMITS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)", rows)
+        for frame in _frames(old, files):
+            db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", frame)
+            if progress is not None:
+                progress(total - _count(old, "cells") + frame.after - 1, total)
+        db.execute("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        db.close()
+    return _count(old, "commits")
+
+
+def _count(db: apsw.Connection, table: str) -> int:
+    return int(db.execute(f"SELECT count(*) FROM {table}").get)
+
+
+def _frames(old: apsw.Connection, files: CellFiles) -> Iterator[Frame]:
+    """The old cells in frames; long ones go to their files."""
+    start = 1
+    while rows := old.execute(
+        "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?", (start, BATCH)
+    ).fetchall():
+        cells = [_cell(number, row) for number, row in enumerate(rows, start)]
+        commitments = [cell.commitment for cell in cells]
+        for frame in cut(start, cells, commitments, dense=True):
+            if frame.form == FILES:
+                files.keep(named(frame, 0), cells[frame.first - start].content)
+            yield frame
+        start += len(rows)
+
+
+def _cell(expected: int, row: Any) -> Cell:
+    number, salt, content, form = row
+    if number != expected:
+        raise CorruptError(f"cell {expected} is missing; put back a backup, then upgrade")
+    try:
+        cell = Cell(blob(salt), zlib.decompress(blob(content)) if form is not None else blob(content))
+    except zlib.error as error:
+        raise CorruptError(f"cell {number} cannot be read ({error}); put back a backup, then upgrade") from error
+    if len(cell.salt) != SALT_BYTES:
+        raise CorruptError(f"cell {number} is damaged; put back a backup, then upgrade")
+    return cell
+
+
+def _compare(old: apsw.Connection, new: Path) -> None:
+    """Raises CorruptError where the new log does not hold every commit of the old one and the cells they seal."""
+    log = SqliteLog(new)
+    try:
+        log.files = CellFiles(new.with_name("blobs"))
+        after = 0
+        while rows := old.execute(
+            f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?", (after, BATCH)
+        ).fetchall():
+            commits = [commit_of(row) for row in rows]
+            cells = log.cells(n for c in commits for n in range(c.cell, c.cell + c.cell_count))
+            for commit, copied in zip(commits, log.tail(after, BATCH), strict=True):
+                sealed = all(cells[commit.cell + i].keeps(commit.commitment(i)) for i in range(commit.cell_count))
+                if copied != commit or not sealed:
+                    raise CorruptError(f"commit {commit.ordinal} is damaged; put back a backup, then upgrade")
+            after = commits[-1].ordinal
+    except KeyError as error:
+        raise CorruptError(f"cell {error} is missing; put back a backup, then upgrade") from error
+    finally:
+        log.close()
+        new.with_suffix(".lock").unlink(missing_ok=True)

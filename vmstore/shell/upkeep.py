@@ -1,0 +1,56 @@
+"""Commands that look after a store's files: compact, sweep, upgrade."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from vmstore.shell.opening import namespace_of, open_to_ask, open_to_change
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Span
+from vmstore.shell.words import count
+from vmstore.store.answers import to_json
+from vmstore.store.folder import upgrade as upgrade_log
+
+
+def compact(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Packs the contents of the log."""
+    with open_to_change(arguments) as store, screen.progress("packing") as tell:
+        found = store.compact(tell)
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet:
+        rows = f"{found.frames_before:,} rows of cells became {found.frames_after:,}"
+        room = f"the log took {found.bytes_before:,} bytes and takes {found.bytes_after:,}"
+        screen.show((Span("packed", "good"), f": {rows}; {room}"))
+    return 0
+
+
+def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Deletes files of large contents that no commit names."""
+    opened = open_to_ask if arguments.dry_run else open_to_change
+    with opened(arguments) as store:
+        found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet:
+        told = "deleted" if found.deleted else "would delete"
+        screen.show(f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names")
+        screen.show(*(Span(file, "dim") for file in found.files))
+    return 0
+
+
+def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Writes a log of an older format anew."""
+    with screen.progress("upgrading") as tell:
+        found = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
+    if arguments.json:
+        screen.json({"format_before": found.before, "format": found.now, "commits": found.commits, "kept": found.kept})
+    elif not screen.quiet and found.kept is None:
+        screen.show(f"{arguments.store} has format {found.now} already")
+    elif not screen.quiet:
+        text = (
+            f" from format {found.before} to {found.now}: {count(found.commits, 'commit')}; the old log is {found.kept}"
+        )
+        screen.show((Span("upgraded", "good"), text))
+    return 0
