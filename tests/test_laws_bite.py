@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,15 +77,16 @@ def folds(patch: Patch, projector: type, handler: str, change: Callable[[Any, An
     """Makes a projector fold another fact or mutation than the one the log holds."""
     right = getattr(projector, handler)
 
-    def wrong(self: Any, db: apsw.Connection, fact: Any, mutation: Any) -> None:
-        right(self, db, *change(fact, mutation))
+    def wrong(self: Any, fact: Any, mutation: Any) -> None:
+        right(self, *change(copy.copy(fact), mutation))
 
     patch.setattr(projector, handler, wrong)
 
 
 def late(fact: Any, mutation: Any) -> tuple[Any, Any]:
     """One position too late."""
-    return fact._replace(position=fact.position + 1), mutation
+    fact.position += 1
+    return fact, mutation
 
 
 def other(**fields: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
+from vmstore.views.fold import moment_at
 from vmstore.views.lane import Lane
-from vmstore.views.projection import moment_at
 
 
 class Basis(NamedTuple):
