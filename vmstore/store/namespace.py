@@ -44,7 +44,7 @@ class Namespace:
         with self.lock:
             if not self._closed:
                 self._closed = True
-                self.projection.db.close()
+                self.projection.close()
                 self.log.close()
 
     @property

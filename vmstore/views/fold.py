@@ -7,8 +7,10 @@ is kept at hand, and read from the tables where it is not.
 
 from __future__ import annotations
 
+import gc
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -44,6 +46,12 @@ class Fold:
 
     def batch(self, commits: Iterable[Commit]) -> None:
         """Folds commits in the order of the log and writes their rows."""
+        with uncollected():
+            self._batch(commits)
+        if len(self._sessions.at_hand) > SESSIONS_MAX or self._residency.size > STAYS_MAX:
+            self.forget()
+
+    def _batch(self, commits: Iterable[Commit]) -> None:
         decoded = [(commit, _decoded(commit)) for commit in commits]
         self.cellar.read(decoded)
         whole, handlers = self._handlers()
@@ -54,8 +62,6 @@ class Fold:
             self._commit(commit, mutations, whole, handlers)
         self._flush()
         self.cellar.settle()
-        if len(self._sessions) > SESSIONS_MAX or self._residency.size > STAYS_MAX:
-            self.forget()
 
     def _handlers(self) -> tuple[list[Handler], dict[type, tuple[Handler, ...]]]:
         """The handlers of whole commits, and of each kind of mutation."""
@@ -112,7 +118,7 @@ class Fold:
                 return 0, 0, genesis(first.uid)
             turn, call = fork_moment(self._db, first)
             return turn, call, self._fork_hash(first)
-        standing = self._sessions.standing(session)
+        standing = self._sessions.at_hand.get(session) or self._sessions.standing(session)
         if standing is None or standing.hash is None:
             raise ValueError("it belongs to a session that no commit opens")
         return standing.turns, standing.calls, standing.hash
@@ -126,6 +132,18 @@ class Fold:
         if ordinal is None:
             raise ValueError(f"it forks at position {position}, where no commit ends")
         return self._log.tail(ordinal - 1, 1)[0].hash
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps the collector from looking through a batch's rows again and again; they hold no cycles."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _decoded(commit: Commit) -> list[AnyMutation]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 from vmstore.errors import CorruptError, StoreError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
+from vmstore.views.applier import Applier
 from vmstore.views.calls import Calls
 from vmstore.views.commits import Commits
 from vmstore.views.fold import Fold
@@ -38,8 +39,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     Marks,
 )
 BATCH = 5000  # commits
-MUTATIONS_MAX = 20_000  # of a batch, with what was read at once beyond
-CACHE_KB = 16_384
+MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
 Progress = Callable[[int, int], None]
 
 
@@ -54,10 +54,18 @@ def fingerprint(projectors: Sequence[type[Projector]] = PROJECTORS) -> str:
 class Projection:
     """Brings views to the end of their log, and says how far they are."""
 
-    def __init__(self, log: Log, db: apsw.Connection, *, projectors: Sequence[type[Projector]] = PROJECTORS) -> None:
+    def __init__(
+        self,
+        log: Log,
+        db: apsw.Connection,
+        *,
+        projectors: Sequence[type[Projector]] = PROJECTORS,
+        applier: Applier | None = None,
+    ) -> None:
         self.log = log
         self.db = db
         self.projectors = projectors
+        self._applier = applier  # where others fold into the same file
         self.fold = Fold(log, db, projectors)
         self._reached = 0  # where this fold left the views; another's may have gone on
         self._make()
@@ -71,15 +79,22 @@ class Projection:
             self.db.execute("CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID")
             for projector in self.projectors:
                 projector.create(self.db)
-                projector.index(self.db)
                 self.db.execute("INSERT INTO positions VALUES(?, 0, NULL)", (projector.name,))
 
     def positions(self) -> dict[str, int]:
         """How far each view has followed the log, by ordinal."""
         return dict(self.db.execute("SELECT view, ordinal FROM positions"))
 
-    def _place(self, view: str, ordinal: int, digest: bytes | None) -> None:
-        self.db.execute("UPDATE positions SET ordinal = ?, hash = ? WHERE view = ?", (ordinal, digest, view))
+    @property
+    def ordinal(self) -> int:
+        """How far all of them have followed the log."""
+        return int(self.db.execute("SELECT min(ordinal) FROM positions").get)
+
+    def close(self) -> None:
+        """Lets go of the database and of the lock beside it."""
+        self.db.close()
+        if self._applier is not None:
+            self._applier.close()
 
     def follows(self) -> bool:
         """Whether these views follow this log: the commit each stands on is the log's."""
@@ -91,24 +106,36 @@ class Projection:
         return True
 
     def catch_up(self, progress: Progress | None = None, *, upto: int | None = None) -> int:
-        """Folds what the log holds beyond the views, up to an ordinal or its end; the ordinal reached."""
-        target = self.log.ordinal if upto is None else upto
-        position = min(self.positions().values())
-        while position < target:
-            position = self._step(position, target)
-            if progress is not None:
-                progress(position, target)
-        return position
+        """Sees that the views hold what the log does, up to an ordinal or its end; the ordinal reached.
 
-    def _step(self, position: int, target: int) -> int:
-        """Folds one batch, unless another process did; the ordinal reached."""
+        Of several processes one folds and the others wait for its rows. Views that are held stay
+        where they are.
+        """
+        if self.db.in_transaction:
+            return self.ordinal
+        target = self.log.ordinal if upto is None else upto
+        if self.ordinal < target and (self._applier is None or self._applier.until(lambda: self.ordinal >= target)):
+            try:
+                while self.ordinal < target:
+                    self._moved(self._step(target), target, progress)
+            finally:
+                if self._applier is not None:
+                    self._applier.release()
+        return self.ordinal
+
+    def _moved(self, position: int, target: int, progress: Progress | None) -> None:
+        if self._applier is not None:
+            self._applier.moved(position)
+        if progress is not None:
+            progress(position, target)
+
+    def _step(self, target: int) -> int:
+        """Folds one batch; the ordinal reached."""
         with self._transaction():
-            now = min(self.positions().values())
-            if now != self._reached:
+            position = self.ordinal
+            if position != self._reached:  # another folded since
                 self.fold.forget()
-                self._reached = now
-            if now == position:
-                self._reached = self._fold(position, target)
+            self._reached = self._fold(position, target)
             return self._reached
 
     def _fold(self, position: int, target: int) -> int:
@@ -131,7 +158,7 @@ class Projection:
                 break
             found += read
             mutations += sum(commit.count for commit in read)
-            step = 1 + (MUTATIONS_MAX - mutations) * len(found) // mutations
+            step = 1 + (MUTATIONS_MAX - mutations) * len(found) // max(mutations, 1)
         return found
 
     @contextmanager
@@ -141,7 +168,7 @@ class Projection:
             self.db.execute("BEGIN IMMEDIATE")
             yield
             self.db.execute("COMMIT")
-        except (apsw.FullError, apsw.IOError) as error:
+        except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
             self._roll_back()
             raise StoreError(
                 f"{self.db.filename} cannot be written ({error}); make room, or open the store with mode 'r'"
@@ -169,7 +196,7 @@ class Projection:
 
     def _rebuild(self, progress: Progress | None) -> None:
         target, position = self.log.ordinal, 0
-        with self._transaction():
+        with self._alone(), self._transaction():
             for projector in self.projectors:
                 projector.drop(self.db)
                 projector.create(self.db)
@@ -177,40 +204,41 @@ class Projection:
             self.db.execute("UPDATE positions SET ordinal = 0, hash = NULL")
             while position < target:
                 position = self._fold(position, target)
-                if progress is not None:
-                    progress(position, target)
-            for projector in self.projectors:
-                projector.index(self.db)
+                self._moved(position, target, progress)
             self._reached = position
 
     def _replace(self, projector: type[Projector], progress: Progress | None) -> None:
         """Puts a view folded beside the others in its place: a fold is of all views, or of none."""
-        target = self.catch_up()
+        self.catch_up()
         beside = Projection(self.log, apsw.Connection(""), projectors=self.projectors)
         try:
-            beside.catch_up(progress, upto=target)
-            with self._transaction():
-                if min(self.positions().values()) != target:
-                    beside.catch_up(upto=min(self.positions().values()))
-                projector.drop(self.db)
-                projector.create(self.db)
-                for table in projector.schema:
-                    rows = beside.db.execute(f"SELECT * FROM {table}")
-                    while some := list(islice(rows, BATCH)):
-                        put(self.db, f"INSERT INTO {table}", some)
-                projector.index(self.db)
+            with self._alone():
+                target = self.ordinal
+                beside.catch_up(lambda done, _: self._moved(done, target, progress), upto=target)
+                with self._transaction():
+                    projector.drop(self.db)
+                    projector.create(self.db)
+                    for table in projector.schema:
+                        rows = beside.db.execute(f"SELECT * FROM {table}")
+                        while some := list(islice(rows, BATCH)):
+                            put(self.db, f"INSERT INTO {table}", some)
         finally:
-            beside.db.close()
-        self.fold.forget()
+            beside.close()
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._applier is None else self._applier.taken()
 
     @contextmanager
     def moment_held(self) -> Iterator[int]:
-        """The ordinal the views follow to, while they stand still for this reader."""
-        self.db.execute("BEGIN")
+        """The ordinal the views follow to, while they stand still for this reader; within itself the same one."""
+        outer = self.db.in_transaction
+        if not outer:
+            self.db.execute("BEGIN")
         try:
-            yield min(self.positions().values())
+            yield self.ordinal
         finally:
-            self.db.execute("COMMIT")
+            if not outer:
+                self.db.execute("COMMIT")
 
     def dump(self, view: str) -> Iterator[bytes]:
         """The view's rows in canonical form: one line a row, tables and rows in order."""

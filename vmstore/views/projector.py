@@ -92,10 +92,6 @@ class Projector:
             db.execute(f"CREATE TABLE {table}({columns}) WITHOUT ROWID")
         for name, select in cls.selects.items():
             db.execute(f"CREATE VIEW {name} AS {select}")
-
-    @classmethod
-    def index(cls, db: apsw.Connection) -> None:
-        """Makes the view's indexes, once its rows are there."""
         for index in cls.indexes:
             db.execute(index)
 

@@ -65,22 +65,16 @@ class Sessions(Projector):
 
     def __init__(self, db: apsw.Connection) -> None:
         super().__init__(db)
-        self._standing: dict[int, Standing] = {}
+        self.at_hand: dict[int, Standing] = {}
         self._opened: dict[bytes, int] = {}  # sessions the table does not hold yet, by uid
         self._moved: dict[int, Standing] = {}  # those it holds as they stood before
 
-    def __len__(self) -> int:
-        """How many sessions are at hand."""
-        return len(self._standing)
-
     def standing(self, session: int) -> Standing | None:
         """Where a session stands, or None where no commit opened it."""
-        found = self._standing.get(session)
+        found = self.at_hand.get(session)
         if found is None:
-            row = self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)).fetchone()
-            if row is None:
-                return None
-            found = self._standing[session] = Standing(*row)
+            for row in self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)):
+                found = self.at_hand[session] = Standing(*row)
         return found
 
     def key(self, uid: bytes | None) -> int | None:
@@ -94,15 +88,11 @@ class Sessions(Projector):
     def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
         """Opens the row where the commit opens a session, then adds the commit's counts."""
         commit, first = fact.commit, mutations[0]
-        if type(first) is Open:
-            standing = self._open(fact, first)
-        else:
-            found = self.standing(commit.session)
-            assert found is not None, "the fold asked before"
-            standing = found
-            if standing.uid not in self._opened:
-                self._moved[commit.session] = standing
-        standing.position, standing.hash = commit.last, commit.hash
+        opens = type(first) is Open
+        standing = self._open(fact, first) if opens else self.at_hand[commit.session]
+        if standing.uid not in self._opened:
+            self._moved[commit.session] = standing
+        standing.position, standing.hash = commit.first + commit.count - 1, commit.hash
         standing.mutations += len(mutations)
         standing.commits += 1
         for m in mutations:
@@ -122,7 +112,7 @@ class Sessions(Projector):
                 standing.records = max(standing.records, m.records)
                 if m.reason == Mark.COMPLETE:
                     standing.hidden = 0
-        if standing.origin == Origin.FORK and type(first) is Open:
+        if opens and standing.origin == Origin.FORK:
             self.flush()  # a lane is read from the table
 
     def _open(self, fact: Fact, m: Open) -> Standing:
@@ -148,13 +138,13 @@ class Sessions(Projector):
         )
         if m.origin == Origin.FORK and parent is not None:
             standing.derived = int(_any_derived(Lane(self.db, parent), m.parent_position))
-        self._standing[fact.session] = standing
+        self.at_hand[fact.session] = standing
         self._opened[m.uid] = fact.session
         return standing
 
     def flush(self) -> None:
         """Writes the sessions that opened or moved on."""
-        opened = [msgspec.structs.astuple(self._standing[session]) for session in self._opened.values()]
+        opened = [msgspec.structs.astuple(self.at_hand[session]) for session in self._opened.values()]
         if opened:
             put(self.db, "INSERT INTO sessions", opened)
         self.db.executemany(_MOVE, (_moved(standing) for standing in self._moved.values()))
@@ -164,7 +154,7 @@ class Sessions(Projector):
     def forget(self) -> None:
         """Lets go of every session."""
         super().forget()
-        self._standing.clear()
+        self.at_hand.clear()
         self._opened.clear()
         self._moved.clear()
 
