@@ -21,7 +21,7 @@ from vmstore.testing.agent import Answer, Edit
 from vmstore.testing.life import Player, play
 from vmstore.testing.strategies import LISTING, Again, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
 from vmstore.views.calls import Calls
-from vmstore.views.lane import NEVER, Lane, Stretch
+from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import Lineage
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
@@ -141,7 +141,7 @@ def an_endless_stretch(player: Player, patch: Patch) -> None:
 
     def init(self: Lane, db: apsw.Connection, session: int) -> None:
         right(self, db, session)
-        self.stretches = [Stretch(one.session, one.low, NEVER) for one in self.stretches]
+        self.stretches = [one._replace(high=NEVER) for one in self.stretches]
 
     patch.setattr(Lane, "__init__", init)
 

@@ -11,9 +11,9 @@ from vmstore.core.reference import page_name
 from vmstore.log.port import Log
 from vmstore.store.answers import Event, Page, Relation
 from vmstore.views.context import read_cells
-from vmstore.views.fold import moment_at
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import Edge
+from vmstore.views.moment import moment_at
 from vmstore.views.residency import resident_at
 
 PREVIEW_CHARS = 80

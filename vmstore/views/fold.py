@@ -22,6 +22,7 @@ from vmstore.log.commit import Commit, genesis, relink
 from vmstore.log.port import Log
 from vmstore.views.cellar import Cellar
 from vmstore.views.lane import Lane
+from vmstore.views.moment import moment_at
 from vmstore.views.projector import Fact, Projector
 from vmstore.views.residency import Residency
 from vmstore.views.sessions import Sessions
@@ -166,19 +167,3 @@ def _parent(db: apsw.Connection, opening: Open) -> int:
 def fork_moment(db: apsw.Connection, opening: Open) -> tuple[int, int]:
     """The turn and call a fork goes on from."""
     return moment_at(Lane(db, _parent(db, opening)), opening.parent_position)
-
-
-def moment_at(lane: Lane, position: int) -> tuple[int, int]:
-    """The turn and the call in force at a position; 0 before the first."""
-    found = []
-    for table, column in (("turns", "turn"), ("calls", "call")):
-        number = None
-        for stretch in lane.upto(position):
-            number = lane.db.execute(
-                f"SELECT {column} FROM {table} WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1",
-                (stretch.session, stretch.high),
-            ).get
-            if number is not None:
-                break
-        found.append(number or 0)
-    return found[0], found[1]

@@ -158,16 +158,22 @@ def resident_at(lane: Lane, position: int) -> list[Resident]:
 
 def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
     """(from, resident) of every page in L0 at a position, asked of the session that knows."""
-    for stretch in lane.stretches:
-        moment = min(position, stretch.high)
-        start = db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
-        if start is not None and start <= moment:
-            for f, *rest in db.execute(_AT, {"s": stretch.session, "q": moment}):
-                yield f, Resident(*rest)
-            return
+    knows = knower(lane, position)
+    if knows is not None:
+        for f, *rest in db.execute(AT, {"s": knows[0], "q": knows[1]}):
+            yield f, Resident(*rest)
 
 
-_AT = """
+def knower(lane: Lane, position: int) -> tuple[int, int] | None:
+    """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
+    for stretch in lane.upto(position):
+        start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
+        if start is not None and start <= stretch.high:
+            return stretch.session, stretch.high
+    return None
+
+
+AT = """
 SELECT spans.f, spans.page, spans.content, spans.level, spans.rank, spans.since
   FROM classes CROSS JOIN spans ON spans.session = :s AND spans.k = classes.k
    AND spans.f > :q - (1 << classes.k) AND spans.f <= :q AND spans.t > :q

@@ -30,6 +30,8 @@ class Standing(msgspec.Struct):
     title: str | None
     source: str | None
     key: bytes | None
+    turn_before: int
+    call_before: int
     hidden: int
     opened_at: int
     position: int = 0
@@ -53,6 +55,7 @@ class Sessions(Projector):
     schema: ClassVar = {
         "sessions": """session INTEGER PRIMARY KEY, uid BLOB, name TEXT, origin INTEGER, parent INTEGER,
             fork_position INTEGER, spawned_by INTEGER, user TEXT, agent TEXT, title TEXT, source TEXT, key BLOB,
+            turn_before INTEGER, call_before INTEGER,
             hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
             pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
             records INTEGER, derived INTEGER"""
@@ -131,6 +134,8 @@ class Sessions(Projector):
             title=plain(meta.get("title")),
             source=fact.text(m.source),
             key=fact.content(m.key),
+            turn_before=fact.turn,
+            call_before=fact.call,
             hidden=m.hidden,
             opened_at=fact.at,
             turns=fact.turn,
