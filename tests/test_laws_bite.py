@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from vmstore.testing.agent import Answer, Edit
 from vmstore.testing.life import Player, play
 from vmstore.testing.strategies import LISTING, Again, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
 from vmstore.views.calls import Calls
-from vmstore.views.lane import NEVER, Lane, Stretch
+from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import Lineage
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
@@ -76,15 +77,16 @@ def folds(patch: Patch, projector: type, handler: str, change: Callable[[Any, An
     """Makes a projector fold another fact or mutation than the one the log holds."""
     right = getattr(projector, handler)
 
-    def wrong(self: Any, db: apsw.Connection, fact: Any, mutation: Any) -> None:
-        right(self, db, *change(fact, mutation))
+    def wrong(self: Any, fact: Any, mutation: Any) -> None:
+        right(self, *change(copy.copy(fact), mutation))
 
     patch.setattr(projector, handler, wrong)
 
 
 def late(fact: Any, mutation: Any) -> tuple[Any, Any]:
     """One position too late."""
-    return fact._replace(position=fact.position + 1), mutation
+    fact.position += 1
+    return fact, mutation
 
 
 def other(**fields: Callable[[Any], Any]) -> Callable[[Any, Any], tuple[Any, Any]]:
@@ -139,7 +141,7 @@ def an_endless_stretch(player: Player, patch: Patch) -> None:
 
     def init(self: Lane, db: apsw.Connection, session: int) -> None:
         right(self, db, session)
-        self.stretches = [Stretch(one.session, one.low, NEVER) for one in self.stretches]
+        self.stretches = [one._replace(high=NEVER) for one in self.stretches]
 
     patch.setattr(Lane, "__init__", init)
 

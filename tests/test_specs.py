@@ -74,7 +74,7 @@ def kinds(text: str) -> list[str]:
         if fields != list(struct.__struct_fields__):
             wrong.append(f"{name}: fields {fields}")
         views = {row[0] for row in found[1]}
-        wrong += [f"{name}: no effect on {p.name}" for p in PROJECTORS if name in p.handlers() and p.name not in views]
+        wrong += [f"{name}: no effect on {p.name}" for p in PROJECTORS if name in p.kinds() and p.name not in views]
         if views - {p.name for p in PROJECTORS} - {"all"}:
             wrong.append(f"{name}: views {views}")
         named = re.search(r"^Rules: (.+)$", told, re.MULTILINE)

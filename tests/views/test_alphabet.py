@@ -30,7 +30,7 @@ ROUND = [
     Deed("link", 0, 1, 2, 3),
     Deed("link", 1, 2, 2),
     Deed("link", 2, 0, 2),
-    Deed("pack", 2, 1, 3, 1),
+    Deed("pack", 2, 1, 4, 1),
     Deed("mark", 0, 1, 2, 3),
 ]
 STORY = [*ROUND, Deed("fork", 2, 9), *ROUND, Deed("switch", 0), *ROUND, Deed("fork", 5, 1), *ROUND]

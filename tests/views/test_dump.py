@@ -11,6 +11,7 @@ from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views import projection as fold
+from vmstore.views.pages import Pages
 from vmstore.views.projection import PROJECTORS, Projection, fingerprint
 
 VIEWS = [projector.name for projector in PROJECTORS]
@@ -88,7 +89,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
     """A fold that breaks off leaves neither a row nor a step of its position, and goes on from there."""
     monkeypatch.setattr(fold, "BATCH", 4)
     whole, views = dumps(views_of(log)), Projection(log, apsw.Connection(":memory:"))
-    right, seen = fold.Pages.on_create, []
+    right, seen = Pages.on_create, []
 
     def breaks(*given: object) -> None:
         seen.append(given)
@@ -96,7 +97,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
             raise OSError("the power went")
         right(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fold.Pages, "on_create", breaks)
+    monkeypatch.setattr(Pages, "on_create", breaks)
     broken = 0
     for _ in range(200):
         try:
@@ -107,7 +108,7 @@ def test_rows_and_position_stand_or_fall_together(log: MemoryLog, monkeypatch: p
             reached = set(views.positions().values())
             assert len(reached) == 1, "no view is ahead of another"
             assert views.db.execute("SELECT coalesce(max(ordinal), 0) FROM commits").get == reached.pop()
-    monkeypatch.setattr(fold.Pages, "on_create", right)
+    monkeypatch.setattr(Pages, "on_create", right)
     views.catch_up()
     assert broken
     assert dumps(views) == whole

@@ -264,7 +264,8 @@ def decode(body: bytes) -> list[AnyMutation]:
     Raises ValueError for bytes that are no body.
     """
     try:
-        return list(_decode_all(body))
+        found: list[AnyMutation] = _decode_all(body)  # type: ignore[assignment]
+        return found
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _decode_leniently(body)
 

@@ -20,11 +20,13 @@ from vmstore.engine.rules import Place, broken
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, genesis, relink
 from vmstore.log.port import Log
+from vmstore.views.fold import fork_moment
 from vmstore.views.lane import Lane
-from vmstore.views.projection import BATCH, Progress, Projection
+from vmstore.views.projection import Progress, Projection
 from vmstore.views.residency import resident_at
 
 PROBLEMS_MAX = 1000
+READ = 256  # commits at a time
 
 
 class Finding(NamedTuple):
@@ -64,7 +66,7 @@ def verify(log: Log, projection: Projection, progress: Progress | None = None) -
 def commits_of(log: Log) -> Iterator[Commit]:
     """Every commit of a log, in order."""
     position = 0
-    while batch := log.tail(position, BATCH):
+    while batch := log.tail(position, READ):
         yield from batch
         position = batch[-1].ordinal
 
@@ -181,7 +183,7 @@ class ChainCheck:
 
 def _views(log: Log, projection: Projection, progress: Progress | None) -> Iterator[Finding]:
     """Replays the rules over the log, and compares each view with a fresh fold of it."""
-    fresh = Projection(log, apsw.Connection(":memory:"), projectors=projection.projectors)
+    fresh = Projection(log, apsw.Connection(""), projectors=projection.projectors)
     total = log.ordinal
     try:
         fresh.catch_up(None if progress is None else lambda done, _: progress(total + done, total * 2), upto=total)
@@ -249,7 +251,7 @@ def _head(fresh: Projection, session: int, opening: Open) -> Head:
         return Head(opening.uid, Nothing(opening.uid))
     head = Head(opening.uid, ViewLookups(fresh.db, session).inherited())
     head.position = opening.parent_position
-    head.turn, head.call, _ = fresh.moment(session, opening)
+    head.turn, head.call = fork_moment(fresh.db, opening)
     head.restore(r[:4] for r in resident_at(Lane(fresh.db, session), opening.parent_position))
     return head
 
@@ -257,4 +259,4 @@ def _head(fresh: Projection, session: int, opening: Open) -> Head:
 def _commitment(fresh: Projection, commit: Commit, mutation: Create | Update | Compress) -> bytes | None:
     if mutation.content is None:
         return None
-    return fresh.cells.commitment(commit.session, commit, mutation.content)
+    return fresh.fold.cellar.sealed(commit, mutation.content)[1]

@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.cells.cell import COMMITMENT_BYTES, Cell
 
-_HEADER = struct.Struct(">QIqqi")  # first, count, at, lag, request
+_HEADER = struct.Struct(">QIqqiQ")  # first, count, at, lag, request, length of the body
 NO_REQUEST = -1
 
 
@@ -81,12 +81,8 @@ def link(
     previous: bytes, first: int, count: int, at: int, lag: int, request: int, body: bytes, commitments: bytes
 ) -> bytes:
     """The hash of a commit that follows `previous`."""
-    digest = sha256(previous)
-    digest.update(_HEADER.pack(first, count, at, lag, request))
-    digest.update(len(body).to_bytes(8, "big"))
-    digest.update(body)
-    digest.update(commitments)
-    return digest.digest()
+    header = _HEADER.pack(first, count, at, lag, request, len(body))
+    return sha256(b"".join((previous, header, body, commitments))).digest()
 
 
 def relink(previous: bytes, commit: Commit) -> bytes:

@@ -16,7 +16,7 @@ from vmstore.errors import UnknownError
 from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
 from vmstore.views.calls import CallRow, call_at
-from vmstore.views.context import Shown, envelopes_at, read_cells, shown_at
+from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, shown_at
 from vmstore.views.lane import Lane
 
 PREFIXES = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
@@ -37,6 +37,7 @@ class Context:
         call = call_at(lane, position)
         self._call: CallRow = call
         self._shown: list[Shown] = shown_at(lane, call)
+        self._checked = False
         self.basis = Basis(session, call.position, call.turn, call.call)
         self.fidelity = Fidelity(call.fidelity).word
         self.tokens = call.tokens
@@ -50,7 +51,7 @@ class Context:
         """The pages the model saw, in order."""
         self._ns.check()
         since = _moments(self._lane, {shown.since for shown in self._shown})
-        return [_page(shown, *since[shown.since]) for shown in self._shown]
+        return [_page(order, shown, *since[shown.since]) for order, shown in enumerate(self._shown, 1)]
 
     @property
     def page_ids(self) -> list[int]:
@@ -102,6 +103,11 @@ class Context:
         return values
 
     def _sealed(self) -> dict[int, bytes | None]:
+        """The cells of the pages, once these give the root that the pack stated."""
+        self._ns.check()
+        if not self._checked:
+            check_root(self._lane, self._call, self._shown)
+            self._checked = True
         return {s.cell: s.commitment for s in self._shown if s.cell is not None}
 
     def text(self) -> str:
@@ -128,9 +134,9 @@ class Context:
         return found
 
 
-def _page(shown: Shown, turn: int, call: int) -> ContextPage:
+def _page(order: int, shown: Shown, turn: int, call: int) -> ContextPage:
     return ContextPage(
-        order=shown.order,
+        order=order,
         page=page_name(shown.page),
         message=f"m{shown.message}" if shown.message else None,
         role=Role(shown.role).word,

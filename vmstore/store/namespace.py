@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,7 +45,7 @@ class Namespace:
         with self.lock:
             if not self._closed:
                 self._closed = True
-                self.projection.db.close()
+                self.projection.close()
                 self.log.close()
 
     @property
@@ -64,6 +65,14 @@ class Namespace:
         """Brings the views to the end of the log."""
         self.check()
         self._engine.follow()
+
+    @contextmanager
+    def asking(self) -> Iterator[int]:
+        """All that is asked within is answered from one moment, whatever others fold meanwhile; its ordinal."""
+        with self.lock:
+            self.follow()
+            with self.projection.moment_held() as ordinal:
+                yield ordinal
 
     def check(self) -> None:
         """Raises InputError where the store was closed."""

@@ -13,7 +13,7 @@ from vmstore.store.answers import Event, Page, Relation
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import Edge
-from vmstore.views.projection import moment_at
+from vmstore.views.moment import moment_at
 from vmstore.views.residency import resident_at
 
 PREVIEW_CHARS = 80

@@ -48,33 +48,31 @@ class Session:
         return f"<Session {self.name!r}>"
 
     def _lane(self) -> Lane:
-        self._ns.follow()
         return Lane(self._ns.views, self._key)
 
     # ---- asking
 
     def info(self) -> SessionInfo:
         """The session's counts and origin."""
-        with self._ns.lock:
-            self._ns.follow()
+        with self._ns.asking():
             return self._ns.session_info(self._key)
 
     def context(self, at: AsOf | None = None, **moment: Any) -> Context:
         """What the model saw at a call; at the last one where no moment is given."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             found = packed(lane, _moment(at, moment))
             return Context(self._ns, lane, self.name, found.position)
 
     def pages(self, at: AsOf | None = None, **moment: Any) -> list[Page]:
         """Every page there was at a moment, those out of context included."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             return pages_at(lane, basis(lane, _moment(at, moment)).position)
 
     def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, reference, _moment(at, moment))
             return next(p for p in pages_at(lane, when.position) if p.position == number)
@@ -83,7 +81,7 @@ class Session:
         self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
     ) -> bytes:
         """A page's exact bytes: at level 0 as they were accepted, else as that level showed them."""
-        with self._ns.lock:
+        with self._ns.asking():
             cell, commitment = self._sealed(reference, at, level, moment)
             return read_cells(self._ns.log, {cell: commitment})[cell]
 
@@ -94,7 +92,7 @@ class Session:
 
         A content over 64 KiB is read from its file in pieces: once through to check it, then as asked.
         """
-        with self._ns.lock:
+        with self._ns.asking():
             cell, commitment = self._sealed(reference, at, level, moment)
             return open_cell(self._ns.log, cell, commitment)
 
@@ -119,7 +117,7 @@ class Session:
 
     def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """What happened to a page: made, changed, entered, left, linked."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, page, _moment(at, moment))
             return history_of(lane, number, when.position)
@@ -137,7 +135,7 @@ class Session:
         return self._walk(page, depth, kinds, up=False)
 
     def _walk(self, page: str | int, depth: int | None, kinds: Iterable[str] | None, *, up: bool) -> list[Relation]:
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, page, Head())
             if depth is not None and (type(depth) is not int or depth < 1):
@@ -148,7 +146,7 @@ class Session:
 
     def diff(self, before: AsOf, after: AsOf) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""
-        with self._ns.lock:
+        with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
             return _diff(lane, first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
@@ -163,7 +161,7 @@ class Session:
 
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with how many calls each made."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             counts: dict[int, int] = {}
             for call in self.calls():
@@ -180,7 +178,7 @@ class Session:
 
     def calls(self) -> list[CallInfo]:
         """The calls in order."""
-        with self._ns.lock:
+        with self._ns.asking():
             lane = self._lane()
             rows = list(calls_of(lane))
             asides = read_cells(self._ns.log, {c.aside: c.aside_commitment for c in rows if c.aside is not None})
@@ -222,7 +220,8 @@ class Session:
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
         with self._ns.lock:
-            position = basis(self._lane(), _moment(at, moment)).position
+            with self._ns.asking():
+                position = basis(self._lane(), _moment(at, moment)).position
             now, child = self._ns.clock.now(), session_name(name)
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()

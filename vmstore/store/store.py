@@ -85,8 +85,7 @@ class Store:
 
     def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
         """Every session by name; those of imports not yet complete only where `hidden` says so."""
-        with self._ns.lock:
-            self._ns.follow()
+        with self._ns.asking():
             rows = self._ns.views.execute("SELECT session FROM sessions WHERE hidden <= ? ORDER BY name", (hidden,))
             keys: list[Any] = rows.fetchall()
             return [self._ns.session_info(key) for (key,) in keys]
@@ -130,8 +129,7 @@ class Store:
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
         told = parse(reference)
-        with self._ns.lock:
-            self._ns.follow()
+        with self._ns.asking():
             position = page_position(told.page)
             hits = self._pages("(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
             name = resolve(told, hits or self._pages("p.page > ?", (0,)))
@@ -224,10 +222,9 @@ class Store:
             raise UnknownError(f"cursor {after!r} lies beyond the log, which ends at {self._ns.log.ordinal}")
         given = 0
         while limit is None or given < limit:
-            with self._ns.lock:
-                self._ns.follow()
-                names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
-                commits = self._ns.log.tail(max(ordinal - 1, 0), 100)
+            with self._ns.asking() as end:
+                commits = [c for c in self._ns.log.tail(max(ordinal - 1, 0), 100) if c.ordinal <= end]
+                names = self._names({c.session for c in commits})
             if not commits:
                 return
             for commit in commits:
@@ -250,12 +247,15 @@ class Store:
                     )
             ordinal, skip = commits[-1].ordinal + 1, 0
 
+    def _names(self, sessions: set[int]) -> dict[int, str]:
+        sql = "SELECT name FROM sessions WHERE session = ?"
+        return {session: self._ns.views.execute(sql, (session,)).get for session in sessions}
+
     # ---- keeping house
 
     def info(self) -> Info:
         """What the namespace holds and how large its parts are."""
-        with self._ns.lock:
-            self._ns.follow()
+        with self._ns.asking():
             sessions, commits, mutations, pages = self._ns.views.execute(
                 "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
                 " coalesce(sum(pages), 0) FROM sessions"

@@ -1,4 +1,8 @@
-"""Opens the views of a namespace: their file, or for a reader a copy in memory that follows the log."""
+"""Opens the views of a namespace: their file, or for a reader a copy in memory that follows the log.
+
+The file's name says which projectors folded it, so another version keeps its views beside. When
+these are whole, older ones that nobody has open are removed.
+"""
 
 from __future__ import annotations
 
@@ -7,47 +11,90 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.errors import StoreError
 from vmstore.log.port import Log
-from vmstore.store.folder import views_file
+from vmstore.store.folder import VIEWS, views_file
+from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 
+BUSY_MS = 10_000
 _log = logging.getLogger("vmstore")
 
 
 def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
-    """The views of a namespace; a damaged file, or one that is ahead of its log, is made anew."""
+    """The views of a namespace; a damaged file, or one that follows another log, is made anew."""
     path = views_file(folder)
     if readonly:
         return _in_memory(path, log)
     try:
-        return _checked(path, log)
+        applier = Applier(path.with_suffix(".lock"))
+        older = [file for file in folder.glob(f"{VIEWS}*.sqlite") if file != path]
+        projection = _checked(path, log, applier)
+        if older:
+            projection.catch_up()
+            for file in older:
+                _retire(file)
+        return projection
+    except (OSError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError):
+        return _in_memory(path, log)
+
+
+def _checked(path: Path, log: Log, applier: Applier) -> Projection:
+    """The views in a file, made anew where they are not this log's; by one process at a time."""
+    projection, _ = _look(path, log, applier)
+    if projection is None:
+        with applier.taken():
+            projection, reason = _look(path, log, applier)  # another may have made them anew
+            if projection is None:
+                _log.warning("%s %s and is made anew from the log", path, reason)
+                forget(path)
+                projection, reason = _look(path, log, applier)
+    if projection is None:
+        raise StoreError(f"{path} {reason} as soon as it is made; check the disk, or open the store with mode 'r'")
+    return projection
+
+
+def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, str]:
+    """The views in a file, or what is wrong with them."""
+    db = apsw.Connection(str(path))
+    try:
+        db.setbusytimeout(BUSY_MS)
+        db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
+        projection = Projection(log, db, applier=applier)
+        if projection.follows():
+            return projection, ""
+        reason = "follows another log"
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError):
+        db.close()
+        raise
     except apsw.Error as error:
-        if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError)):
-            return _in_memory(path, log)
-        _log.warning("%s could not be read (%s) and is made anew from the log", path, error)
+        reason = f"could not be read ({error})"
+    db.close()
+    return None, reason
+
+
+def _retire(path: Path) -> None:
+    """Removes the views of other projectors, unless somebody has them open: then a later open does."""
+    try:
+        db = apsw.Connection(str(path))
+        try:
+            alone = db.execute("PRAGMA journal_mode = DELETE").get == "delete"
+        finally:
+            db.close()
+    except apsw.BusyError:
+        return
+    except apsw.Error:
+        alone = True  # damaged: nobody reads it
+    if alone:
+        _log.info("%s is of other projectors and is removed", path)
         forget(path)
-        return _checked(path, log)
+        path.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def forget(path: Path) -> None:
     """Deletes a views file; the log can give it back."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def _checked(path: Path, log: Log) -> Projection:
-    db = apsw.Connection(str(path))
-    try:
-        db.setbusytimeout(10_000)
-        db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
-        projection = Projection(log, db)
-        if not projection.follows():
-            _log.warning("%s follows another log and is made anew", path)
-            projection.rebuild()
-        return projection
-    except BaseException:
-        db.close()
-        raise
 
 
 def _in_memory(path: Path, log: Log) -> Projection:

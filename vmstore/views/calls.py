@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Configure, Pack, Reply
-from vmstore.core.page import Status
+from vmstore.core.mutation import Configure, Open, Pack, Reply
+from vmstore.core.page import Origin, Status
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector, plain
 
@@ -44,6 +44,16 @@ class CallRow(msgspec.Struct, frozen=True):
     replied: int | None
 
 
+class InForce(msgspec.Struct):
+    """What a pack leaves unsaid holds from before: the request's shape, model and other fields, the token factor."""
+
+    shape: int | None = None
+    model: str | None = None
+    rest: int | None = None
+    commitment: bytes | None = None
+    factor_ppm: int = 1_000_000
+
+
 class Calls(Projector):
     """One row a call, from its pack, completed by its reply; `settings` holds the token factor.
 
@@ -63,60 +73,89 @@ class Calls(Projector):
     }
     indexes = ("CREATE INDEX calls_position ON calls(session, position)",)
 
-    def on_configure(self, db: apsw.Connection, fact: Fact, m: Configure) -> None:
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._inforce: dict[int, InForce] = {}
+        self._made: dict[tuple[int, int], list[Any]] = {}  # calls the table does not hold yet
+        self._replies: list[tuple[Any, ...]] = []  # to calls it holds
+
+    def in_force(self, fact: Fact) -> InForce:
+        """What holds of a session's requests before a fact."""
+        found = self._inforce.get(fact.session)
+        if found is None:
+            lane = Lane(self.db, fact.session)
+            told = before(lane, fact.position) or (None, None, None, None)
+            found = self._inforce[fact.session] = InForce(*told, factor(lane, fact.position))
+        return found
+
+    def on_open(self, fact: Fact, m: Open) -> None:
+        """Nothing is in force in a session that inherits nothing."""
+        if m.origin != Origin.FORK:
+            self._inforce[fact.session] = InForce()
+
+    def on_configure(self, fact: Fact, m: Configure) -> None:
         """Notes the factor from here on."""
-        db.execute("INSERT INTO settings VALUES(?,?,?,?)", (fact.session, fact.position, m.estimator, m.factor_ppm))
+        self.in_force(fact).factor_ppm = m.factor_ppm
+        self.rows["settings"].append((fact.session, fact.position, m.estimator, m.factor_ppm))
 
-    def on_pack(self, db: apsw.Connection, fact: Fact, m: Pack) -> None:
+    def on_pack(self, fact: Fact, m: Pack) -> None:
         """Adds the call; what the pack leaves unsaid holds from the call before."""
-        lane = Lane(db, fact.session)
-        shape, model, rest, commitment = before(lane, fact.position) or (None, None, None, None)
+        now = self.in_force(fact)
         if m.rest is not None:
-            rest, commitment = fact.number(m.rest), fact.commitment(m.rest)
-            model = plain(json.loads(fact.content(m.rest) or b"{}").get("model"))
+            now.rest, now.commitment = fact.sealed(m.rest)
+            now.model = plain(json.loads(fact.content(m.rest) or b"{}").get("model"))
         if m.shape is not None:
-            shape = m.shape
-        db.execute(
-            "INSERT INTO calls VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL)",
-            (
-                fact.session,
-                m.call,
-                fact.turn,
-                fact.position,
-                fact.commit.at,
-                m.fidelity,
-                shape,
-                model,
-                rest,
-                commitment,
-                m.leaves,
-                m.tokens,
-                m.root,
-                factor(lane, fact.position),
-                int(Status.OPEN),
-            ),
-        )
+            now.shape = m.shape
+        self._made[fact.session, m.call] = [
+            fact.session,
+            m.call,
+            fact.turn,
+            fact.position,
+            fact.at,
+            m.fidelity,
+            now.shape,
+            now.model,
+            now.rest,
+            now.commitment,
+            m.leaves,
+            m.tokens,
+            m.root,
+            now.factor_ppm,
+            *_OPEN,
+        ]
 
-    def on_reply(self, db: apsw.Connection, fact: Fact, m: Reply) -> None:
+    def on_reply(self, fact: Fact, m: Reply) -> None:
         """Completes the call."""
-        db.execute(
-            """UPDATE calls SET status = ?, final = ?, tokens_in = ?, tokens_cached = ?, tokens_out = ?, cost = ?,
-               latency = ?, aside = ?, aside_commitment = ?, replied = ? WHERE session = ? AND call = ?""",
-            (
-                m.status,
-                m.final,
-                m.tokens_in,
-                m.tokens_cached,
-                m.tokens_out,
-                m.cost,
-                m.latency,
-                fact.number(m.aside),
-                None if m.aside is None else fact.commitment(m.aside),
-                fact.position,
-                fact.session,
-                m.call,
-            ),
-        )
+        told = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
+        ended = (*told, *fact.sealed(m.aside), fact.position)
+        made = self._made.get((fact.session, m.call))
+        if made is not None:
+            made[-len(ended) :] = ended
+        else:
+            self._replies.append((*ended, fact.session, m.call))
+
+    def flush(self) -> None:
+        """Writes the calls made, and the replies to those made before."""
+        self.rows["calls"].extend(map(tuple, self._made.values()))
+        self._made.clear()
+        super().flush()
+        self.db.executemany(_REPLY, self._replies)
+        self._replies.clear()
+
+    def forget(self) -> None:
+        """Lets go of what is in force too."""
+        super().forget()
+        self._inforce.clear()
+        self._made.clear()
+        self._replies.clear()
+
+
+_ENDED = (
+    *("status", "final", "tokens_in", "tokens_cached", "tokens_out", "cost", "latency"),
+    *("aside", "aside_commitment", "replied"),
+)
+_OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
+_REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
 
 
 def calls_of(lane: Lane) -> Iterator[CallRow]:
@@ -145,8 +184,7 @@ def _seen(call: CallRow, high: int) -> CallRow:
     """A call as it is seen up to a position: open where its reply came later."""
     if call.replied is None or call.replied <= high:
         return call
-    unknown = dict.fromkeys(("tokens_in", "tokens_cached", "tokens_out", "cost", "latency", "aside", "replied"))
-    return msgspec.structs.replace(call, status=int(Status.OPEN), final=0, **unknown)
+    return msgspec.structs.replace(call, **dict(zip(_ENDED, _OPEN, strict=True)))
 
 
 def before(lane: Lane, position: int) -> tuple[int | None, str | None, int | None, bytes | None] | None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import apsw
 
+from vmstore.core.mutation import Open
+from vmstore.core.page import Origin
 from vmstore.log.commit import NO_REQUEST
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector
@@ -22,27 +25,41 @@ class Commits(Projector):
     }
     indexes = ("CREATE INDEX commits_request ON commits(session, request) WHERE request IS NOT NULL",)
 
-    def on_commit(self, db: apsw.Connection, fact: Fact, mutations: list[Any]) -> None:
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._maxima: dict[int, tuple[int, int]] = {}  # of both clocks, by session
+
+    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
         """Adds the commit's row."""
         commit = fact.commit
-        before = _before(Lane(db, commit.session), commit.first) or (commit.at, commit.logged_at)
+        session, at, logged_at = commit.session, commit.at, commit.at + commit.lag
+        first = mutations[0]
+        known = self._maxima.get(session)
+        if known is None and not (type(first) is Open and first.origin != Origin.FORK):
+            known = _before(Lane(self.db, session), commit.first)
+        at_max, logged_max = known or (at, logged_at)
+        self._maxima[session] = at_max, logged_max = max(at_max, at), max(logged_max, logged_at)
         request = None if commit.request == NO_REQUEST else fact.text(commit.request)
-        db.execute(
-            "INSERT INTO commits VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+        self.rows["commits"].append(
             (
-                commit.session,
-                commit.last,
+                session,
+                commit.first + commit.count - 1,
                 commit.first,
                 commit.ordinal,
                 commit.cell,
                 commit.cell_count,
-                commit.at,
-                max(before[0], commit.at),
-                commit.logged_at,
-                max(before[1], commit.logged_at),
+                at,
+                at_max,
+                logged_at,
+                logged_max,
                 request,
-            ),
+            )
         )
+
+    def forget(self) -> None:
+        """Lets go of the maxima too."""
+        super().forget()
+        self._maxima.clear()
 
 
 def _before(lane: Lane, position: int) -> Any:

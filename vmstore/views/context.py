@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import cache
 from hashlib import sha256
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED
 from vmstore.cells.merkle import Tree, leaf
@@ -13,13 +14,13 @@ from vmstore.errors import CorruptError, UnknownError
 from vmstore.log.port import Log
 from vmstore.views.calls import CallRow
 from vmstore.views.lane import Lane
-from vmstore.views.residency import Resident, resident_at
+from vmstore.views.residency import AT, knower
 
 
 class Shown(NamedTuple):
-    """One page as the model saw it."""
+    """One page as the model saw it; those of a context come in the order of their ranks."""
 
-    order: int
+    rank: int
     page: int
     message: int
     part: int
@@ -32,44 +33,60 @@ class Shown(NamedTuple):
     tokens: int
     size: int
     cell: int | None
-    commitment: bytes
+    commitment: bytes | None
     since: int
 
 
 def shown_at(lane: Lane, call: CallRow) -> list[Shown]:
-    """The pages of a call in order; raises CorruptError where they do not give the pack's root."""
-    residents = resident_at(lane, call.position)
-    pages = {row[0]: row for row in lane.rows(_PAGES, (r.page for r in residents))}
-    contents = {row[0]: row for row in lane.rows(_CONTENTS, {r.content for r in residents})}
-    shown = [_shown(order, r, pages[r.page], contents[r.content]) for order, r in enumerate(residents, 1)]
-    if root_of(lane, shown) != call.root or len(shown) != call.leaves:
-        raise CorruptError(
-            f"the context at call {call.call} does not match the root its pack recorded; "
-            "run `vmstore verify`, then `vmstore rebuild`"
-        )
+    """The pages of a call in order; raises CorruptError where they are not as many as its pack counted."""
+    knows = knower(lane, call.position)
+    told = {"s": knows[0], "q": knows[1], **bounds(lane)} if knows else {}
+    shown = sorted(map(Shown._make, lane.db.execute(_shown(len(lane.stretches)), told))) if knows else []
+    if len(shown) != call.leaves or sum([s.tokens for s in shown]) != call.tokens:
+        raise _differs(call, "pages")
     return shown
 
 
-def _shown(order: int, r: Resident, page: Sequence[Any], content: Sequence[Any]) -> Shown:
-    _, message, part, role, type_, modality, mime = page
-    _, version, level, tokens, size, cell, commitment = content
-    return Shown(
-        order,
-        r.page,
-        message,
-        part,
-        role,
-        type_,
-        modality,
-        mime,
-        version,
-        level,
-        tokens,
-        size,
-        cell,
-        commitment or bytes(COMMITMENT_BYTES),
-        r.since,
+def check_root(lane: Lane, call: CallRow, shown: Iterable[Shown]) -> None:
+    """Raises CorruptError where pages as shown do not give the root that the call's pack stated."""
+    if root_of(lane, shown) != call.root:
+        raise _differs(call, "root")
+
+
+def _differs(call: CallRow, what: str) -> CorruptError:
+    return CorruptError(
+        f"the context at call {call.call} does not match the {what} its pack recorded; "
+        "run `vmstore verify`, then `vmstore rebuild`"
     )
+
+
+@cache
+def _shown(stretches: int) -> str:
+    """The query for a context's pages with all columns, over a lane of so many stretches.
+
+    Without statistics SQLite would begin with the table it should end with: CROSS JOIN holds the order.
+    """
+    return f"""SELECT r.rank, r.page, p.message, p.part, p.role, p.type, p.modality, p.mime,
+  coalesce(c.version, 1), r.level, coalesce(c.tokens, p.tokens), coalesce(c.size, p.size),
+  iif(c.position IS NULL, p.cell, c.cell), iif(c.position IS NULL, p.commitment, c.commitment), r.since
+  FROM ({AT}) r CROSS JOIN pages p ON p.session = {owner("r.page", stretches)} AND p.page = r.page
+  LEFT JOIN changes c ON c.session = {owner("r.content", stretches)}
+   AND c.position = iif(r.content = r.page, NULL, r.content)"""
+
+
+def owner(position: str, stretches: int, first: int = 0) -> str:
+    """SQL for the session that wrote a position, of a lane whose bounds are given as `low0`, `s0` and on."""
+    if stretches == 1:
+        return f":s{first}"
+    half = stretches // 2
+    near, far = owner(position, half, first), owner(position, stretches - half, first + half)
+    return f"iif({position} > :low{first + half - 1}, {near}, {far})"
+
+
+def bounds(lane: Lane) -> dict[str, int]:
+    """What `owner` asks for."""
+    told = {f"s{n}": stretch.session for n, stretch in enumerate(lane.stretches)}
+    return told | {f"low{n}": stretch.low for n, stretch in enumerate(lane.stretches[:-1])}
 
 
 def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
@@ -77,10 +94,10 @@ def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
     uids: dict[int, bytes] = {}
     leaves = []
     for s in shown:
-        owner = lane.owner(s.page)
-        if owner not in uids:
-            uids[owner] = lane.db.execute("SELECT uid FROM sessions WHERE session = ?", (owner,)).get
-        leaves.append(leaf(uids[owner], s.page, s.version, s.level, s.commitment))
+        writer = lane.owner(s.page)
+        if writer not in uids:
+            uids[writer] = lane.db.execute("SELECT uid FROM sessions WHERE session = ?", (writer,)).get
+        leaves.append(leaf(uids[writer], s.page, s.version, s.level, s.commitment or bytes(COMMITMENT_BYTES)))
     return Tree(leaves).root
 
 
@@ -138,9 +155,5 @@ def open_cell(log: Log, number: int, commitment: bytes) -> BinaryIO:
 
 
 PIECE_BYTES = 1 << 18
-_PAGES = """SELECT page, message, part, role, type, modality, mime FROM pages
-  WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
-_CONTENTS = """SELECT position, version, level, tokens, size, cell, commitment FROM versions
-  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _ENVELOPES = """SELECT message, position, cell, commitment FROM envelopes
   WHERE session = ? AND message IN (SELECT value FROM json_each(?)) AND position <= ?"""

@@ -16,11 +16,16 @@ NEVER = 1 << 62
 
 
 class Stretch(NamedTuple):
-    """Positions above `low`, up to and including `high`, written by one session."""
+    """Positions above `low`, up to and including `high`, written by one session.
+
+    `turn` and `call` are those in force at `low`.
+    """
 
     session: int
     low: int
     high: int
+    turn: int = 0
+    call: int = 0
 
 
 class Lane:
@@ -34,15 +39,21 @@ class Lane:
     def upto(self, position: int) -> list[Stretch]:
         """The stretches that hold anything at or before a position, each cut there."""
         return [
-            Stretch(s.session, s.low, min(s.high, position)) for s in self.stretches if s.low < min(s.high, position)
+            s if s.high <= position else s._replace(high=position)
+            for s in self.stretches
+            if s.low < s.high and s.low < position
         ]
+
+    def at(self, position: int) -> Stretch:
+        """The stretch that holds a position."""
+        for stretch in self.stretches:
+            if position > stretch.low:
+                return stretch
+        return self.stretches[-1]
 
     def owner(self, position: int) -> int:
         """The session that wrote a position."""
-        for stretch in self.stretches:
-            if position > stretch.low:
-                return stretch.session
-        return self.stretches[-1].session
+        return self.at(position).session
 
     def rows(self, sql: str, positions: Iterable[int]) -> Iterator[tuple[Any, ...]]:
         """Rows of `sql` (parameters: session, JSON list of positions), each asked of its writer."""
@@ -56,11 +67,21 @@ class Lane:
 
 def _stretches(db: apsw.Connection, session: int) -> Iterator[Stretch]:
     high = NEVER
-    while True:
-        row = db.execute("SELECT origin, parent, fork_position FROM sessions WHERE session = ?", (session,)).fetchone()
-        forked = row is not None and row[0] == Origin.FORK and row[1] is not None
-        low = row[2] if row is not None and forked else 0
-        yield Stretch(session, low, high)
-        if row is None or not forked:
-            return
-        session, high = row[1], min(high, low)
+    rows: list[Any] = db.execute(_CHAIN, {"session": session, "fork": int(Origin.FORK)}).fetchall()
+    for writer, low, turn, call in rows:
+        yield Stretch(writer, low, high, turn, call)
+        high = min(high, low)
+    if not rows:
+        yield Stretch(session, 0, NEVER)
+
+
+_CHAIN = """
+WITH RECURSIVE chain(depth, session, low, turn, call, parent) AS (
+  SELECT 0, session, iif(origin = :fork, fork_position, 0), turn_before, call_before, iif(origin = :fork, parent, NULL)
+    FROM sessions WHERE session = :session
+  UNION ALL
+  SELECT depth + 1, s.session, iif(origin = :fork, fork_position, 0), turn_before, call_before,
+         iif(origin = :fork, s.parent, NULL)
+    FROM chain CROSS JOIN sessions s ON s.session = chain.parent)
+SELECT session, low, turn, call FROM chain ORDER BY depth
+"""

@@ -32,17 +32,21 @@ class Lineage(Projector):
     }
     indexes = ("CREATE INDEX links_target ON links(session, target)",)
 
-    def on_create(self, db: apsw.Connection, fact: Fact, m: Create) -> None:
-        """Adds the provenance a page is born with."""
-        rows = [(fact.session, fact.position, target, kind, fact.position) for kind, target in m.links]
-        db.executemany("INSERT OR IGNORE INTO links VALUES(?,?,?,?,?,NULL,NULL)", rows)
+    inserts: ClassVar = {"links": "INSERT OR IGNORE"}
 
-    def on_link(self, db: apsw.Connection, fact: Fact, m: Link) -> None:
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._links = self.rows["links"]
+
+    def on_create(self, fact: Fact, m: Create) -> None:
+        """Adds the provenance a page is born with."""
+        for kind, target in m.links:
+            self._links.append((fact.session, fact.position, target, kind, fact.position, None, None))
+
+    def on_link(self, fact: Fact, m: Link) -> None:
         """Adds a link made later."""
-        db.execute(
-            "INSERT OR IGNORE INTO links VALUES(?,?,?,?,?,?,?)",
-            (fact.session, m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to),
-        )
+        told = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
+        self._links.append((fact.session, *told))
 
 
 def walk(

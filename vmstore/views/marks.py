@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import apsw
-
 from vmstore.core.mutation import Mark
 from vmstore.views.projector import Fact, Projector
 
@@ -19,17 +17,7 @@ class Marks(Projector):
             note INTEGER, PRIMARY KEY(session, position)"""
     }
 
-    def on_mark(self, db: apsw.Connection, fact: Fact, m: Mark) -> None:
+    def on_mark(self, fact: Fact, m: Mark) -> None:
         """Adds the mark."""
-        db.execute(
-            "INSERT INTO marks VALUES(?,?,?,?,?,?,?)",
-            (
-                fact.session,
-                fact.position,
-                m.reason,
-                m.records,
-                m.digest,
-                fact.text(m.name),
-                fact.number(m.note),
-            ),
-        )
+        told = (m.reason, m.records, m.digest, fact.text(m.name), fact.number(m.note))
+        self.rows["marks"].append((fact.session, fact.position, *told))

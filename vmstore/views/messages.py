@@ -11,20 +11,33 @@ from vmstore.views.projector import Fact, Projector
 
 
 class Messages(Projector):
-    """A message's row, and in `envelopes` its skeleton's cell from each change on."""
+    """A message's row with the skeleton it came in, and in `skeletons` each it was given later.
+
+    `envelopes` reads both as one: the skeleton's cell from each change on.
+    """
 
     name = "messages"
     schema: ClassVar = {
         "messages": """session INTEGER, message INTEGER, role INTEGER, slot INTEGER, human INTEGER, reply_to INTEGER,
-            turn INTEGER, call INTEGER, at INTEGER, aside INTEGER, PRIMARY KEY(session, message)""",
-        "envelopes": """session INTEGER, message INTEGER, position INTEGER, cell INTEGER, commitment BLOB,
+            turn INTEGER, call INTEGER, at INTEGER, aside INTEGER, cell INTEGER, commitment BLOB,
+            PRIMARY KEY(session, message)""",
+        "skeletons": """session INTEGER, message INTEGER, position INTEGER, cell INTEGER, commitment BLOB,
             PRIMARY KEY(session, message, position)""",
     }
+    selects: ClassVar = {
+        "envelopes": """SELECT session, message, message AS position, cell, commitment FROM messages
+            UNION ALL SELECT session, message, position, cell, commitment FROM skeletons"""
+    }
 
-    def on_message(self, db: apsw.Connection, fact: Fact, m: Message) -> None:
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._messages, self._skeletons = self.rows["messages"], self.rows["skeletons"]
+
+    def on_message(self, fact: Fact, m: Message) -> None:
         """Adds the message and its first envelope."""
-        db.execute(
-            "INSERT INTO messages VALUES(?,?,?,?,?,?,?,?,?,?)",
+        cell, commitment = fact.sealed(m.envelope)
+        aside = None if m.aside is None else fact.number(m.aside)
+        self._messages.append(
             (
                 fact.session,
                 fact.position,
@@ -34,19 +47,14 @@ class Messages(Projector):
                 m.reply_to,
                 fact.turn,
                 fact.call,
-                fact.commit.at,
-                fact.number(m.aside),
-            ),
-        )
-        db.execute(
-            "INSERT INTO envelopes VALUES(?,?,?,?,?)",
-            (fact.session, fact.position, fact.position, fact.number(m.envelope), fact.commitment(m.envelope)),
+                fact.at,
+                aside,
+                cell,
+                commitment,
+            )
         )
 
-    def on_pack(self, db: apsw.Connection, fact: Fact, m: Pack) -> None:
+    def on_pack(self, fact: Fact, m: Pack) -> None:
         """Adds the envelopes that changed."""
-        rows = [
-            (fact.session, message, fact.position, fact.number(ref), fact.commitment(ref))
-            for message, ref in m.envelopes
-        ]
-        db.executemany("INSERT INTO envelopes VALUES(?,?,?,?,?)", rows)
+        for message, ref in m.envelopes:
+            self._skeletons.append((fact.session, message, fact.position, *fact.sealed(ref)))

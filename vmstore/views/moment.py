@@ -10,7 +10,6 @@ from typing import NamedTuple
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
 from vmstore.views.lane import Lane
-from vmstore.views.projection import moment_at
 
 
 class Basis(NamedTuple):
@@ -33,6 +32,15 @@ def last(lane: Lane) -> Last:
     """Where a session stands now."""
     row = lane.db.execute("SELECT position, turns, calls FROM sessions WHERE session = ?", (lane.session,)).get
     return Last(*row)
+
+
+def moment_at(lane: Lane, position: int) -> tuple[int, int]:
+    """The turn and the call in force at a position; 0 before the first."""
+    stretch = lane.at(position)
+    here = (stretch.session, position)
+    turn: int | None = lane.db.execute(_TURN, here).get
+    call: int | None = lane.db.execute(_CALL, here).get
+    return stretch.turn if turn is None else turn, stretch.call if call is None else call
 
 
 def basis(lane: Lane, as_of: AsOf) -> Basis:
@@ -81,27 +89,19 @@ def turn_end(lane: Lane, turn: int, end: Last) -> int:
     """The last position of a turn."""
     if turn == end.turn:
         return end.position
-    for stretch in lane.upto(end.position):
-        row = lane.db.execute(
-            "SELECT position FROM turns WHERE session = ? AND turn = ? AND position <= ?",
-            (stretch.session, turn + 1, stretch.high),
-        ).get
-        if row is not None:
-            return int(row) - 1
-    raise AssertionError(f"turn {turn + 1} opened somewhere on the lane")
+    stretch = next(s for s in lane.stretches if turn + 1 > s.turn)
+    opened: int | None = lane.db.execute(_OPENED, (stretch.session, turn + 1)).get
+    assert opened is not None, f"turn {turn + 1} opened somewhere on the lane"
+    return opened - 1
 
 
 def call_position(lane: Lane, call: int, end: Last) -> int:
     """The position of a call's pack."""
     _within("call", call, end.call)
-    for stretch in lane.upto(end.position):
-        row = lane.db.execute(
-            "SELECT position FROM calls WHERE session = ? AND call = ? AND position <= ?",
-            (stretch.session, call, stretch.high),
-        ).get
-        if row is not None:
-            return int(row)
-    raise AssertionError(f"call {call} was packed somewhere on the lane")
+    stretch = next(s for s in lane.stretches if call > s.call)
+    packed: int | None = lane.db.execute(_PACKED, (stretch.session, call)).get
+    assert packed is not None, f"call {call} was packed somewhere on the lane"
+    return packed
 
 
 def _within(what: str, number: int, end: int, first: int = 1) -> None:
@@ -151,3 +151,9 @@ def _at_time(lane: Lane, column: str, at: int, word: str) -> int:
     if not found:
         raise UnknownError(f"nothing of the session had happened at that {word}; ask for a later one")
     return max(found)
+
+
+_TURN = "SELECT turn FROM turns WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
+_CALL = "SELECT call FROM calls WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
+_OPENED = "SELECT position FROM turns WHERE session = ? AND turn = ?"
+_PACKED = "SELECT position FROM calls WHERE session = ? AND call = ?"

@@ -12,32 +12,44 @@ from vmstore.views.projector import Fact, Projector, plain
 
 
 class Pages(Projector):
-    """A page's row says what it is; each row of `versions` is one content, by its position.
+    """A page's row says what it is and holds its first content; each row of `changes` is a later one.
 
-    A version at level 0 is full content; at a higher level a representation of that version.
+    `versions` reads both as one: every content by its position. A version at level 0 is full
+    content; at a higher level a representation of that version.
     """
 
     name = "pages"
     schema: ClassVar = {
         "pages": """session INTEGER, page INTEGER, message INTEGER, part INTEGER, type INTEGER, modality INTEGER,
             role INTEGER, mime INTEGER, importance INTEGER, turn INTEGER, call INTEGER, at INTEGER, hint TEXT,
-            labels TEXT, PRIMARY KEY(session, page)""",
-        "versions": """session INTEGER, position INTEGER, page INTEGER, version INTEGER, level INTEGER, size INTEGER,
+            labels TEXT, size INTEGER, tokens INTEGER, cell INTEGER, commitment BLOB, PRIMARY KEY(session, page)""",
+        "changes": """session INTEGER, position INTEGER, page INTEGER, version INTEGER, level INTEGER, size INTEGER,
             tokens INTEGER, cell INTEGER, commitment BLOB, method INTEGER, lossy INTEGER,
             PRIMARY KEY(session, position)""",
     }
+    selects: ClassVar = {
+        "versions": """SELECT session, page AS position, page, 1 AS version, 0 AS level, size, tokens, cell,
+            commitment, NULL AS method, 0 AS lossy FROM pages
+            UNION ALL SELECT session, position, page, version, level, size, tokens, cell, commitment, method, lossy
+            FROM changes"""
+    }
     indexes = (
         "CREATE INDEX pages_hint ON pages(session, hint) WHERE hint IS NOT NULL",
-        "CREATE INDEX versions_page ON versions(session, page)",
-        "CREATE INDEX pages_message ON pages(session, message)",
+        "CREATE INDEX changes_page ON changes(session, page)",
     )
 
-    def on_create(self, db: apsw.Connection, fact: Fact, m: Create) -> None:
-        """Adds the page and its first version."""
-        labels = fact.text(m.labels)
-        hint = plain(json.loads(labels).get("hint")) if labels else None
-        db.execute(
-            "INSERT INTO pages VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._pages, self._changes = self.rows["pages"], self.rows["changes"]
+
+    def on_create(self, fact: Fact, m: Create) -> None:
+        """Adds the page with its first version."""
+        hint = labels = None
+        if m.labels is not None:
+            labels = fact.text(m.labels)
+            hint = plain(json.loads(labels or "{}").get("hint"))
+        cell, commitment = fact.sealed(m.content)
+        self._pages.append(
             (
                 fact.session,
                 fact.position,
@@ -50,51 +62,22 @@ class Pages(Projector):
                 m.importance,
                 fact.turn,
                 fact.call,
-                fact.commit.at,
+                fact.at,
                 hint,
                 labels,
-            ),
+                m.size,
+                m.tokens,
+                cell,
+                commitment,
+            )
         )
-        cell = fact.number(m.content)
-        commitment = None if m.content is None else fact.commitment(m.content)
-        _version(db, fact, fact.position, 1, 0, m.size, m.tokens, cell, commitment, None, 0)
 
-    def on_update(self, db: apsw.Connection, fact: Fact, m: Update) -> None:
+    def on_update(self, fact: Fact, m: Update) -> None:
         """Adds a version."""
-        _version(
-            db,
-            fact,
-            m.page,
-            m.version,
-            0,
-            m.size,
-            m.tokens,
-            fact.number(m.content),
-            fact.commitment(m.content),
-            None,
-            0,
-        )
+        told = (m.page, m.version, 0, m.size, m.tokens, *fact.sealed(m.content), None, 0)
+        self._changes.append((fact.session, fact.position, *told))
 
-    def on_compress(self, db: apsw.Connection, fact: Fact, m: Compress) -> None:
+    def on_compress(self, fact: Fact, m: Compress) -> None:
         """Adds a representation."""
-        cell, commitment = fact.number(m.content), fact.commitment(m.content)
-        _version(db, fact, m.page, m.version, m.level, m.size, m.tokens, cell, commitment, m.method, m.lossy)
-
-
-def _version(
-    db: apsw.Connection,
-    fact: Fact,
-    page: int,
-    version: int,
-    level: int,
-    size: int,
-    tokens: int,
-    cell: int | None,
-    commitment: bytes | None,
-    method: int | None,
-    lossy: int,
-) -> None:
-    db.execute(
-        "INSERT INTO versions VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-        (fact.session, fact.position, page, version, level, size, tokens, cell, commitment, method, lossy),
-    )
+        told = (m.page, m.version, m.level, m.size, m.tokens, *fact.sealed(m.content), m.method, m.lossy)
+        self._changes.append((fact.session, fact.position, *told))

@@ -1,116 +1,72 @@
-"""The fold: views follow the log, each with its position stored beside its rows.
-
-One mechanism serves catch-up, recovery after a crash, rebuild and verify: read the log after a
-view's position, hand each mutation to the projectors, store rows and position in one transaction.
-"""
+"""The views of one log in one database, each with its position stored beside its rows."""
 
 from __future__ import annotations
 
 import hashlib
-import struct
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import islice
+from typing import Any
 
 import apsw
 import msgspec
 
-from vmstore.cells.cell import SALT_BYTES
-from vmstore.core.mutation import AnyMutation, CellRef, Open, Pack, Turn, decode
-from vmstore.core.page import Origin
 from vmstore.errors import CorruptError, StoreError, UnknownError
-from vmstore.log.commit import Commit, genesis, relink
+from vmstore.log.commit import Commit
 from vmstore.log.port import Log
+from vmstore.views.applier import Applier
 from vmstore.views.calls import Calls
 from vmstore.views.commits import Commits
-from vmstore.views.lane import Lane
+from vmstore.views.fold import Fold
 from vmstore.views.lineage import Lineage
 from vmstore.views.marks import Marks
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import Projector, put
 from vmstore.views.residency import Residency
 from vmstore.views.sessions import Sessions
 from vmstore.views.turns import Turns
 
-PROJECTORS: tuple[Projector, ...] = (
-    Sessions(),
-    Commits(),
-    Turns(),
-    Pages(),
-    Messages(),
-    Calls(),
-    Residency(),
-    Lineage(),
-    Marks(),
+PROJECTORS: tuple[type[Projector], ...] = (
+    Sessions,
+    Commits,
+    Turns,
+    Pages,
+    Messages,
+    Calls,
+    Residency,
+    Lineage,
+    Marks,
 )
-BATCH = 1000
+BATCH = 5000  # commits
+MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
 Progress = Callable[[int, int], None]
 
 
-def fingerprint(projectors: Sequence[Projector] = PROJECTORS) -> str:
+def fingerprint(projectors: Sequence[type[Projector]] = PROJECTORS) -> str:
     """Names a projector set: eight hex digits of its names, versions and tables."""
-    text = repr([(p.name, p.version, sorted(p.schema.items()), p.indexes) for p in projectors])
+    text = repr(
+        [(p.name, p.version, sorted(p.schema.items()), sorted(p.selects.items()), p.indexes) for p in projectors]
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-class LogCells:
-    """Finds the cells that mutations name, through the log and the commits view."""
-
-    def __init__(self, log: Log, db: apsw.Connection) -> None:
-        self._log = log
-        self._db = db
-
-    def number(self, session: int, commit: Commit, ref: CellRef) -> int:
-        """The log's number of a cell."""
-        if isinstance(ref, int):
-            return commit.cell + ref
-        return self._earlier(session, ref[0])[1] + ref[1]
-
-    def commitment(self, session: int, commit: Commit, ref: CellRef) -> bytes:
-        """A cell's commitment."""
-        if isinstance(ref, int):
-            return commit.commitment(ref)
-        ordinal, _ = self._earlier(session, ref[0])
-        return self._log.tail(ordinal - 1, 1)[0].commitment(ref[1])
-
-    def content(self, session: int, commit: Commit, ref: CellRef) -> bytes:
-        """A cell's bytes; raises CorruptError where they are missing or do not match their commitment."""
-        number = self.number(session, commit, ref)
-        cell = self._log.cells([number]).get(number)
-        if cell is None:
-            raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
-        if len(cell.salt) != SALT_BYTES or cell.commitment != self.commitment(session, commit, ref):
-            raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
-        return cell.content
-
-    def _earlier(self, session: int, position: int) -> tuple[int, int]:
-        owner = Lane(self._db, session).owner(position)
-        row = self._db.execute(
-            "SELECT ordinal, cell FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
-            (owner, position),
-        ).fetchone()
-        assert row is not None, "a commit names cells of earlier commits only"
-        return row[0], row[1]
-
-
-class Moment(NamedTuple):
-    """Where a session stands in the fold: turn, call, and the hash its next commit follows."""
-
-    turn: int
-    call: int
-    hash: bytes
-
-
 class Projection:
-    """The views of one log in one database."""
+    """Brings views to the end of their log, and says how far they are."""
 
-    def __init__(self, log: Log, db: apsw.Connection, *, projectors: Sequence[Projector] = PROJECTORS) -> None:
+    def __init__(
+        self,
+        log: Log,
+        db: apsw.Connection,
+        *,
+        projectors: Sequence[type[Projector]] = PROJECTORS,
+        applier: Applier | None = None,
+    ) -> None:
         self.log = log
         self.db = db
         self.projectors = projectors
-        self.cells = LogCells(log, db)
-        self._moments: dict[int, Moment] = {}
+        self._applier = applier  # where others fold into the same file
+        self.fold = Fold(log, db, projectors)
         self._reached = 0  # where this fold left the views; another's may have gone on
         self._make()
 
@@ -129,8 +85,16 @@ class Projection:
         """How far each view has followed the log, by ordinal."""
         return dict(self.db.execute("SELECT view, ordinal FROM positions"))
 
-    def _place(self, view: str, ordinal: int, digest: bytes | None) -> None:
-        self.db.execute("UPDATE positions SET ordinal = ?, hash = ? WHERE view = ?", (ordinal, digest, view))
+    @property
+    def ordinal(self) -> int:
+        """How far all of them have followed the log."""
+        return int(self.db.execute("SELECT min(ordinal) FROM positions").get)
+
+    def close(self) -> None:
+        """Lets go of the database and of the lock beside it."""
+        self.db.close()
+        if self._applier is not None:
+            self._applier.close()
 
     def follows(self) -> bool:
         """Whether these views follow this log: the commit each stands on is the log's."""
@@ -142,32 +106,60 @@ class Projection:
         return True
 
     def catch_up(self, progress: Progress | None = None, *, upto: int | None = None) -> int:
-        """Folds what the log holds beyond the views, up to an ordinal or its end; the ordinal reached."""
-        target = self.log.ordinal if upto is None else upto
-        position = min(self.positions().values())
-        while position < target:
-            position = self._step(position, target)
-            if progress is not None:
-                progress(position, target)
-        return position
+        """Sees that the views hold what the log does, up to an ordinal or its end; the ordinal reached.
 
-    def _step(self, position: int, target: int) -> int:
-        """Folds one batch, unless another process did; the ordinal reached."""
+        Of several processes one folds and the others wait for its rows. Views that are held stay
+        where they are.
+        """
+        if self.db.in_transaction:
+            return self.ordinal
+        target = self.log.ordinal if upto is None else upto
+        if self.ordinal < target and (self._applier is None or self._applier.until(lambda: self.ordinal >= target)):
+            try:
+                while self.ordinal < target:
+                    self._moved(self._step(target), target, progress)
+            finally:
+                if self._applier is not None:
+                    self._applier.release()
+        return self.ordinal
+
+    def _moved(self, position: int, target: int, progress: Progress | None) -> None:
+        if self._applier is not None:
+            self._applier.moved(position)
+        if progress is not None:
+            progress(position, target)
+
+    def _step(self, target: int) -> int:
+        """Folds one batch; the ordinal reached."""
         with self._transaction():
-            now = min(self.positions().values())
-            if now != self._reached:
-                self._moments.clear()
-                self._reached = now
-            if now != position:
-                return now
-            batch = self.log.tail(position, min(BATCH, target - position))
-            if not batch:
-                raise CorruptError(
-                    f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`"
-                )
-            self._apply(batch, self.projectors)
-            self._reached = batch[-1].ordinal
+            position = self.ordinal
+            if position != self._reached:  # another folded since
+                self.fold.forget()
+            self._reached = self._fold(position, target)
             return self._reached
+
+    def _fold(self, position: int, target: int) -> int:
+        """Folds the next batch of the log and stores how far it went; the ordinal reached."""
+        batch = self._read(position, min(BATCH, target - position))
+        if not batch:
+            raise CorruptError(f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`")
+        self.fold.batch(batch)
+        last = batch[-1]
+        self.db.execute("UPDATE positions SET ordinal = ?, hash = ?", (last.ordinal, last.hash))
+        return last.ordinal
+
+    def _read(self, position: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits after a position, fewer where they are large."""
+        found: list[Commit] = []
+        mutations, step = 0, 16
+        while len(found) < limit and mutations < MUTATIONS_MAX:
+            read = self.log.tail(position + len(found), min(step, limit - len(found)))
+            if not read:
+                break
+            found += read
+            mutations += sum(commit.count for commit in read)
+            step = 1 + (MUTATIONS_MAX - mutations) * len(found) // max(mutations, 1)
+        return found
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -176,7 +168,7 @@ class Projection:
             self.db.execute("BEGIN IMMEDIATE")
             yield
             self.db.execute("COMMIT")
-        except (apsw.FullError, apsw.IOError) as error:
+        except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
             self._roll_back()
             raise StoreError(
                 f"{self.db.filename} cannot be written ({error}); make room, or open the store with mode 'r'"
@@ -186,99 +178,67 @@ class Projection:
             raise
 
     def _roll_back(self) -> None:
-        self._moments.clear()
+        self.fold.forget()
         self._reached = 0
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> None:
-        """Forgets one view, or all, and folds the log again from its start."""
-        chosen = [p for p in self.projectors if view in (None, p.name)]
-        if not chosen:
+        """Folds the log again from its start, and puts one view, or all, in the place of what was there."""
+        chosen = [p for p in self.projectors if p.name == view]
+        if view is None:
+            self._rebuild(progress)
+        elif chosen:
+            self._replace(chosen[0], progress)
+        else:
             names = ", ".join(p.name for p in self.projectors)
             raise UnknownError(f"there is no view {view!r}; the views are {names}")
-        if view is not None:
-            self.catch_up(progress)
-        target = self.log.ordinal
-        with self._transaction():
-            for projector in chosen:
+
+    def _rebuild(self, progress: Progress | None) -> None:
+        target, position = self.log.ordinal, 0
+        with self._alone(), self._transaction():
+            for projector in self.projectors:
                 projector.drop(self.db)
                 projector.create(self.db)
-                self._place(projector.name, 0, None)
-            self._moments.clear()
-            for batch in self._batches(target):
-                self._apply(batch, chosen)
-                if progress is not None:
-                    progress(batch[-1].ordinal, target)
+            self.fold.forget()
+            self.db.execute("UPDATE positions SET ordinal = 0, hash = NULL")
+            while position < target:
+                position = self._fold(position, target)
+                self._moved(position, target, progress)
+            self._reached = position
 
-    def _batches(self, target: int) -> Iterator[list[Commit]]:
-        position = 0
-        while position < target:
-            batch = self.log.tail(position, BATCH)
-            yield batch
-            position = batch[-1].ordinal
-
-    def _apply(self, batch: Sequence[Commit], projectors: Sequence[Projector]) -> None:
-        """Folds commits into some views and stores their position, in one transaction."""
-        handlers = _handlers(projectors)
-        for commit in batch:
-            self._fold(commit, projectors, handlers)
-        for projector in projectors:
-            self._place(projector.name, batch[-1].ordinal, batch[-1].hash)
-
-    def _fold(self, commit: Commit, projectors: Sequence[Projector], handlers: dict[str, list[Any]]) -> None:
+    def _replace(self, projector: type[Projector], progress: Progress | None) -> None:
+        """Puts a view folded beside the others in its place: a fold is of all views, or of none."""
+        self.catch_up()
+        beside = Projection(self.log, apsw.Connection(""), projectors=self.projectors)
         try:
-            mutations: list[AnyMutation] = decode(commit.body)
-            turn, call, previous = self.moment(commit.session, mutations[0])
-            sound = relink(previous, commit) == commit.hash
-        except (ValueError, IndexError, struct.error) as error:
-            raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error
-        if not sound:
-            raise CorruptError(f"commit {commit.ordinal} does not match its hash; run `vmstore verify`")
-        start = Fact(commit, commit.first, turn, call, self.cells)
-        for projector in projectors:
-            projector.on_commit(self.db, start, mutations)
-        for position, mutation in enumerate(mutations, commit.first):
-            if isinstance(mutation, Turn):
-                turn = mutation.number
-            elif isinstance(mutation, Pack):
-                call = mutation.call
-            fact = Fact(commit, position, turn, call, self.cells)
-            for handler in handlers.get(mutation.kind, ()):
-                handler(self.db, fact, mutation)
-        self._moments[commit.session] = Moment(turn, call, commit.hash)
+            with self._alone():
+                target = self.ordinal
+                beside.catch_up(lambda done, _: self._moved(done, target, progress), upto=target)
+                with self._transaction():
+                    projector.drop(self.db)
+                    projector.create(self.db)
+                    for table in projector.schema:
+                        rows = beside.db.execute(f"SELECT * FROM {table}")
+                        while some := list(islice(rows, BATCH)):
+                            put(self.db, f"INSERT INTO {table}", some)
+        finally:
+            beside.close()
 
-    def moment(self, session: int, first: AnyMutation) -> Moment:
-        """What is in force before a commit; a fork goes on with its parent's."""
-        if isinstance(first, Open):
-            return self._fork_moment(first) if first.origin == Origin.FORK else Moment(0, 0, genesis(first.uid))
-        if session not in self._moments:
-            row = self.db.execute("SELECT turns, calls, hash FROM sessions WHERE session = ?", (session,)).fetchone()
-            if row is None:
-                raise ValueError("it belongs to a session that no commit opens")
-            self._moments[session] = Moment(*row)
-        return self._moments[session]
-
-    def _fork_moment(self, opening: Open) -> Moment:
-        parent = self.db.execute("SELECT session FROM sessions WHERE uid = ?", (opening.parent,)).get
-        if parent is None:
-            raise ValueError("it forks from a session that is not there")
-        lane, position = Lane(self.db, parent), opening.parent_position
-        row = self.db.execute(
-            "SELECT ordinal FROM commits WHERE session = ? AND last = ?", (lane.owner(position), position)
-        ).fetchone()
-        if row is None:
-            raise ValueError(f"it forks at position {position}, where no commit ends")
-        return Moment(*moment_at(lane, position), self.log.tail(row[0] - 1, 1)[0].hash)
+    def _alone(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._applier is None else self._applier.taken()
 
     @contextmanager
     def moment_held(self) -> Iterator[int]:
-        """The ordinal the views follow to, while they stand still for this reader."""
-        self.db.execute("BEGIN")
+        """The ordinal the views follow to, while they stand still for this reader; within itself the same one."""
+        outer = self.db.in_transaction
+        if not outer:
+            self.db.execute("BEGIN")
         try:
-            yield min(self.positions().values())
+            yield self.ordinal
         finally:
-            self.db.execute("COMMIT")
+            if not outer:
+                self.db.execute("COMMIT")
 
     def dump(self, view: str) -> Iterator[bytes]:
         """The view's rows in canonical form: one line a row, tables and rows in order."""
@@ -295,27 +255,3 @@ class Projection:
         for line in self.dump(view):
             digest.update(line + b"\n")
         return digest.digest()
-
-
-def _handlers(projectors: Sequence[Projector]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for projector in projectors:
-        for kind, handler in projector.handlers().items():
-            found.setdefault(kind, []).append(handler)
-    return found
-
-
-def moment_at(lane: Lane, position: int) -> tuple[int, int]:
-    """The turn and the call in force at a position; 0 before the first."""
-    found = []
-    for table, column in (("turns", "turn"), ("calls", "call")):
-        number = None
-        for stretch in lane.upto(position):
-            number = lane.db.execute(
-                f"SELECT {column} FROM {table} WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1",
-                (stretch.session, stretch.high),
-            ).get
-            if number is not None:
-                break
-        found.append(number or 0)
-    return found[0], found[1]

@@ -1,64 +1,64 @@
 """What a projector is: a name, a version, tables, and one handler for each kind it follows.
 
-A handler is a method `on_<kind>(db, fact, mutation)`; `on_commit(db, scene, mutations)` sees
-each commit once, before its mutations. A projector changes its own tables and reads only what
-the log says up to the fact: itself, the commit, and views ahead of it in the list.
+A handler is a method `on_<kind>(fact, mutation)`; `on_commit(fact, mutations)` sees each commit
+once, before its mutations. Handlers collect rows and keep what they need of the past at hand;
+`flush` writes a batch's rows at once, in the order of their keys. A projector changes its own
+tables and reads only what the log says up to the fact: itself, the commit, and the tables as the
+last flush left them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, ClassVar
 
 import apsw
 
+from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.core.mutation import CellRef
 from vmstore.log.commit import Commit
+from vmstore.views.cellar import Cellar
 
-Handler = Callable[[apsw.Connection, "Fact", Any], None]
-
-
-class Cells(Protocol):
-    """Finds the cells a mutation names."""
-
-    def number(self, session: int, commit: Commit, ref: CellRef) -> int:
-        """The log's number of a cell."""
-        ...
-
-    def commitment(self, session: int, commit: Commit, ref: CellRef) -> bytes:
-        """A cell's commitment."""
-        ...
-
-    def content(self, session: int, commit: Commit, ref: CellRef) -> bytes:
-        """A cell's bytes, checked."""
-        ...
+Row = tuple[Any, ...]
+VALUES_MAX = 2000  # bound at once: longer statements save no more
 
 
-class Fact(NamedTuple):
-    """One mutation with its moment: where it stands and in which turn and call."""
+class Fact:
+    """One mutation with its moment: where it stands and in which turn and call.
 
-    commit: Commit
-    position: int
-    turn: int
-    call: int
-    cells: Cells
+    One object serves a whole commit; the fold moves it from mutation to mutation.
+    """
 
-    @property
-    def session(self) -> int:
-        """The session's key in this log."""
-        return self.commit.session
+    __slots__ = ("_cellar", "_commitments", "at", "call", "cell", "commit", "position", "session", "turn")
+
+    def __init__(self, commit: Commit, turn: int, call: int, cellar: Cellar) -> None:
+        self.commit = commit
+        self.position = commit.first
+        self.turn = turn
+        self.call = call
+        self.session = commit.session
+        self.at = commit.at
+        self.cell = commit.cell
+        self._commitments = commit.commitments
+        self._cellar = cellar
+
+    def sealed(self, ref: CellRef | None) -> tuple[int | None, bytes | None]:
+        """The log's number of a cell, and its commitment."""
+        if type(ref) is int:
+            at = ref * COMMITMENT_BYTES
+            found = self._commitments[at : at + COMMITMENT_BYTES]
+            if len(found) == COMMITMENT_BYTES:
+                return self.cell + ref, found
+        return (None, None) if ref is None else self._cellar.sealed(self.commit, ref)
 
     def number(self, ref: CellRef | None) -> int | None:
         """The log's number of a cell."""
-        return None if ref is None else self.cells.number(self.session, self.commit, ref)
-
-    def commitment(self, ref: CellRef) -> bytes:
-        """The commitment of a cell."""
-        return self.cells.commitment(self.session, self.commit, ref)
+        return self.cell + ref if type(ref) is int else self.sealed(ref)[0]
 
     def content(self, ref: CellRef | None) -> bytes | None:
         """The bytes of a cell: for names and labels, not for contents."""
-        return None if ref is None else self.cells.content(self.session, self.commit, ref)
+        return None if ref is None else self._cellar.content(self.commit, ref)
 
     def text(self, ref: CellRef | None) -> str | None:
         """The text of a cell."""
@@ -72,28 +72,72 @@ def plain(text: object) -> str | None:
 
 
 class Projector:
-    """The fold rule of one view; subclasses add tables and handlers."""
+    """The fold rule of one view and its running state; subclasses add tables and handlers."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    schema: ClassVar[dict[str, str]]  # table -> its columns and keys, as in CREATE TABLE
+    schema: ClassVar[dict[str, str]]  # table -> its columns and keys, as in CREATE TABLE; the key's columns first
+    selects: ClassVar[dict[str, str]] = {}  # what is read as a table and stored in others
     indexes: ClassVar[tuple[str, ...]] = ()
+    inserts: ClassVar[dict[str, str]] = {}  # how rows come into a table where it is no plain INSERT
 
-    def create(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.rows: dict[str, list[Row]] = {table: [] for table in self.schema}
+
+    @classmethod
+    def create(cls, db: apsw.Connection) -> None:
         """Makes the view's empty tables."""
-        for table, columns in self.schema.items():
+        for table, columns in cls.schema.items():
             db.execute(f"CREATE TABLE {table}({columns}) WITHOUT ROWID")
-        for index in self.indexes:
+        for name, select in cls.selects.items():
+            db.execute(f"CREATE VIEW {name} AS {select}")
+        for index in cls.indexes:
             db.execute(index)
 
-    def drop(self, db: apsw.Connection) -> None:
+    @classmethod
+    def drop(cls, db: apsw.Connection) -> None:
         """Forgets the view; the log can give it back."""
-        for table in self.schema:
+        for name in cls.selects:
+            db.execute(f"DROP VIEW IF EXISTS {name}")
+        for table in cls.schema:
             db.execute(f"DROP TABLE IF EXISTS {table}")
 
-    def on_commit(self, db: apsw.Connection, fact: Fact, mutations: list[Any]) -> None:
+    @classmethod
+    def kinds(cls) -> list[str]:
+        """The kinds of mutation it follows."""
+        return [name[3:] for name in dir(cls) if name.startswith("on_") and name != "on_commit"]
+
+    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
         """Sees a whole commit; `fact` is the moment before its first mutation."""
 
-    def handlers(self) -> dict[str, Handler]:
-        """The handlers by kind."""
-        return {name[3:]: getattr(self, name) for name in dir(self) if name.startswith("on_") and name != "on_commit"}
+    def flush(self) -> None:
+        """Writes the rows collected since the last time."""
+        for table, rows in self.rows.items():
+            if rows:
+                put(self.db, f"{self.inserts.get(table, 'INSERT')} INTO {table}", rows)
+                rows.clear()
+
+    def forget(self) -> None:
+        """Lets go of all that is at hand; the tables say what is not."""
+        for rows in self.rows.values():
+            rows.clear()
+
+
+def put(db: apsw.Connection, insert: str, rows: list[Row]) -> None:
+    """Writes rows in the order of their keys, many to a statement."""
+    rows.sort()
+    width = len(rows[0])
+    marks = "(" + ",".join("?" * width) + ")"
+    together = VALUES_MAX // width
+    whole = len(rows) - len(rows) % together
+    if whole:
+        many = f"{insert} VALUES" + ",".join([marks] * together)
+        db.executemany(many, (flat(rows[at : at + together]) for at in range(0, whole, together)))
+    if whole < len(rows):
+        db.executemany(f"{insert} VALUES{marks}", rows[whole:])
+
+
+def flat(rows: Iterable[Row]) -> Row:
+    """The values of rows, one after the other."""
+    return tuple(chain.from_iterable(rows))

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import apsw
+import msgspec
 
-from vmstore.core.mutation import Pack
+from vmstore.core.mutation import Open, Pack
+from vmstore.core.page import Origin
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector
 
@@ -25,6 +27,24 @@ class Resident(NamedTuple):
     level: int
     rank: int
     since: int
+
+
+Stay = tuple[int, int, int, int, int]
+"""An open stay of a page: from which position, content, level, rank, since when unbroken."""
+
+NOT_STARTED = -1
+
+
+class Here(msgspec.Struct):
+    """The open stays of one session by page, and how they differ from the table's.
+
+    Of those that began up to `stored` the table holds a row; -1 before the session's first pack.
+    """
+
+    stays: dict[int, Stay]
+    stored: int = NOT_STARTED
+    new: set[int] = msgspec.field(default_factory=set)
+    gone: list[int] = msgspec.field(default_factory=list)
 
 
 class Residency(Projector):
@@ -41,46 +61,94 @@ class Residency(Projector):
     }
     indexes = ("CREATE INDEX spans_page ON spans(session, page)",)
 
-    def on_pack(self, db: apsw.Connection, fact: Fact, m: Pack) -> None:
+    inserts: ClassVar = {"residents": "INSERT OR REPLACE", "classes": "INSERT OR IGNORE"}
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._here: dict[int, Here] = {}
+        self._moved: dict[int, Here] = {}
+        self._classes: set[tuple[int, int]] = set()
+        self._spans = self.rows["spans"]
+        self.size = 0  # open stays at hand
+
+    def on_open(self, fact: Fact, m: Open) -> None:
+        """A session that inherits nothing starts with nothing."""
+        if m.origin != Origin.FORK:
+            self._here[fact.session] = Here({})
+
+    def on_pack(self, fact: Fact, m: Pack) -> None:
         """Closes what left or changed and opens what entered."""
         session, position = fact.session, fact.position
-        self._start(db, session, position)
+        here = self._here.get(session) or self._load(session, position)
+        if here.stored == NOT_STARTED:
+            self._start(here, session, position)
+        self._moved[session] = here
+        stays, new = here.stays, here.new
         for page in m.left:
-            self._close(db, session, page, position)
+            stay = stays.pop(page, None)
+            if stay is not None:
+                self._close(here, session, page, stay, position)
+                new.discard(page)
         for page, content, level, rank in m.entered:
-            since = self._close(db, session, page, position)
-            db.execute(
-                "INSERT INTO residents VALUES(?,?,?,?,?,?,?)",
-                (session, page, position, content, level, rank, position if since is None else since),
-            )
+            stay = stays.get(page)
+            since = position if stay is None else self._close(here, session, page, stay, position)
+            stays[page] = (position, content, level, rank, since)
+            new.add(page)
+        self.size += len(m.entered) - len(m.left)
 
-    def _start(self, db: apsw.Connection, session: int, position: int) -> None:
-        """Copies what a fork inherits, at its first pack."""
-        if db.execute("SELECT 1 FROM starts WHERE session = ?", (session,)).fetchone() is not None:
-            return
-        db.execute("INSERT INTO starts VALUES(?,?)", (session, position))
-        inherited = [
-            (session, r.page, f, r.content, r.level, r.rank, r.since)
-            for f, r in _resident(db, Lane(db, session), position - 1)
-        ]
-        db.executemany("INSERT INTO residents VALUES(?,?,?,?,?,?,?)", inherited)
+    def _start(self, here: Here, session: int, position: int) -> None:
+        self.rows["starts"].append((session, position))
+        here.stored = 0
 
-    def _close(self, db: apsw.Connection, session: int, page: int, position: int) -> int | None:
-        """Ends a page's open residency; its `since`, or None where it had none."""
-        row = db.execute(
-            "DELETE FROM residents WHERE session = ? AND page = ? RETURNING f, content, level, rank, since",
-            (session, page),
-        ).fetchone()
-        if row is None:
-            return None
-        f, content, level, rank, since = row
+    def _load(self, session: int, position: int) -> Here:
+        """The open stays of a session; a fork takes a copy of what it inherits, at its first pack."""
+        here = self._here[session] = Here({})
+        if self.db.execute("SELECT 1 FROM starts WHERE session = ?", (session,)).get:
+            for page, *stay in self.db.execute(_OPEN, (session,)):
+                here.stays[page] = tuple(stay)
+            here.stored = position
+        else:
+            self._start(here, session, position)
+            for f, r in _resident(self.db, Lane(self.db, session), position - 1):
+                here.stays[r.page] = (f, r.content, r.level, r.rank, r.since)
+            here.new.update(here.stays)
+        self.size += len(here.stays)
+        return here
+
+    def _close(self, here: Here, session: int, page: int, stay: Stay, position: int) -> int:
+        """Ends a stay at a position; where it was unbroken since."""
+        f, content, level, rank, since = stay
+        if f <= here.stored:
+            here.gone.append(page)
         k = (position - f).bit_length()
-        db.execute("INSERT OR IGNORE INTO classes VALUES(?,?)", (session, k))
-        db.execute(
-            "INSERT INTO spans VALUES(?,?,?,?,?,?,?,?,?)",
-            (session, k, f, position, page, content, level, rank, since),
-        )
-        return int(since)
+        if (session, k) not in self._classes:
+            self._classes.add((session, k))
+            self.rows["classes"].append((session, k))
+        self._spans.append((session, k, f, position, page, content, level, rank, since))
+        return since
+
+    def flush(self) -> None:
+        """Writes the stays that ended, and what began of those that did not."""
+        for session, here in self._moved.items():
+            gone = [(session, page) for page in here.gone if page not in here.stays]
+            self.db.executemany("DELETE FROM residents WHERE session = ? AND page = ?", gone)
+            self.rows["residents"] += [(session, page, *here.stays[page]) for page in here.new]
+            here.stored = max((here.stays[page][0] for page in here.new), default=here.stored)
+            here.new.clear()
+            here.gone.clear()
+        self._moved.clear()
+        super().flush()
+
+    def forget(self) -> None:
+        """Lets go of every open stay."""
+        super().forget()
+        self._here.clear()
+        self._moved.clear()
+        self._classes.clear()
+        self.size = 0
+
+
+_OPEN = "SELECT page, f, content, level, rank, since FROM residents WHERE session = ?"
 
 
 def resident_at(lane: Lane, position: int) -> list[Resident]:
@@ -90,16 +158,22 @@ def resident_at(lane: Lane, position: int) -> list[Resident]:
 
 def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
     """(from, resident) of every page in L0 at a position, asked of the session that knows."""
-    for stretch in lane.stretches:
-        moment = min(position, stretch.high)
-        start = db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
-        if start is not None and start <= moment:
-            for f, *rest in db.execute(_AT, {"s": stretch.session, "q": moment}):
-                yield f, Resident(*rest)
-            return
+    knows = knower(lane, position)
+    if knows is not None:
+        for f, *rest in db.execute(AT, {"s": knows[0], "q": knows[1]}):
+            yield f, Resident(*rest)
 
 
-_AT = """
+def knower(lane: Lane, position: int) -> tuple[int, int] | None:
+    """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
+    for stretch in lane.upto(position):
+        start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
+        if start is not None and start <= stretch.high:
+            return stretch.session, stretch.high
+    return None
+
+
+AT = """
 SELECT spans.f, spans.page, spans.content, spans.level, spans.rank, spans.since
   FROM classes CROSS JOIN spans ON spans.session = :s AND spans.k = classes.k
    AND spans.f > :q - (1 << classes.k) AND spans.f <= :q AND spans.t > :q

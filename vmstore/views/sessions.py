@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import apsw
+import msgspec
 
 from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Turn
 from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.views.lane import Lane
-from vmstore.views.projector import Fact, Projector, plain
+from vmstore.views.projector import Fact, Projector, plain, put
+
+
+class Standing(msgspec.Struct):
+    """A session's row: who it is, its counts and where it stands."""
+
+    session: int
+    uid: bytes
+    name: str | None
+    origin: int
+    parent: int | None
+    fork_position: int
+    spawned_by: int | None
+    user: str | None
+    agent: str | None
+    title: str | None
+    source: str | None
+    key: bytes | None
+    turn_before: int
+    call_before: int
+    hidden: int
+    opened_at: int
+    position: int = 0
+    hash: bytes | None = None
+    turns: int = 0
+    calls: int = 0
+    pages: int = 0
+    messages: int = 0
+    raw: int = 0
+    mutations: int = 0
+    commits: int = 0
+    tokens: int = 0
+    records: int = 0
+    derived: int = 0
 
 
 class Sessions(Projector):
@@ -20,6 +55,7 @@ class Sessions(Projector):
     schema: ClassVar = {
         "sessions": """session INTEGER PRIMARY KEY, uid BLOB, name TEXT, origin INTEGER, parent INTEGER,
             fork_position INTEGER, spawned_by INTEGER, user TEXT, agent TEXT, title TEXT, source TEXT, key BLOB,
+            turn_before INTEGER, call_before INTEGER,
             hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
             pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
             records INTEGER, derived INTEGER"""
@@ -27,67 +63,113 @@ class Sessions(Projector):
     indexes = (
         "CREATE INDEX sessions_name ON sessions(name)",
         "CREATE INDEX sessions_uid ON sessions(uid)",
-        "CREATE INDEX sessions_source ON sessions(source)",
+        "CREATE INDEX sessions_source ON sessions(source) WHERE source IS NOT NULL",
     )
 
-    def on_commit(self, db: apsw.Connection, fact: Fact, mutations: list[Any]) -> None:
-        """Opens the row where the commit opens a session, then adds the commit's counts."""
-        if isinstance(mutations[0], Open):
-            self._open(db, fact, mutations[0])
-        pages = [m for m in mutations if isinstance(m, Create)]
-        packs = [m for m in mutations if isinstance(m, Pack)]
-        turns = [m.number for m in mutations if isinstance(m, Turn)]
-        marks = [m for m in mutations if isinstance(m, Mark)]
-        db.execute(
-            """UPDATE sessions SET position = ?, hash = ?, turns = max(turns, ?), calls = max(calls, ?),
-               pages = pages + ?, messages = messages + ?, raw = raw + ?, mutations = mutations + ?,
-               commits = commits + 1, tokens = tokens + ?, records = max(records, ?), derived = derived + ?,
-               hidden = CASE WHEN ? THEN 0 ELSE hidden END WHERE session = ?""",
-            (
-                fact.commit.last,
-                fact.commit.hash,
-                max(turns, default=0),
-                max((m.call for m in packs), default=0),
-                len(pages),
-                sum(isinstance(m, Message) for m in mutations),
-                sum(m.type == PageType.RAW for m in pages),
-                len(mutations),
-                sum(m.tokens for m in pages),
-                max((m.records for m in marks), default=0),
-                sum(m.fidelity == Fidelity.DERIVED for m in packs),
-                any(m.reason == Mark.COMPLETE for m in marks),
-                fact.session,
-            ),
-        )
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self.at_hand: dict[int, Standing] = {}
+        self._opened: dict[bytes, int] = {}  # sessions the table does not hold yet, by uid
+        self._moved: dict[int, Standing] = {}  # those it holds as they stood before
 
-    def _open(self, db: apsw.Connection, fact: Fact, mutation: Open) -> None:
-        parent: Any = None
-        if mutation.parent is not None:
-            parent = db.execute("SELECT session FROM sessions WHERE uid = ?", (mutation.parent,)).get
-        inherits = mutation.origin == Origin.FORK and _any_derived(Lane(db, parent), mutation.parent_position)
-        meta = json.loads(fact.content(mutation.meta) or b"{}")
-        db.execute(
-            """INSERT INTO sessions VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,NULL,?,?,0,0,0,0,0,0,0,?)""",
-            (
-                fact.session,
-                mutation.uid,
-                fact.text(mutation.name),
-                mutation.origin,
-                parent,
-                mutation.parent_position,
-                mutation.spawned_by,
-                plain(meta.get("user")),
-                plain(meta.get("agent")),
-                plain(meta.get("title")),
-                fact.text(mutation.source),
-                fact.content(mutation.key),
-                mutation.hidden,
-                fact.commit.at,
-                fact.turn,
-                fact.call,
-                int(inherits),
-            ),
+    def standing(self, session: int) -> Standing | None:
+        """Where a session stands, or None where no commit opened it."""
+        found = self.at_hand.get(session)
+        if found is None:
+            for row in self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)):
+                found = self.at_hand[session] = Standing(*row)
+        return found
+
+    def key(self, uid: bytes | None) -> int | None:
+        """The session that a uid opened."""
+        if uid is None:
+            return None
+        opened: Any = self._opened.get(uid)
+        found: int | None = opened or self.db.execute("SELECT session FROM sessions WHERE uid = ?", (uid,)).get
+        return found
+
+    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+        """Opens the row where the commit opens a session, then adds the commit's counts."""
+        commit, first = fact.commit, mutations[0]
+        opens = type(first) is Open
+        standing = self._open(fact, first) if opens else self.at_hand[commit.session]
+        if standing.uid not in self._opened:
+            self._moved[commit.session] = standing
+        standing.position, standing.hash = commit.first + commit.count - 1, commit.hash
+        standing.mutations += len(mutations)
+        standing.commits += 1
+        for m in mutations:
+            kind = type(m)
+            if kind is Create:
+                standing.pages += 1
+                standing.tokens += m.tokens
+                standing.raw += m.type == PageType.RAW
+            elif kind is Message:
+                standing.messages += 1
+            elif kind is Pack:
+                standing.calls = max(standing.calls, m.call)
+                standing.derived += m.fidelity == Fidelity.DERIVED
+            elif kind is Turn:
+                standing.turns = max(standing.turns, m.number)
+            elif kind is Mark:
+                standing.records = max(standing.records, m.records)
+                if m.reason == Mark.COMPLETE:
+                    standing.hidden = 0
+        if opens and standing.origin == Origin.FORK:
+            self.flush()  # a lane is read from the table
+
+    def _open(self, fact: Fact, m: Open) -> Standing:
+        parent = self.key(m.parent)
+        meta = json.loads(fact.content(m.meta) or b"{}")
+        standing = Standing(
+            session=fact.session,
+            uid=m.uid,
+            name=fact.text(m.name),
+            origin=m.origin,
+            parent=parent,
+            fork_position=m.parent_position,
+            spawned_by=m.spawned_by,
+            user=plain(meta.get("user")),
+            agent=plain(meta.get("agent")),
+            title=plain(meta.get("title")),
+            source=fact.text(m.source),
+            key=fact.content(m.key),
+            turn_before=fact.turn,
+            call_before=fact.call,
+            hidden=m.hidden,
+            opened_at=fact.at,
+            turns=fact.turn,
+            calls=fact.call,
         )
+        if m.origin == Origin.FORK and parent is not None:
+            standing.derived = int(_any_derived(Lane(self.db, parent), m.parent_position))
+        self.at_hand[fact.session] = standing
+        self._opened[m.uid] = fact.session
+        return standing
+
+    def flush(self) -> None:
+        """Writes the sessions that opened or moved on."""
+        opened = [msgspec.structs.astuple(self.at_hand[session]) for session in self._opened.values()]
+        if opened:
+            put(self.db, "INSERT INTO sessions", opened)
+        self.db.executemany(_MOVE, (_moved(standing) for standing in self._moved.values()))
+        self._opened.clear()
+        self._moved.clear()
+
+    def forget(self) -> None:
+        """Lets go of every session."""
+        super().forget()
+        self.at_hand.clear()
+        self._opened.clear()
+        self._moved.clear()
+
+
+_MOVING = Standing.__struct_fields__[Standing.__struct_fields__.index("position") :]
+_MOVE = f"UPDATE sessions SET hidden = ?, {', '.join(f'{name} = ?' for name in _MOVING)} WHERE session = ?"
+
+
+def _moved(standing: Standing) -> tuple[Any, ...]:
+    return (standing.hidden, *msgspec.structs.astuple(standing)[-len(_MOVING) :], standing.session)
 
 
 def _any_derived(lane: Lane, position: int) -> bool:

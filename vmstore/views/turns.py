@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import apsw
-
 from vmstore.core.mutation import Turn
 from vmstore.views.projector import Fact, Projector
 
@@ -19,6 +17,6 @@ class Turns(Projector):
     }
     indexes = ("CREATE INDEX turns_position ON turns(session, position)",)
 
-    def on_turn(self, db: apsw.Connection, fact: Fact, m: Turn) -> None:
+    def on_turn(self, fact: Fact, m: Turn) -> None:
         """Opens the turn."""
-        db.execute("INSERT INTO turns VALUES(?,?,?,?)", (fact.session, m.number, fact.position, fact.commit.at))
+        self.rows["turns"].append((fact.session, m.number, fact.position, fact.at))

@@ -1,0 +1,85 @@
+"""Who folds into a views file: of several processes the one that holds the lock beside it.
+
+The lock is the operating system's, so a killed holder lets go. Its file says who holds it and how
+far they are; one who waits sees from it whether the holder still moves.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from vmstore.errors import StoreError
+
+if sys.platform != "win32":
+    import fcntl
+
+WAIT_S_MIN = 0.0002
+WAIT_S_MAX = 0.02
+STUCK_S = 10.0
+
+
+class Applier:
+    """The election among those who follow one log into one file; each handle has its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = -1
+
+    def take(self) -> bool:
+        """Becomes the one who folds, unless another is."""
+        if self._file < 0:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        self.moved(0)
+        return True
+
+    def moved(self, ordinal: int) -> None:
+        """Tells those who wait how far the fold is."""
+        with suppress(OSError):  # a full disk: they wait for the rows instead
+            os.pwrite(self._file, b"%-10d%-20d" % (os.getpid(), ordinal), 0)
+
+    def release(self) -> None:
+        """Lets another fold."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Folds alone; waits for another as long as it moves."""
+        self.until(lambda: False)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def until(self, done: Callable[[], bool]) -> bool:
+        """Waits until it may fold or need not: whether it may. Raises StoreError where the other stands still."""
+        waited, wait, before = 0.0, WAIT_S_MIN, b""
+        while not done():
+            if self.take():
+                return True
+            holder = os.pread(self._file, 30, 0)
+            if holder != before:
+                waited, before = 0.0, holder
+            if waited > STUCK_S:
+                raise StoreError(
+                    f"process {holder[:10].decode().strip() or 'unknown'} folds the views of {self.path.parent} and "
+                    f"has not moved for {STUCK_S:.0f} s; end it, or open the store with mode 'r'"
+                )
+            time.sleep(wait)
+            waited += wait
+            wait = min(wait * 1.5, WAIT_S_MAX)
+        return False
+
+    def close(self) -> None:
+        """Lets go of the lock's file, which stays for others."""
+        if self._file >= 0:
+            os.close(self._file)
+        self._file = -1

@@ -1,0 +1,122 @@
+"""The cells that mutations name: where they lie in the log, what they must hash to, what is in them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
+from vmstore.core.mutation import AnyMutation, CellRef, Create, Mark, Open, Pack
+from vmstore.errors import CorruptError
+from vmstore.log.commit import NO_REQUEST, Commit
+from vmstore.log.port import Log
+from vmstore.views.lane import Lane
+
+BYTES_MAX = 8 << 20
+FOUND_MAX = 1024
+READ: dict[type, tuple[str, ...]] = {
+    Open: ("name", "meta", "source", "key"),
+    Mark: ("name",),
+    Create: ("labels",),
+    Pack: ("rest",),
+}
+"""The fields whose cells a fold reads: names and labels, never contents."""
+
+
+Brought = tuple[int, int, int, bytes]
+"""What one commit brought: its last and first position, the number of its first cell, their commitments."""
+
+
+class Cellar:
+    """Finds cells: those of commits just folded from memory, older ones through the commits view."""
+
+    def __init__(self, log: Log, db: apsw.Connection) -> None:
+        self._log = log
+        self._db = db
+        self._brought: dict[int, list[Brought]] = {}
+        self._bytes = 0
+        self._found: dict[tuple[int, int], Brought] = {}
+        self._read: dict[int, Cell] = {}
+
+    def note(self, commit: Commit) -> None:
+        """Takes in a commit that is folded, so that later ones may name its cells."""
+        if commit.commitments:
+            self._brought.setdefault(commit.session, []).append(_brought(commit))
+            self._bytes += len(commit.commitments)
+
+    def settle(self) -> None:
+        """Forgets what was read for a batch, and older commits where they are many: the views hold them now."""
+        self._read.clear()
+        if self._bytes > BYTES_MAX:
+            self.forget()
+
+    def forget(self) -> None:
+        """Forgets every commit."""
+        self._brought.clear()
+        self._found.clear()
+        self._read.clear()
+        self._bytes = 0
+
+    def read(self, batch: Iterable[tuple[Commit, Sequence[AnyMutation]]]) -> None:
+        """Reads the names and labels of commits at once."""
+        wanted = []
+        for commit, mutations in batch:
+            if commit.request != NO_REQUEST:
+                wanted.append(commit.cell + commit.request)
+            for mutation in mutations:
+                for field in READ.get(type(mutation), ()):
+                    ref = getattr(mutation, field)
+                    if type(ref) is int:
+                        wanted.append(commit.cell + ref)
+        if wanted:
+            self._read = self._log.cells(wanted)
+
+    def sealed(self, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
+        """The log's number of a cell that a commit names, and its commitment."""
+        if isinstance(ref, int):
+            cell, commitments, index = commit.cell, commit.commitments, ref
+        else:
+            (_, _, cell, commitments), index = self._holding(commit.session, ref[0]), ref[1]
+        found = commitments[index * COMMITMENT_BYTES : (index + 1) * COMMITMENT_BYTES]
+        if len(found) != COMMITMENT_BYTES:
+            raise CorruptError(f"commit {commit.ordinal} names a cell that is not there; run `vmstore verify`")
+        return cell + index, found
+
+    def content(self, commit: Commit, ref: CellRef) -> bytes:
+        """A cell's bytes; raises CorruptError where they are missing or do not match their commitment."""
+        number, commitment = self.sealed(commit, ref)
+        cell = self._read.get(number) or self._log.cells([number]).get(number)
+        if cell is None:
+            raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+        if len(cell.salt) != SALT_BYTES or cell.commitment != commitment:
+            raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
+        return cell.content
+
+    def _holding(self, session: int, position: int) -> Brought:
+        """The cells of the commit that holds a position of a session's lane."""
+        near = self._brought.get(session, ())
+        at = bisect_left(near, (position,))
+        if at < len(near) and near[at][1] <= position:
+            return near[at]
+        known = self._found.get((session, position))
+        if known is None:
+            if len(self._found) > FOUND_MAX:
+                self._found.clear()
+            known = self._found[session, position] = self._look_up(session, position)
+        return known
+
+    def _look_up(self, session: int, position: int) -> Brought:
+        owner = Lane(self._db, session).owner(position)
+        ordinal: Any = self._db.execute(
+            "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1", (owner, position)
+        ).get
+        if ordinal is None:
+            raise CorruptError(f"position {position} of session {session} holds no commit; run `vmstore verify`")
+        return _brought(self._log.tail(ordinal - 1, 1)[0])
+
+
+def _brought(commit: Commit) -> Brought:
+    return commit.first + commit.count - 1, commit.first, commit.cell, commit.commitments
