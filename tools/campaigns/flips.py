@@ -170,13 +170,13 @@ def named(left: Path, asking: bool) -> tuple[bool, Any]:
 
     Raises Broken where an error is not ours.
     """
-    told = None
     try:
         with vmstore.open(left / STORE) as store:
-            told = answered(store) if asking else None
-            return not store.verify().ok, told
+            if not store.verify().ok:
+                return True, None
+            return False, answered(store) if asking else None
     except VmstoreError:
-        return True, told
+        return True, None
     except Exception as error:
         raise Broken("foreign error", f"{type(error).__name__}: {error}") from error
 

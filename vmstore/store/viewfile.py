@@ -21,7 +21,7 @@ def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
         return _in_memory(path, log)
     try:
         return _checked(path, log)
-    except apsw.Error as error:
+    except (apsw.Error, ValueError, TypeError) as error:  # a damaged one may also give what is no text, or no number
         if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError)):
             return _in_memory(path, log)
         _log.warning("%s could not be read (%s) and is made anew from the log", path, error)
@@ -58,7 +58,7 @@ def _in_memory(path: Path, log: Log) -> Projection:
             projection = Projection(log, memory)
             if projection.follows():
                 return projection
-        except apsw.Error:
+        except (apsw.Error, ValueError, TypeError):
             pass  # a damaged or unreadable file is worth no more than none
         memory = apsw.Connection(":memory:")
     return Projection(log, memory)
