@@ -42,7 +42,7 @@ class Content:
         self.pending.clear()
 
     def left(self, mode: str, chance: random.Random) -> bytes:
-        """What a power cut leaves of it."""
+        """What a power cut leaves of it; `torn 3` has three sectors of the last write."""
         found = bytearray(self.kept)
         if mode == "dropped" or not self.pending:
             return bytes(found)
@@ -75,8 +75,9 @@ def _apply(found: bytearray, offset: int, data: bytes | None) -> None:
 def _tear(found: bytearray, offset: int, data: bytes, mode: str, chance: random.Random) -> None:
     """Writes some sectors of a write: the first ones, or each with noise in what is missing."""
     sectors = range(0, len(data), SECTOR)
-    if mode == "torn":
-        _apply(found, offset, data[: chance.choice(sectors)])
+    if mode.startswith("torn"):
+        _, _, whole = mode.partition(" ")
+        _apply(found, offset, data[: int(whole) * SECTOR if whole else chance.choice(sectors)])
         return
     for start in sectors:
         part = data[start : start + SECTOR]

@@ -16,6 +16,7 @@ import apsw
 
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.errors import StoreError
 
 LOG = "default/log.sqlite"
 STORE = "agent.vms"
@@ -190,6 +191,8 @@ class Player:
         db = apsw.Connection(str(self.path / LOG))
         try:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except apsw.Error as error:  # this connection is the script's own
+            raise StoreError(f"no checkpoint: {error}") from error
         finally:
             db.close()
 

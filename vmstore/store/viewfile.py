@@ -11,6 +11,9 @@ from vmstore.log.port import Log
 from vmstore.store.folder import views_file
 from vmstore.views.projection import Projection
 
+# What says nothing against the file: it cannot be written now, or not by us.
+_UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
+
 _log = logging.getLogger("vmstore")
 
 
@@ -22,7 +25,7 @@ def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
     try:
         return _checked(path, log)
     except (apsw.Error, ValueError, TypeError) as error:  # a damaged one may also give what is no text, or no number
-        if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError)):
+        if isinstance(error, _UNWRITABLE):
             return _in_memory(path, log)
         _log.warning("%s could not be read (%s) and is made anew from the log", path, error)
         forget(path)
