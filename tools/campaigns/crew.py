@@ -6,10 +6,12 @@ writer that follows a dead one begins with the call that was under way.
 
 from __future__ import annotations
 
+import faulthandler
 import mmap
 import os
 import signal
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -27,10 +29,17 @@ NUMBER = 8
 
 
 class Slots:
-    """Numbers that processes share: for each writer the last call asked for, and the last acknowledged."""
+    """Numbers that processes share: for each writer the last call asked for, and the last acknowledged.
 
-    def __init__(self, writers: int) -> None:
-        self._shared = mmap.mmap(-1, 2 * NUMBER * writers)
+    With a folder for it, each process also writes a history there: what it asked, what it was told, when.
+    """
+
+    def __init__(self, writers: int, histories: Path | None = None) -> None:
+        self._shared = mmap.mmap(-1, NUMBER * (2 * writers + 1))
+        self._last = 2 * writers
+        self._histories = histories
+        self._file = -1
+        self._pid = 0
 
     def _get(self, index: int) -> int:
         return int.from_bytes(self._shared[index * NUMBER : (index + 1) * NUMBER], "little")
@@ -49,10 +58,35 @@ class Slots:
     def ask(self, writer: int, number: int) -> None:
         """Says that a call is asked for."""
         self._set(2 * writer, number)
+        self._note(f"ask {writer} {number}")
 
     def ack(self, writer: int, number: int) -> None:
         """Says that a call is durable."""
+        self._note(f"ack {writer} {number}")
         self._set(2 * writer + 1, number)
+
+    def stop(self) -> None:
+        """Asks everybody to end."""
+        self._set(self._last, 1)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether everybody is asked to end."""
+        return bool(self._get(self._last))
+
+    def snapshot(self) -> bytes:
+        """All numbers as they are now."""
+        return self._shared[:]
+
+    def _note(self, what: str) -> None:
+        """Adds a line to this process's history, with the machine's one clock in it."""
+        if self._histories is None:
+            return
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            name = self._histories / f"{self._pid}-{time.monotonic_ns()}"
+            self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(self._file, f"{what} {time.monotonic_ns()}\n".encode())
 
 
 def start(work: Callable[[], None]) -> int:
@@ -61,6 +95,7 @@ def start(work: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 1
+    faulthandler.register(signal.SIGUSR1)  # asked where it hangs
     try:
         work()
         status = 0
@@ -111,10 +146,10 @@ def record(store: vmstore.Store, slots: Slots, writer: int, number: int, session
 
 
 def write(folder: Path, slots: Slots, writer: int, session: str) -> None:
-    """Records calls for ever, beginning with the first that was not acknowledged."""
+    """Records calls until all are asked to end, beginning with the first that was not acknowledged."""
     with vmstore.open(folder / STORE) as store:
         number = slots.acked(writer) + 1
-        while True:
+        while not slots.stopped:
             record(store, slots, writer, number, session)
             number += 1
 

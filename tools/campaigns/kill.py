@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -68,10 +69,10 @@ def plan(chance: random.Random) -> Plan:
 class Crew:
     """Writers of one store, each replaced when it dies."""
 
-    def __init__(self, folder: Path, writers: int, together: int) -> None:
+    def __init__(self, folder: Path, writers: int, together: int, histories: Path | None = None) -> None:
         self.folder = folder
         self.writers = writers
-        self.slots = Slots(writers)
+        self.slots = Slots(writers, histories)
         self.sessions = {writer: session_of(writer, together) for writer in range(writers)}
         self.reading = Reading(folder)
         self.found: Counter[str] = Counter()
@@ -85,8 +86,9 @@ class Crew:
         def work() -> None:
             if plan is None or plan.fault is None:
                 write(self.folder, self.slots, writer, self.sessions[writer])
+                return
             with disk(self.folder) as made:
-                made.recording, made.fault = False, plan.fault if plan else None
+                made.recording, made.fault = False, plan.fault
                 write(self.folder, self.slots, writer, self.sessions[writer])
 
         self.pids[writer], self.plans[writer] = start(work), plan
@@ -99,7 +101,7 @@ class Crew:
             kill(self.pids.pop(writer))
             self.found["timed"] += 1
         else:
-            self._await_death(writer)
+            self.await_end(self.pids.pop(writer))
             self.found[was.name] += 1
         self.found["kills"] += 1
         if pick(chance, LOOKS):
@@ -110,18 +112,19 @@ class Crew:
         if not last:
             self.begin(writer, plan)
 
-    def _await_death(self, writer: int) -> None:
-        """Waits until a writer's disk has killed it."""
+    def await_end(self, pid: int) -> None:
+        """Waits until a process has ended, by its disk or because its work is done."""
         until = time.monotonic() + PATIENCE_S
-        pid = self.pids[writer]
         while time.monotonic() < until:
             done, status = os.waitpid(pid, os.WNOHANG)
             if done:
-                del self.pids[writer]
                 ended(status)
                 return
             time.sleep(0.0005)
-        raise Broken("stuck", f"writer {writer} came to no write in {PATIENCE_S} s")
+        os.kill(pid, signal.SIGUSR1)
+        time.sleep(0.1)
+        kill(pid)
+        raise Broken("stuck", f"a process did not end in {PATIENCE_S} s")
 
     def _others_go_on(self, dead: int) -> None:
         """Raises Broken unless some other writer, alive, is acknowledged something new."""

@@ -214,9 +214,9 @@ class Store:
         given = 0
         while limit is None or given < limit:
             with self._ns.lock:
-                self._ns.follow()
-                names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
                 commits = self._ns.log.tail(max(ordinal - 1, 0), 100)
+                self._ns.follow()  # at least to these commits, which others may have written just now
+                names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
             if not commits:
                 return
             for commit in commits:
