@@ -18,9 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import vmstore
 from campaigns.held import ALL, Broken
 from campaigns.script import LOG, STORE, Request, answer
+
+import vmstore
 from vmstore.errors import ConflictError
 from vmstore.log.commit import Commit, relink
 from vmstore.log.sqlite import SqliteLog

@@ -2,7 +2,8 @@
 
 A file system keeps what was flushed. Of writes not yet flushed each may be there, missing, or there by
 some of its sectors, in any order; changes of names come back in the order they were made, up to
-some point not before the last flush of their folder.
+some point not before the last flush of their folder. Where a flush failed, what it was to flush is
+gone: file systems take it for written, and no later flush writes it.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ class World:
         kind, path, offset, data = event
         if kind == "mark":
             self.marks[path] = data
+            if path == "acked":
+                self.marks["asked"] = ()
         elif kind in ("write", "truncate"):
             self._content(path).pending.append((offset, data if kind == "write" else None))
         elif kind == "sync":
@@ -123,6 +126,8 @@ class World:
             if data:  # a plain file, whose writes nobody saw
                 content.kept = bytearray(data)
             content.flush()
+        elif kind == "unsynced":
+            self._content(path).pending.clear()
         elif kind == "flush":
             self._flush(path)
         else:

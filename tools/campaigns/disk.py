@@ -160,9 +160,13 @@ class File(apsw.VFSFile):
 
     def xSync(self, flags: int) -> None:
         """Flushes the file; with one of SQLite's side files its folder."""
-        with self.disk.doing("sync", self.name):
-            super().xSync(flags)
-        self.disk.note("sync", self.name)
+        try:
+            with self.disk.doing("sync", self.name):
+                super().xSync(flags)
+                self.disk.note("sync", self.name)
+        except apsw.Error:
+            self.disk.note("unsynced", self.name)
+            raise
         if self.name.endswith(SIDE):
             self.disk.note("flush", os.path.dirname(self.name))
 
@@ -249,4 +253,3 @@ def _note(disk: Disk, kind: str, path: str, rest: tuple[Any, ...]) -> None:
             disk.note("sync", path, 0, Path(path).read_bytes())
     else:
         disk.note(kind, path)
-

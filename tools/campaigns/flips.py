@@ -10,17 +10,16 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
-
-import vmstore
 from campaigns.cut import lay
 from campaigns.held import Broken, Held, held, pick, prefix
 from campaigns.power import place
 from campaigns.script import SOURCE, STORE, Player, script, summary, write_source
+
+import vmstore
 from vmstore.errors import VmstoreError
 
 FLIPS = 400  # of one store

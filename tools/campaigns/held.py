@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from campaigns.script import LOG, Player, Request, Step, Summary, requests, summary
+
 import vmstore
-from campaigns.script import LOG, STORE, Player, Step, Summary, requests, summary
 from vmstore.cells.cell import Cell
 from vmstore.errors import VmstoreError
 from vmstore.log.commit import Commit
@@ -23,6 +25,19 @@ class Broken(AssertionError):
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(f"{kind}: {what}")
         self.kind = kind
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Where only success is right: an error of vmstore makes a store unusable, any other must not be seen at all."""
+    try:
+        yield
+    except Broken:
+        raise
+    except VmstoreError as error:
+        raise Broken("unusable", f"{type(error).__name__}: {error}") from error
+    except Exception as error:
+        raise Broken("foreign error", f"{type(error).__name__}: {error}") from error
 
 
 class Held(NamedTuple):
@@ -49,12 +64,14 @@ def prefix(whole: Held, ordinal: int) -> Held:
     return Held(commits, {n: cell for n, cell in whole.cells.items() if n <= last})
 
 
+Attempt = tuple[bytes, ...]  # the hashes of the commits that one append brings
+
+
 class Demand(NamedTuple):
-    """What is asked of a log after a crash: what was acknowledged, and what was under way."""
+    """What is asked of a log after a crash: what was acknowledged, and what may be there beyond it."""
 
     acked: int  # the last ordinal acknowledged
-    asked: int  # the last ordinal it may hold
-    ends: frozenset[int]  # the ordinals at which an append ended
+    attempts: tuple[Attempt, ...] = ()  # appends asked for since, in order; each is there whole or not at all
 
 
 def check_log(store: Path, whole: Held, demand: Demand) -> None:
@@ -67,18 +84,31 @@ def check_log(store: Path, whole: Held, demand: Demand) -> None:
         found = held(store)
     except VmstoreError as error:
         raise Broken("unreadable", f"{type(error).__name__}: {error}") from error
-    count = len(found.commits)
-    if count < demand.acked:
-        raise Broken("lost", f"the log ends at {count}, and {demand.acked} was acknowledged")
-    if count > demand.asked:
-        raise Broken("foreign", f"the log ends at {count}, and nothing beyond {demand.asked} was asked for")
-    if count not in demand.ends:
-        raise Broken("torn", f"the log ends at {count}, in the middle of an append")
-    right = prefix(whole, count)
-    if found.commits != right.commits:
-        raise Broken("foreign", "a commit is not as it was written")
-    if found.cells != right.cells:
-        raise Broken("torn", "a cell is not as it was written, or not there")
+    right = prefix(whole, demand.acked)
+    if len(found.commits) < demand.acked:
+        raise Broken("lost", f"the log ends at {len(found.commits)}, and {demand.acked} was acknowledged")
+    if found.commits[: demand.acked] != right.commits:
+        raise Broken("foreign", "a commit that was acknowledged is not as it was written")
+    if not right.cells.items() <= found.cells.items():
+        raise Broken("torn", "a cell that was acknowledged is not as it was written, or not there")
+    _check_rest(found, found.commits[demand.acked :], demand.attempts)
+
+
+def _check_rest(found: Held, rest: list[Commit], attempts: tuple[Attempt, ...]) -> None:
+    """Raises Broken unless what follows was asked for, each append whole, with its cells."""
+    left = [commit.hash for commit in rest]
+    for attempt in attempts:
+        if left[: len(attempt)] == list(attempt):
+            del left[: len(attempt)]
+    if left:
+        torn = any(left == list(attempt[: len(left)]) for attempt in attempts)
+        what = "is half of an append" if torn else "was never asked for"
+        raise Broken("torn" if torn else "foreign", f"commit {len(found.commits) - len(left) + 1} {what}")
+    for commit in rest:
+        for index in range(commit.cell_count):
+            cell = found.cells.get(commit.cell + index)
+            if cell is None or cell.commitment != commit.commitment(index):
+                raise Broken("torn", f"cell {commit.cell + index} is not as it was written, or not there")
 
 
 def check_store(folder: Path, source: Path, steps: Sequence[Step], done: int, after: Summary, seed: int) -> None:
@@ -88,11 +118,10 @@ def check_store(folder: Path, source: Path, steps: Sequence[Step], done: int, af
     """
     player = Player(folder, source, seed)
     try:
-        for step in steps[done : done + 1]:
-            player.play(step)
-        check_whole(player.store, steps[: done + 1], after)
-    except VmstoreError as error:
-        raise Broken("unusable", f"{type(error).__name__}: {error}") from error
+        with ours():
+            for step in steps[done : done + 1]:
+                player.play(step)
+            check_whole(player.store, steps[: done + 1], after)
     finally:
         player.close()
 
@@ -106,7 +135,7 @@ def check_whole(store: vmstore.Store, steps: Sequence[Step], after: Summary) -> 
         raise Broken(kind, f"sessions (turns, calls, messages, pages, position), found and right: {wrong}")
     verdict = store.verify()
     if not verdict.ok:
-        raise Broken("unsound", f"verify finds {[tuple(vars_of(p)) for p in verdict.problems[:3]]}")
+        raise Broken("unsound", f"verify finds {[(p.kind, p.where, p.what) for p in verdict.problems[:3]]}")
     for name, sent in requests(steps).items():
         session = store.session(name)
         calls = session.calls()
@@ -115,20 +144,21 @@ def check_whole(store: vmstore.Store, steps: Sequence[Step], after: Summary) -> 
                 raise Broken("changed", f"call {call} of {name!r} is not the request that was sent")
             if calls[call - 1].status != "ok":
                 raise Broken("torn", f"call {call} of {name!r} has no reply")
-    before = sum(count[1] for count in found.values())
-    store.record("afterwards", {"model": "m", "messages": [{"role": "user", "content": "still there?"}]})
-    if sum(count[1] for count in summary(store).values()) != before + 1:
+    check_goes_on(store, found, {name: sent[-1] for name, sent in requests(steps).items()})
+
+
+def check_goes_on(store: vmstore.Store, before: Summary, requests: dict[str, Request]) -> None:
+    """Raises Broken unless a call more in each session, and one in a new one, are taken in and counted once."""
+    requests = {**requests, "afterwards": {"model": "m", "messages": [{"role": "user", "content": "still there?"}]}}
+    for name, request in requests.items():
+        store.record(name, request)
+        if store.session(name).request() != request:
+            raise Broken("changed", f"the next call of {name!r} is not the request that was sent")
+    now = summary(store)
+    if any(now[name][1] != before.get(name, (0, 0))[1] + 1 for name in requests):
         raise Broken("doubled", "a new call is not counted once")
-
-
-def vars_of(problem: object) -> list[str]:
-    """A problem's fields."""
-    return [str(getattr(problem, name)) for name in ("kind", "where", "what")]
 
 
 def pick(chance: random.Random, one_in: int) -> bool:
     """Whether this one is of the sample."""
     return chance.random() * one_in < 1
-
-
-__all__ = ["STORE", "Broken", "Demand", "Held", "check_log", "check_store", "check_whole", "held", "pick", "prefix"]

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from campaigns.cut import MODES, Image, World, lay
-from campaigns.disk import Disk, Event, disk
-from campaigns.held import Broken, Demand, Held, check_log, check_store, held, pick
+from campaigns.disk import Disk, Event, Fault, disk
+from campaigns.held import Attempt, Broken, Demand, Held, check_log, check_store, held, pick
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
+
+from vmstore.errors import VmstoreError
 from vmstore.log.sqlite import SqliteLog
 
+STEPS = 22
 POINTS = 1000  # crash points drawn from each script
 WHOLE = 100  # one in so many is asked everything, the store opened and the step under way retried
 AGAIN = 60  # at one in so many the power is cut again while the store opens
@@ -31,51 +34,59 @@ class Told(NamedTuple):
     steps: list[Step]
     events: list[Event]
     whole: Held
-    ends: frozenset[int]
     after: list[Summary]
 
 
 @contextmanager
-def told_appends(made: Disk) -> Iterator[set[int]]:
-    """Has every append marked on the disk: asked for, acknowledged; the ordinals they ended at."""
+def told_appends(made: Disk) -> Iterator[None]:
+    """Has every append marked on the disk: the commits asked for, the last one acknowledged.
+
+    One that raised is unknown: its commits may be there until the next is acknowledged.
+    """
     right = SqliteLog.append
-    ends = {0}
+    attempts: tuple[Attempt, ...] = ()
 
     def append(self: SqliteLog, commits: Any, *rest: Any, **more: Any) -> Any:
-        made.mark("asked", len(commits))
+        nonlocal attempts
+        attempts = (*attempts, tuple(commit.hash for commit in commits))
+        made.mark("asked", attempts)
         stored = right(self, commits, *rest, **more)
-        ends.add(stored[-1].ordinal)
+        attempts = ()
         made.mark("acked", stored[-1].ordinal)
-        made.mark("asked", 0)
         return stored
 
     SqliteLog.append = append  # type: ignore[method-assign]
     try:
-        yield ends
+        yield
     finally:
         SqliteLog.append = right  # type: ignore[method-assign]
 
 
-def play(seed: int, folder: Path, count: int = 22) -> Told:
-    """Plays the script of a seed on a disk that writes everything down."""
+def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None) -> Told:
+    """Plays the script of a seed on a disk that writes everything down; a step that raises is tried again."""
     root = folder / "played"
     root.mkdir()
     write_source(folder, random.Random(seed))
     steps, after = script(seed, count), []
     player = Player(root, folder / SOURCE, seed)
-    with disk(root) as made, told_appends(made) as ends:
+    with disk(root) as made, told_appends(made):
+        made.fault = fault
         for number, step in enumerate(steps):
-            player.play(step)
+            try:
+                player.play(step)
+            except VmstoreError:
+                if fault is None:
+                    raise
+                player.play(step)
             made.mark("step", number + 1)
             after.append(summary(player.store))
         player.close()
-    return Told(root, folder / SOURCE, seed, steps, made.events, held(root / STORE), frozenset(ends), after)
+    return Told(root, folder / SOURCE, seed, steps, made.events, held(root / STORE), after)
 
 
-def demand(world: World, ends: frozenset[int]) -> Demand:
+def demand(world: World) -> Demand:
     """What a log must and may hold at this moment of a trace."""
-    acked = world.marks.get("acked", 0)
-    return Demand(acked, acked + world.marks.get("asked", 0), ends)
+    return Demand(world.marks.get("acked", 0), world.marks.get("asked", ()))
 
 
 def of_the_log(path: str) -> bool:
@@ -111,8 +122,8 @@ def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random) -> Co
         world.advance(moment)
         modes = {path: chance.choice(MODES) for path in world.open if of_the_log(path)}
         image = world.image(modes, named(world, chance), chance, of_the_log)
-        wanted = demand(world, told.ends)
-        same = hash((wanted.acked, wanted.asked, *image.items()))
+        wanted = demand(world)
+        same = hash((wanted, *image.items()))
         if same in seen:
             found["alike"] += 1
             continue

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from campaigns.cut import Image, World, lay
 from campaigns.disk import IO, Disk, Fault, disk
-from campaigns.held import Broken, check_log, check_whole
+from campaigns.held import Broken, check_log, check_whole, ours
 from campaigns.power import Told, again, demand, moments, named_by, of_the_log, place, play
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
+
 from vmstore.errors import VmstoreError
 
 STEPS = 12
@@ -42,9 +43,9 @@ def cuts(told: Told, left: Path, chance: random.Random, every: int) -> Counter[s
     found: Counter[str] = Counter()
     for moment in moments(told.events)[::every]:
         world.advance(moment)
-        wanted = demand(world, told.ends)
+        wanted = demand(world)
         for mode, image in ways(world, chance):
-            same = hash((wanted.acked, wanted.asked, *image.items()))
+            same = hash((wanted, *image.items()))
             if same in seen:
                 continue
             seen.add(same)
@@ -120,17 +121,16 @@ def trial(scene: Scene, folder: Path, seed: int, fault: Fault, found: Counter[st
             made.recording, made.fault = False, fault
             player = Player(left, folder / SOURCE, seed + 1)
             try:
-                attempt(player, scene.steps[-1], made, found)
-                check_whole(player.store, scene.steps, scene.after)
-            except VmstoreError as error:
-                raise Broken("unusable", f"{type(error).__name__}: {error}") from error
+                with ours():
+                    attempt(player, scene.steps[-1], made, found)
+                    check_whole(player.store, scene.steps, scene.after)
             finally:
                 made.fault = None
                 player.close()
 
 
 def attempt(player: Player, step: Step, made: Disk, found: Counter[str]) -> None:
-    """Plays a step, and again where it raised; raises Broken where the error is not ours."""
+    """Plays a step, and again where it raised an error of ours."""
     try:
         player.play(step)
         made.fault = None
@@ -139,5 +139,3 @@ def attempt(player: Player, step: Step, made: Disk, found: Counter[str]) -> None
         found["raised"] += 1
         player.play(step)
         found["retried"] += 1
-    except Exception as error:
-        raise Broken("foreign error", f"{type(error).__name__}: {error}") from error

@@ -7,20 +7,19 @@ none half, a tail that is closed and resumed has every mutation once, and nobody
 
 from __future__ import annotations
 
-import os
 import random
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import vmstore
-from campaigns.crew import Slots, Told, check_end, ended, start
-from campaigns.held import Broken, pick
+from campaigns.crew import Slots, Told, check_end, start
+from campaigns.held import Broken
 from campaigns.kill import Crew, plan
 from campaigns.script import STORE
+
+import vmstore
 from vmstore.errors import UnknownError
 
 SECONDS = 20.0
@@ -158,7 +157,7 @@ def read_histories(folder: Path) -> Times:
 
 
 def check_order(calls: list[Told], times: Times) -> int:
-    """Raises Broken where a call stands before one that was acknowledged before it was asked for; the calls looked at."""
+    """Raises Broken where a call stands after one asked for when it was acknowledged; how many there are."""
     latest, by = 0, calls[0]
     for call in calls:
         told = times[call.writer, call.number]
