@@ -144,9 +144,11 @@ class Engine:
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
         opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
-        child = self.begin(opening, at).commit(at)[-1].session
-        del self._heads[child]  # what it inherits is read from the views
-        return child
+        batch = self.begin(opening, at)
+        try:
+            return batch.commit(at)[-1].session
+        finally:  # also where the views could not follow: what it inherits is read from them
+            self._heads.pop(batch.head.session, None)
 
     def shared(self, session: int, digest: bytes) -> tuple[int, int, bytes] | None:
         """Where content already sealed for a session lies: position, index, commitment."""

@@ -195,13 +195,25 @@ def _views(log: Log, projection: Projection, progress: Progress | None) -> Itera
         projection.catch_up()
         with projection.moment_held() as ordinal:  # others may write meanwhile; the views stand still
             fresh.catch_up(upto=ordinal)
+            yield from _file(projection.db, fresh.db)
             for projector in projection.projectors:
                 if projection.digest(projector.name) != fresh.digest(projector.name):
                     yield Finding("view", projector.name, _difference(projection, fresh, projector.name))
-    except apsw.Error as error:
+    except (apsw.Error, ValueError, TypeError) as error:  # what SQLite refuses, or gives of another type
         yield Finding("view", "views", f"the views cannot be read ({error}); delete them and they are rebuilt")
     finally:
         fresh.db.close()
+
+
+def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:
+    """What is wrong with the file of the views itself: rows may be right where an index leads elsewhere."""
+    remedy = "delete them and they are rebuilt"
+    tables = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+    if have.execute(tables).fetchall() != want.execute(tables).fetchall():
+        yield Finding("view", "views", f"their tables are not those of this version; {remedy}")
+    told = have.execute("PRAGMA integrity_check(1)").get
+    if told != "ok":
+        yield Finding("view", "views", f"their file is damaged ({told}); {remedy}")
 
 
 def _difference(have: Projection, want: Projection, view: str) -> str:

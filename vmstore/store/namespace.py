@@ -14,7 +14,7 @@ import apsw
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
-from vmstore.errors import ConflictError, InputError, ReadOnlyError, RefusedError
+from vmstore.errors import ConflictError, CorruptError, InputError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
@@ -35,7 +35,7 @@ class Namespace:
         self.name = "default" if folder is None else folder.name
         self.readonly = readonly
         self.clock = clock
-        self.lock = threading.RLock()
+        self.lock = Turn(self)
         self._engine = Engine(log, projection, clock, ids)
         self._keys: dict[str, int] = {}
         self._closed = False
@@ -146,6 +146,23 @@ class Namespace:
             return "there is none yet"
         close = difflib.get_close_matches(name, names, 1, 0.4)
         return f"the nearest is {close[0]!r}" if close else f"there are {len(names)}, {names[0]!r} among them"
+
+
+class Turn:
+    """Lets one thread at a time use a namespace, and names damaged views where a question stumbles over them."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._lock.release()
+        if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
+            where = self._namespace.folder or "memory"
+            raise CorruptError(f"the views in {where} are damaged ({error}); run `vmstore rebuild`") from error
 
 
 def session_name(name: str) -> str:

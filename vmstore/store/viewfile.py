@@ -18,6 +18,9 @@ from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 
 BUSY_MS = 10_000
+# What says nothing against the file: it cannot be written now, or not by us.
+UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
+
 _log = logging.getLogger("vmstore")
 
 
@@ -35,7 +38,7 @@ def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
             for file in older:
                 _retire(file)
         return projection
-    except (OSError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError):
+    except (OSError, *UNWRITABLE):
         return _in_memory(path, log)
 
 
@@ -64,10 +67,10 @@ def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, st
         if projection.follows():
             return projection, ""
         reason = "follows another log"
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError):
+    except UNWRITABLE:
         db.close()
         raise
-    except apsw.Error as error:
+    except (apsw.Error, ValueError, TypeError) as error:  # a damaged one may also give what is no text, or no number
         reason = f"could not be read ({error})"
     db.close()
     return None, reason
@@ -105,7 +108,7 @@ def _in_memory(path: Path, log: Log) -> Projection:
             projection = Projection(log, memory)
             if projection.follows():
                 return projection
-        except apsw.Error:
+        except (apsw.Error, ValueError, TypeError):
             pass  # a damaged or unreadable file is worth no more than none
         memory = apsw.Connection(":memory:")
     return Projection(log, memory)

@@ -1,0 +1,139 @@
+"""Breaks stores on purpose, as often as it is told, and checks what is left.
+
+    python tools/campaign.py power --seed 1 --minutes 10 --totals totals.json
+
+Campaigns: sweep (each operation of a script fails or is the last), power (random power cuts), kill
+(SIGKILL of writers), full (full and failing disks), flips (changed bytes), writers (many
+processes on one store). A campaign is made of batches, each with a seed of its own. The first
+invariant that breaks ends it, and the command that repeats the batch is the last line. Exit code
+1 then, and where a kind of fault that must come never came.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
+CAMPAIGNS = ("sweep", "power", "kill", "full", "flips", "writers")
+OURS = (Path(__file__).parent, ROOT)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs batch after batch until the time is up, there are enough, or an invariant breaks."""
+    given = parsed(arguments)
+    sys.path[:0] = [str(place) for place in OURS if str(place) not in sys.path]
+    campaign = import_module(f"campaigns.{given.name}")
+    started = time.monotonic()
+    found: Counter[str] = Counter()
+    seed, problem = given.seed, None
+    while problem is None and not enough(given, found["batches"], time.monotonic() - started):
+        found["batches"] += 1
+        problem = one(campaign, given.name, seed, given.folder, found)
+        seed += 1
+        if not given.json:
+            print(line(given.name, found, time.monotonic() - started), flush=True)
+    if problem is None:
+        problem = deaf(campaign, found)
+    found["seconds"] = round(time.monotonic() - started)
+    if given.totals:
+        add(given.totals, given.name, found, range(given.seed, seed))
+    close(given, found, range(given.seed, seed), problem)
+    return 0 if problem is None else 1
+
+
+def parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="campaign.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=CAMPAIGNS, metavar="NAME", help=", ".join(CAMPAIGNS))
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first batch (default 1)")
+    parser.add_argument("--minutes", type=float, metavar="M", help="stop after the batch that ends past M minutes")
+    parser.add_argument("--batches", type=int, metavar="B", help="stop after B batches (default 1 without --minutes)")
+    parser.add_argument("--totals", type=Path, metavar="FILE", help="add what was done to the sums in a JSON file")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made (default: in memory)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object at the end and nothing else")
+    return parser.parse_args(arguments)
+
+
+def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:
+    """Whether the run is over."""
+    if given.minutes is not None and seconds >= 60 * given.minutes and batches:
+        return True
+    most = given.batches if given.batches is not None else None if given.minutes is not None else 1
+    return most is not None and batches >= most
+
+
+def one(campaign: Any, name: str, seed: int, folder: Path | None, found: Counter[str]) -> str | None:
+    """One batch, added to what was found; the command that repeats it where an invariant broke."""
+    try:
+        with TemporaryDirectory(dir=folder or (MEMORY if MEMORY.is_dir() else None)) as place:
+            found.update(campaign.batch(seed, Path(place)))
+    except Exception as error:
+        traceback.print_exc()
+        found["failures"] += 1
+        found[getattr(error, "kind", "crashed")] += 1
+        return f"seed {seed} broke an invariant; repeat it with: {repeat(name, seed)}"
+    return None
+
+
+def repeat(name: str, seed: int) -> str:
+    """The command that repeats a batch."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    commit = done.stdout.strip() or "unknown"
+    return f"git checkout {commit.removesuffix('-dirty')} && python tools/campaign.py {name} --seed {seed} --batches 1"
+
+
+def deaf(campaign: Any, found: Counter[str]) -> str | None:
+    """What a campaign says that did not meet all it is there for: its silence proves nothing."""
+    missing = sorted(kind for kind in campaign.NEEDED if not found[kind] and not found[f"skipped {kind}"])
+    return f"this run proves nothing: it never met {', '.join(missing)}; run it longer" if missing else None
+
+
+def line(name: str, found: Counter[str], seconds: float) -> str:
+    """How far it has come."""
+    told = ", ".join(f"{count:,} {what}" for what, count in sorted(found.items()) if what != "batches")
+    return f"{name}: {found['batches']:,} batches in {seconds:,.0f} s: {told}"
+
+
+def close(given: argparse.Namespace, found: Counter[str], seeds: range, problem: str | None) -> None:
+    """The last word of a run."""
+    if given.json:
+        told = {"campaign": given.name, "seeds": [seeds.start, seeds.stop - 1], "found": found, "problem": problem}
+        print(json.dumps(told))
+    elif problem is not None:
+        print(f"\n{problem}")
+
+
+def add(path: Path, name: str, found: Counter[str], seeds: range) -> None:
+    """Adds a run to the sums in a file, which is replaced whole; two runs may end at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        told = json.loads(path.read_text()) if path.exists() else {}
+        sums = Counter(told.get(name, {}).get("sums", {}))
+        sums.update({"runs": 1, "failures": 0})
+        sums.update(found)
+        runs = [*told.get(name, {}).get("seeds", []), [seeds.start, seeds.stop - 1]]
+        told[name] = {"sums": dict(sorted(sums.items())), "seeds": runs}
+        beside = path.with_name(path.name + ".new")
+        beside.write_text(json.dumps(told, indent=2, sort_keys=True) + "\n")
+        os.replace(beside, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
