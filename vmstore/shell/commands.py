@@ -8,6 +8,7 @@ from vmstore.shell.arguments import (
     Command,
     add_context,
     add_diff,
+    add_export,
     add_fork,
     add_import,
     add_keep,
@@ -31,11 +32,12 @@ COMMANDS: dict[str, Command] = {
             "take in",
             "take session files into a store, which is made where there is none",
             "Takes session files into a store: pi, Claude Code, SWE-agent, tau-bench and chat-completions\n"
-            "files, told apart by their content. The same file again changes nothing, a grown one adds\n"
-            "its new part. What cannot be read is kept as it stands, counted and named.",
+            "files, and bundles of `vmstore export`, told apart by their content. The same file again\n"
+            "changes nothing, a grown one adds its new part. What cannot be read is kept as it stands,\n"
+            "counted and named.",
             (
                 "vmstore import agent.vms session.jsonl",
-                "vmstore import agent.vms runs/*.traj --json",
+                "vmstore import agent.vms bundle.jsonl --exact",
                 "vmstore import agent.vms live.jsonl --session today --follow",
             ),
             ("vmstore.shell.take", "import_files"),
@@ -177,6 +179,21 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_tail),
         ),
         Command(
+            "export",
+            "hand on",
+            "sessions as a file that others read",
+            "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
+            "same commits and hashes where told --exact. A fork brings the past it shares. The file appears\n"
+            "when it is whole.",
+            (
+                "vmstore export agent.vms --out agent.jsonl",
+                "vmstore export agent.vms planning-220 --turn 42 --out part.jsonl --json",
+                "vmstore export agent.vms planning-220 > planning.jsonl",
+            ),
+            ("vmstore.shell.handing", "export"),
+            (add_store, add_export, add_moment),
+        ),
+        Command(
             "fork",
             "keep",
             "a new session that shares another's past",
@@ -231,7 +248,7 @@ COMMANDS: dict[str, Command] = {
     )
 }
 
-GROUPS = {"take in": "Take in", "ask": "Ask", "keep": "Keep", "more": "More"}
+GROUPS = {"take in": "Take in", "ask": "Ask", "hand on": "Hand on", "keep": "Keep", "more": "More"}
 
 
 def overview() -> str:

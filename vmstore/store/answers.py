@@ -247,3 +247,14 @@ class Import(msgspec.Struct, frozen=True):
     new: int = 0
     problems: list[LineProblem] = []
     torn: int | None = None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What left the store: the sessions asked for, those that came along as their past, and how much."""
+
+    format: str
+    sessions: list[str]
+    ancestors: list[str]
+    commits: int
+    mutations: int
+    bytes: int
