@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -29,6 +30,8 @@ __all__ = [
     "open",
     "memory_store",
     "wrap",
+    "backup",
+    "restore",
     "Store",
     "Session",
     "Context",
@@ -54,6 +57,8 @@ __all__ = [
 _HOMES = {
     "open": ("vmstore.store.store", "open_store"),
     "memory_store": ("vmstore.store.store", "memory_store"),
+    "backup": ("vmstore.store.backup", "backup"),
+    "restore": ("vmstore.store.backup", "restore"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
     "Context": ("vmstore.store.context", "Context"),

@@ -92,3 +92,36 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
     assert run("_complete", len(words), "vmstore", *words).out.split() == ["s2"]
     words = ("export", two, "--format", "j")
     assert run("_complete", len(words), "vmstore", *words).out.split() == ["jsonl"]
+
+
+def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) -> None:
+    """Backup and restore say what they hold, as text and as JSON, and the restored store verifies."""
+    found = run("backup", two, tmp_path / "b", "--json")
+    parts = found.json["namespaces"]
+    assert [(one["namespace"], one["sessions"]) for one in parts] == [("default", 2)]
+    again = run("restore", tmp_path / "b", tmp_path / "again.vms")
+    assert again.out.startswith("restored and verified: 2 sessions, ")
+    assert run("tail", two, "--json").out == run("tail", tmp_path / "again.vms", "--json").out
+    assert run("verify", tmp_path / "again.vms").code == 0
+    assert run("backup", two, tmp_path / "c", "--quiet") == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["backup", "{here}/gone", "{here}/b"], "there is no store at"),
+        (["backup", "{store}", "{here}"], "is there already"),
+        (["backup", "{store}", "{here}/b", "--namespace", "x"], "has no namespace 'x'; it has default"),
+        (["backup", "{store}", "{here}/no/b"], "is no folder, so b cannot be made in it"),
+        (["restore", "{store}", "{here}/b"], "is no finished backup"),
+        (["restore", "{here}/gone", "{here}/b"], "is no finished backup"),
+    ],
+)
+def test_what_cannot_be_backed_up_is_one_line(
+    run: Run, recorded: Path, tmp_path: Path, words: list[str], said: str
+) -> None:
+    """Each refusal of backup and restore is one line with the remedy and leaves nothing behind."""
+    before = sorted(tmp_path.rglob("*"))
+    found = run(*(word.format(here=tmp_path, store=recorded) for word in words))
+    assert (found.code, found.out) == (1, "") and said in found.err and found.err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before

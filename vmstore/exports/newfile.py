@@ -24,10 +24,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     that is taken or cannot be written, or a disk that is full.
     """
     if _is_stream(path):
-        with _naming(path), path.open("wb") as file:
+        with naming(path), path.open("wb") as file:
             yield file
         return
-    with beside(path) as part, _naming(path), part.open("xb") as file:
+    with beside(path) as part, naming(path), part.open("xb") as file:
         yield file
         file.flush()
         os.fsync(file.fileno())
@@ -37,12 +37,12 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 def beside(path: Path) -> Iterator[Path]:
     """A path in a hidden folder beside `path`, for a file or folder that then takes its place, flushed."""
     check_free(path)
-    with _naming(path):
+    with naming(path):
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=SUFFIX, dir=path.absolute().parent))
     try:
         part = folder / "new"
         yield part
-        with _naming(path):
+        with naming(path):
             if part.is_dir():
                 for inner in (part, *(one for one in part.rglob("*") if one.is_dir())):
                     flush(inner)
@@ -91,7 +91,7 @@ def _is_stream(path: Path) -> bool:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Turns the system's refusals into ours, naming the path."""
     try:
         yield

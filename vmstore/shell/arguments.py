@@ -139,6 +139,18 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
 
 
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """What is backed up, and where to."""
+    add_store(parser)
+    parser.add_argument("to", metavar="DEST", help="the backup's folder; nothing may stand there yet")
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Which backup, and where the store shall be."""
+    parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
+    parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
+
+
 def add_context(parser: argparse.ArgumentParser) -> None:
     """In which form a context is shown."""
     shown = parser.add_mutually_exclusive_group()

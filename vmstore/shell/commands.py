@@ -6,6 +6,7 @@ import difflib
 
 from vmstore.shell.arguments import (
     Command,
+    add_backup,
     add_context,
     add_diff,
     add_export,
@@ -15,6 +16,7 @@ from vmstore.shell.arguments import (
     add_level,
     add_moment,
     add_page,
+    add_restore,
     add_session,
     add_shell,
     add_store,
@@ -221,6 +223,26 @@ COMMANDS: dict[str, Command] = {
             ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
             ("vmstore.shell.keep", "rebuild"),
             (add_store, add_view),
+        ),
+        Command(
+            "backup",
+            "keep",
+            "a verified copy, while others write",
+            "Copies a store, or the namespace named, to a new folder, while others may write to it. Each log\n"
+            "is copied as it stood at one moment and verified in full; the folder appears when it is whole.\n"
+            "Views are left out: they are folded again.",
+            ("vmstore backup agent.vms /backups/agent-monday", "vmstore backup agent.vms nightly --namespace default"),
+            ("vmstore.shell.backups", "backup"),
+            (add_backup,),
+        ),
+        Command(
+            "restore",
+            "keep",
+            "a store from a backup",
+            "Makes a store of a backup where none is: compares every byte and verifies the log in full.",
+            ("vmstore restore /backups/agent-monday agent.vms",),
+            ("vmstore.shell.backups", "restore"),
+            (add_restore,),
         ),
         Command(
             "demo",

@@ -258,3 +258,19 @@ class Exported(msgspec.Struct, frozen=True):
     commits: int
     mutations: int
     bytes: int
+
+
+class BackupPart(msgspec.Struct, frozen=True):
+    """One namespace of a backup: how much its log held."""
+
+    namespace: str
+    commits: int
+    mutations: int
+    sessions: int
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """What was backed up or restored, and where it is now."""
+
+    path: str
+    namespaces: list[BackupPart]

@@ -24,6 +24,7 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import (
+    Backup,
     Entry,
     Exported,
     Import,
@@ -35,6 +36,7 @@ from vmstore.store.answers import (
     SessionInfo,
     Verdict,
 )
+from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
@@ -291,6 +293,12 @@ class Store:
             log, views, blobs = sizes(self._ns.folder)
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
+
+    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
+        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        if self._ns.folder is None:
+            raise InputError("a store in memory has no files to back up; export it")
+        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
     def verify(self, progress: Progress | None = None) -> Verdict:
         """Checks every hash of the log, every rule, and every view against a fresh fold."""
