@@ -125,3 +125,14 @@ def test_what_cannot_be_backed_up_is_one_line(
     found = run(*(word.format(here=tmp_path, store=recorded) for word in words))
     assert (found.code, found.out) == (1, "") and said in found.err and found.err.count("\n") == 1
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_du_says_where_the_bytes_are(run: Run, two: Path) -> None:
+    """The table lists tables and contents, its JSON adds up, and asking changes nothing of the log."""
+    before = log_bytes(two)
+    told = run("du", two, "--json").json
+    assert told["bytes"] == sum(one["bytes"] for one in told["files"])
+    assert {one["what"] for one in told["sessions"]} == {"s1", "s2"}
+    found = run("du", two)
+    assert " on disk\n" in found.out and " of contents, as they were accepted\n" in found.out
+    assert "transcript" in found.out and "s2" in found.out and log_bytes(two) == before

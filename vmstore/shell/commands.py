@@ -225,6 +225,16 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_view),
         ),
         Command(
+            "du",
+            "keep",
+            "where the bytes are",
+            "Says where the bytes are: each table of the log and the views, free pages, blobs and columns as\n"
+            "they lie on disk, and the contents, as they were accepted, by kind and by session.",
+            ("vmstore du agent.vms", "vmstore du agent.vms --json"),
+            ("vmstore.shell.usage", "du"),
+            (add_store,),
+        ),
+        Command(
             "backup",
             "keep",
             "a verified copy, while others write",

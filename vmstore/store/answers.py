@@ -274,3 +274,28 @@ class Backup(msgspec.Struct, frozen=True):
 
     path: str
     namespaces: list[BackupPart]
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """Bytes on disk: of which part (log, views, blobs, columns, text, other), and what in it."""
+
+    part: str
+    what: str
+    bytes: int
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """Contents as they were accepted: of which session or kind, how many cells and bytes."""
+
+    what: str
+    cells: int
+    bytes: int
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Where the bytes are: files by what they hold, contents by session and by kind; largest first."""
+
+    bytes: int
+    files: list[Weight]
+    sessions: list[Sealed]
+    kinds: list[Sealed]

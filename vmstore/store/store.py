@@ -34,6 +34,7 @@ from vmstore.store.answers import (
     Problem,
     Recorded,
     SessionInfo,
+    Usage,
     Verdict,
 )
 from vmstore.store.backup import backup
@@ -42,6 +43,7 @@ from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
 from vmstore.store.session import Session
+from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 
@@ -293,6 +295,11 @@ class Store:
             log, views, blobs = sizes(self._ns.folder)
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
+
+    def usage(self, progress: Progress | None = None) -> Usage:
+        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        with self._ns.lock:
+            return usage(self._ns, progress)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
