@@ -48,6 +48,7 @@ def test_exporting_never_writes_to_the_store(run: Run, recorded: Path, tmp_path:
     ("words", "said"),
     [
         (["--json"], "stdout cannot hold both"),
+        (["--format", "sqlite"], "sqlite is no stream; name the path it shall have with --out"),
         (["s3"], "there is no session 's3'; the nearest is 's1'"),
         (["--call", "99"], "call 99 does not exist: the nearest is call 4"),
         (["--position", "3"], "position 3 of 's1' is no commit end; the next one is"),
@@ -90,8 +91,16 @@ def test_export_completes_sessions(run: Run, two: Path) -> None:
     """Tab offers the sessions not named yet, and the formats."""
     words = ("export", two, "s1", "")
     assert run("_complete", len(words), "vmstore", *words).out.split() == ["s2"]
-    words = ("export", two, "--format", "j")
-    assert run("_complete", len(words), "vmstore", *words).out.split() == ["jsonl"]
+    words = ("export", two, "--format", "")
+    assert run("_complete", len(words), "vmstore", *words).out.split() == ["jsonl", "parquet", "sqlite"]
+
+
+@pytest.mark.parametrize("format", ["sqlite", "parquet"])
+def test_tables_are_exported(run: Run, two: Path, tmp_path: Path, format: str) -> None:
+    """The command writes tables where it is told and says what it wrote."""
+    out = tmp_path / "out"
+    told = run("export", two, "s2", "--format", format, "--out", out, "--json").json
+    assert (told["format"], told["sessions"]) == (format, ["s2"]) and out.exists() and told["bytes"] > 0
 
 
 def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def check_free(path: Path) -> None:
         raise StoreError(f"{path.absolute().parent} is no folder, so {path.name} cannot be made in it; make it first")
 
 
-def flush(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
+def flush(path: Path) -> None:
+    """Makes a file durable, or the names in a folder."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

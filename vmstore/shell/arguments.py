@@ -12,7 +12,7 @@ from typing import NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
-EXPORTS = ("jsonl",)
+EXPORTS = ("jsonl", "parquet", "sqlite")
 
 
 class Parser(argparse.ArgumentParser):
@@ -134,7 +134,12 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     """What leaves the store, in which form and where to."""
     parser.add_argument("sessions", metavar="SESSION", nargs="*", help="which sessions (default: all)")
     parser.add_argument(
-        "--format", dest="export_format", choices=EXPORTS, default="jsonl", metavar="F", help="jsonl (default)"
+        "--format",
+        dest="export_format",
+        choices=EXPORTS,
+        default="jsonl",
+        metavar="F",
+        help="jsonl (default), parquet, sqlite",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
 

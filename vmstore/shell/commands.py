@@ -185,12 +185,13 @@ COMMANDS: dict[str, Command] = {
             "hand on",
             "sessions as a file that others read",
             "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
-            "same commits and hashes where told --exact. A fork brings the past it shares. The file appears\n"
-            "when it is whole.",
+            "same commits and hashes where told --exact; parquet is a folder of tables, sqlite a database with\n"
+            "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
+            "is whole.",
             (
                 "vmstore export agent.vms --out agent.jsonl",
-                "vmstore export agent.vms planning-220 --turn 42 --out part.jsonl --json",
-                "vmstore export agent.vms planning-220 > planning.jsonl",
+                "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
+                "vmstore export agent.vms --format sqlite --out agent.db",
             ),
             ("vmstore.shell.handing", "export"),
             (add_store, add_export, add_moment),

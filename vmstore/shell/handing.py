@@ -22,6 +22,8 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     piped = arguments.out == STDOUT
     if piped and arguments.json:
         raise InputError("stdout cannot hold both the bundle and the answer; name a file with --out, or drop --json")
+    if piped and arguments.export_format != "jsonl":
+        raise InputError(f"{arguments.export_format} is no stream; name the path it shall have with --out")
     if piped and screen.terminal:
         raise InputError("a bundle is no reading for a terminal; name a file with --out, or send it to one with >")
     with open_to_ask(arguments) as store, screen.progress("exporting") as tell:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,8 +12,11 @@ from vmstore.core.asof import AsOf, Head
 from vmstore.engine.adopt import Adopted
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.bundle import lines_of
+from vmstore.exports.database import write_database
 from vmstore.exports.intake import read_bundle, take_anew, take_exact
 from vmstore.exports.newfile import new_file
+from vmstore.exports.parquet import write_parquet
+from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, select, whole
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import Exported, Import, Imported
@@ -22,7 +25,8 @@ from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
 from vmstore.views.projection import Progress
 
-FORMATS = ("jsonl", "parquet", "sqlite")
+WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
+FORMATS = ("jsonl", *WRITERS)
 BUNDLE = "bundle"
 
 
@@ -49,26 +53,39 @@ def export(
     ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], format: str, progress: Progress | None
 ) -> Exported:
     """Writes portions in a format; a path appears when it is whole, a stream is written as it goes."""
-    if format != "jsonl":
+    if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
-    written = 0
-    total = sum(len(portion.ordinals) for portion in portions)
+    if format == "jsonl":
+        return _exported(ns, portions, format, _write_lines(ns, out, portions, progress))
+    if not isinstance(out, Path):
+        raise InputError(f"{format} is no stream; name the path it shall have")
+    told = _counted(rows(ns.projection, portions), _mutations(ns, portions), progress)
+    return _exported(ns, portions, format, WRITERS[format](out, told))
 
-    def write(file: BinaryIO) -> int:
-        size = 0
+
+def _write_lines(ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], progress: Progress | None) -> int:
+    total = sum(len(portion.ordinals) for portion in portions)
+    size = 0
+    with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
         for done, line in enumerate(lines_of(ns.log, portions)):
             file.write(line)
             size += len(line)
             if progress is not None:
                 progress(min(done, total), total)
-        return size
+    return size
 
-    if isinstance(out, Path):
-        with new_file(out) as file:
-            written = write(file)
-    else:
-        written = write(out)
-    return _exported(ns, portions, format, written)
+
+def _counted(found: Iterable[Row], total: int, progress: Progress | None) -> Iterator[Row]:
+    done = 0
+    for row in found:
+        yield row
+        if row[0] == "mutations" and progress is not None:
+            done += 1
+            progress(done, total)
+
+
+def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
+    return sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions)
 
 
 def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int) -> Exported:
@@ -77,7 +94,7 @@ def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int
         [portion.name for portion in portions if portion.asked],
         [portion.name for portion in portions if not portion.asked],
         sum(len(portion.ordinals) for portion in portions),
-        sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions),
+        _mutations(ns, portions),
         size,
     )
 
