@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vmstore import aio
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
     from vmstore.errors import (
         ConflictError,
@@ -30,6 +31,7 @@ __all__ = [
     "open",
     "memory_store",
     "wrap",
+    "aio",
     "backup",
     "restore",
     "Store",
@@ -70,6 +72,8 @@ def __getattr__(name: str) -> Any:
     """Finds a public name in the room it lives in."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "aio":
+        return import_module("vmstore.aio")
     homes = [_HOMES[name]] if name in _HOMES else [(room, name) for room in _ROOMS]
     for module, attribute in homes:
         found = getattr(import_module(module), attribute, None)

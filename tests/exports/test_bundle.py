@@ -196,5 +196,7 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         bundle(store, "s", position=3)
     with pytest.raises(RefusedError, match="written by the session it forked from"):
         bundle(store, "s.child", call=1)
+    with pytest.raises(UnknownError, match="no session to export"):
+        bundle(memory_store())
     with pytest.raises(InputError, match="unknown format 'xml'; the formats are"):
         store.export(io.BytesIO(), format="xml")

@@ -5,7 +5,7 @@ sqlite-utils brings an SQLite of its own; it only ever opens the new file.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from vmstore.exports.rows import Row
 from vmstore.exports.tables import TABLES
 
 BATCH_ROWS = 1000
+BATCH_CHARS = 1 << 20
 TYPES = {"text": str, "integer": int, "number": float, "boolean": int, "time": str}
 INDEXED = (("versions", "position"), ("mutations", "kind"), ("pages", "hint"))
 
@@ -54,10 +55,13 @@ def _write(db: Any, found: Iterable[Row]) -> None:
         )
     inserts = {table.name: f"INSERT INTO {table.name} VALUES({','.join('?' * len(table.columns))})" for table in TABLES}
     waiting: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    weights: Counter[str] = Counter()
     for name, row in found:
         waiting[name].append(row)
-        if len(waiting[name]) == BATCH_ROWS:
+        weights[name] += sum(len(value) for value in row if isinstance(value, str))
+        if len(waiting[name]) == BATCH_ROWS or weights[name] > BATCH_CHARS:
             db.conn.executemany(inserts[name], waiting.pop(name))
+            weights[name] = 0
     for name, some in waiting.items():
         db.conn.executemany(inserts[name], some)
     db.conn.commit()

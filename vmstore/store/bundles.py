@@ -33,7 +33,7 @@ BUNDLE = "bundle"
 def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
     """What is to leave: the sessions named, or all, up to a moment, and the past they share."""
     ns.follow()
-    wanted = []
+    wanted: list[tuple[int, int]] = []
     for name in names:
         key = ns.key(name)
         if key is None:
@@ -46,6 +46,8 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
             position = basis(lane, at).position
             check_end(lane, position, name)
             wanted.append((key, position))
+    if not wanted:
+        raise UnknownError("there is no session to export; record or import one first")
     return select(ns.views, wanted)
 
 
