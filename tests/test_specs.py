@@ -19,6 +19,7 @@ from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
+from vmstore.exports.tables import TABLES
 from vmstore.log.memory import MemoryLog
 from vmstore.shell.commands import COMMANDS
 from vmstore.views.projection import PROJECTORS, Projection
@@ -141,6 +142,12 @@ def figures(text: str) -> list[str]:
     """What performance.md gets wrong about which figures there are and what must hold of each."""
     told = {row[0]: row[1] for row in tables(text)[0]}
     return [] if told == measure.FIGURES else [f"{told} are not {measure.FIGURES}"]
+
+
+def exported(text: str) -> list[str]:
+    """What exports.md gets wrong about the tables, their keys and their columns."""
+    told = [(*quoted(row[0]), *quoted(row[1]), *quoted(row[2])) for row in tables(section(text, "Tables"))[0]]
+    return [] if told == [(one.name, *(c.name for c in one.columns)) for one in TABLES] else [f"tables {told}"]
 
 
 def formats(text: str) -> list[str]:
@@ -273,12 +280,13 @@ CHECKS = [
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
     Check("performance.md", figures, "| < 5 ms |", "| < 50 ms |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
+    Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),
 ]
 
 
 @pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
 def test_a_table_is_what_the_code_says(check: Check) -> None:
-    """Kinds, numbers, rules, views, states, options, figures and formats stand in the specs as in the code."""
+    """Kinds, numbers, rules, views, states, options, figures, formats and exports stand in the specs as in the code."""
     assert check.find((SPECS / check.page).read_text()) == []
 
 

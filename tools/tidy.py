@@ -23,7 +23,14 @@ FOLDERS = ("vmstore", "tests", "tools", "specs", "grammar")
 SUFFIXES = (".py", ".md", ".lark", ".toml")
 
 # Imports inside functions, as (module file, package): what is loaded only when it is asked for.
-LAZY: frozenset[tuple[str, str]] = frozenset({("vmstore/log/frame.py", "zstandard")})
+LAZY: frozenset[tuple[str, str]] = frozenset(
+    [
+        ("vmstore/log/frame.py", "zstandard"),
+        ("vmstore/exports/database.py", "sqlite_utils"),
+        ("vmstore/exports/database.py", "sqlite3"),
+        ("vmstore/exports/parquet.py", "duckdb"),
+    ]
+)
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")
 
 # Written in halves so that this file keeps its own rule.

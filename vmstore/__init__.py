@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vmstore import aio
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
     from vmstore.errors import (
         ConflictError,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -29,6 +31,9 @@ __all__ = [
     "open",
     "memory_store",
     "wrap",
+    "aio",
+    "backup",
+    "restore",
     "Store",
     "Session",
     "Context",
@@ -54,6 +59,8 @@ __all__ = [
 _HOMES = {
     "open": ("vmstore.store.store", "open_store"),
     "memory_store": ("vmstore.store.store", "memory_store"),
+    "backup": ("vmstore.store.backup", "backup"),
+    "restore": ("vmstore.store.backup", "restore"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
     "Context": ("vmstore.store.context", "Context"),
@@ -65,6 +72,8 @@ def __getattr__(name: str) -> Any:
     """Finds a public name in the room it lives in."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "aio":
+        return import_module("vmstore.aio")
     homes = [_HOMES[name]] if name in _HOMES else [(room, name) for room in _ROOMS]
     for module, attribute in homes:
         found = getattr(import_module(module), attribute, None)

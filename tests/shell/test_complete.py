@@ -35,6 +35,7 @@ def test_commands_and_options(run: Run) -> None:
         "swe-agent",
         "tau-bench",
         "chat-completions",
+        "bundle",
     ]
     assert "lineage" in offered(run, "rebuild", "x", "--view", "l")
     assert offered(run, "sources", "x", "--kinds", "sup") == ["supersedes"]

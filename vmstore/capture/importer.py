@@ -19,9 +19,11 @@ from vmstore.capture.sources.step import Note, Reading, Step, Track
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.errors import ConflictError, RefusedError
 from vmstore.views.lane import NEVER, Lane
 
 STEPS_PER_WRITE = 200
+TRIES = 64  # refusals while others write; each may be of their making
 DIGEST_BYTES = 8
 Progress = Callable[[int, int], None]
 
@@ -35,13 +37,14 @@ class Taken(NamedTuple):
 
 
 class _Past(NamedTuple):
-    """A session that holds a source: its key, and the digest and position of each record."""
+    """A session that holds a source: its key, the digest and position of each record, and where it stands."""
 
     session: int
     key: bytes
     digests: list[bytes]
     positions: list[int]
     hidden: bool
+    stands: int
 
 
 class Importer:
@@ -54,6 +57,8 @@ class Importer:
         self._name = name
         self._steps: dict[str, list[Step]] = {}
         self._sessions: dict[str, int] = {}
+        self._written = 0  # records of the track under way
+        self._raced = False  # somebody else writes too
 
     def run(self, progress: Progress | None = None) -> list[Taken]:
         """Imports every track; what became of each, in the reading's order."""
@@ -70,10 +75,24 @@ class Importer:
                 if progress is not None:
                     progress(before + count, total)
 
-            taken.append(self._track(track, steps, tell))
+            taken.append(self._settled(track, steps, tell))
             self._sessions[track.part] = taken[-1].session
             done += len(steps)
         return taken
+
+    def _settled(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
+        """Imports a track; where others write as well, looks again at what they left and goes on from there."""
+        self._written, tries = 0, 0
+        while True:
+            seen = self._engine.log.ordinal
+            try:
+                taken = self._track(track, steps, tell)
+                return taken._replace(new=self._written)
+            except RefusedError as error:
+                tries += not isinstance(error, ConflictError)
+                if self._engine.log.ordinal == seen or tries > TRIES:
+                    raise
+                self._raced = True
 
     def _track(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
         source = self._source(track)
@@ -88,19 +107,30 @@ class Importer:
             key = self._engine.ids.salt()
             batch = self._engine.begin(self._opening(track, source, key, steps), at)
             batch.end(at)  # a changed first record can then fork before it
+            if self._raced:  # opened by itself, it is not refused for what others write meanwhile
+                batch.commit(at)
+                return self._track(track, steps, tell)
             feed = Feed(self._path.name, steps, reader(self._engine, Lane(self._engine.projection.db, 0)))
         else:
-            session, key, common = self._continue(track, source, past, common, at)
-            positions = self._past(session, key, False).positions
-            feed = Feed(self._path.name, steps, load(self._engine, session))
-            feed.session = session
-            feed.resume(positions[:common])
+            past, common = self._continue(track, source, past, common, at)
+            key = past.key
+            feed = Feed(self._path.name, steps, load(self._engine, past.session))
+            feed.session = past.session
+            feed.resume(past.positions[:common])
+            batch = self._batch(past.session, past.stands)
         return self._feed(feed, batch, key, common, steps, tell)
+
+    def _batch(self, session: int, stands: int) -> Batch:
+        """A batch for a session that stands where it was read; ConflictError where it went on since."""
+        batch = self._engine.batch(session)
+        if batch.head.position != stands:
+            raise ConflictError(f"session {session} went on to position {batch.head.position} while it was read")
+        return batch
 
     def _feed(
         self,
         feed: Feed,
-        batch: Batch | None,
+        batch: Batch,
         key: bytes,
         common: int,
         steps: Sequence[Step],
@@ -108,23 +138,25 @@ class Importer:
     ) -> Taken:
         """Feeds the records beyond `common`, many to a write, and completes the import."""
         at = _at(steps[:common] or steps, self._engine.clock.now())
-        session = feed.session
+        session, sofar = feed.session, common
+        if common == len(steps) and not batch.empty:
+            session = batch.commit(at, dense=True)[-1].session
         for index in range(common, len(steps)):
             step = steps[index]
             at = at if step.at is None else step.at
-            if batch is None:
-                batch = self._engine.batch(session)
             note = feed.take(index, batch, at)
             digest = hmac.digest(key, step.raw, "sha256")[:DIGEST_BYTES]
             batch.add(Mark(Mark.RECORD, index + 1, digest, note=note))
             batch.end(at)
-            if feed.needs_log(index + 1) or (index + 1 - common) % STEPS_PER_WRITE == 0:
+            last = index + 1 == len(steps)
+            if last or feed.needs_log(index + 1) or (index + 1 - common) % STEPS_PER_WRITE == 0:
                 session = batch.commit(at, dense=True)[-1].session
-                self._settle(feed, session)
-                batch = None
-                tell(index + 1)
-        if batch is not None:
-            session = batch.commit(at, dense=True)[-1].session
+                self._written, sofar = self._written + index + 1 - sofar, index + 1
+                if not last:
+                    stands = batch.head.position
+                    self._settle(feed, session)
+                    batch = self._batch(session, stands)
+                    tell(index + 1)
         self._complete(session, at)
         tell(len(steps))
         return Taken(session, len(steps) - common, feed.problems)
@@ -135,11 +167,11 @@ class Importer:
         feed.conversation.read = reader(self._engine, Lane(self._engine.projection.db, session))
 
     def _complete(self, session: int, at: int) -> None:
-        """Makes a hidden import visible by its last commit."""
+        """Makes a hidden import visible by its last commit, unless another process did."""
+        batch = self._engine.batch(session)
         self._engine.follow()
         hidden = self._engine.projection.db.execute("SELECT hidden FROM sessions WHERE session = ?", (session,)).get
         if hidden:
-            batch = self._engine.batch(session)
             batch.add(Mark(Mark.COMPLETE))
             batch.commit(at)
 
@@ -170,6 +202,9 @@ class Importer:
         return (best[0], max(best[1], 0))
 
     def _past(self, session: Any, key: Any, hidden: bool) -> _Past:
+        stands = self._engine.log.head(session)
+        assert stands is not None, "a session of the views is in the log"
+        self._engine.follow()  # where it has not moved when it is written to, all of this was read of one moment
         lane = Lane(self._engine.projection.db, session)
         rows: list[Any] = []
         for stretch in reversed(lane.upto(NEVER)):
@@ -178,21 +213,20 @@ class Importer:
                 " ORDER BY position",
                 (stretch.session, Mark.RECORD, stretch.high),
             ).fetchall()
-        return _Past(session, key, [row[1] for row in rows], [row[2] for row in rows], hidden)
+        return _Past(session, key, [row[1] for row in rows], [row[2] for row in rows], hidden, stands.position)
 
-    def _continue(self, track: Track, source: str, past: _Past | None, common: int, at: int) -> tuple[int, bytes, int]:
+    def _continue(self, track: Track, source: str, past: _Past | None, common: int, at: int) -> tuple[_Past, int]:
         """The session to go on with: the one there is, or a fork at the last common record."""
         if past is None:
             parent = self._sessions[track.parent or ""]
             key = self._engine.projection.db.execute("SELECT key FROM sessions WHERE session = ?", (parent,)).get
             past, common = self._past(parent, key, False), track.inherits
         elif common == len(past.digests):
-            return past.session, past.key, common
+            return past, common
         position = past.positions[common - 1] if common else self._first_end(past.session)
         name = self._free_name(track)
         child = self._engine.fork(past.session, position, name, at, source=source, key=past.key, hidden=True)
-        self._engine.follow()
-        return child, past.key, common
+        return self._past(child, past.key, False), common
 
     def _first_end(self, session: int) -> int:
         """The end of a session's first commit."""

@@ -11,7 +11,7 @@ along a session's chain of forks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, get_args
 
 import msgspec
@@ -307,3 +307,12 @@ def cell_refs(mutation: AnyMutation) -> list[CellRef]:
     if isinstance(mutation, Pack):
         refs += [ref for _, ref in mutation.envelopes]
     return [ref for ref in refs if ref is not None]
+
+
+def sealed_again(mutation: Mutation, seal: Callable[[CellRef], CellRef]) -> Mutation:
+    """The same mutation with every cell it names replaced by what `seal` gives for it."""
+    fields = {name: getattr(mutation, name) for name in _CELL_FIELDS.get(type(mutation), ())}
+    told: dict[str, Any] = {name: seal(ref) for name, ref in fields.items() if ref is not None}
+    if isinstance(mutation, Pack):
+        told["envelopes"] = tuple((message, seal(ref)) for message, ref in mutation.envelopes)
+    return msgspec.structs.replace(mutation, **told) if told else mutation

@@ -12,6 +12,7 @@ from typing import NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
+EXPORTS = ("jsonl", "parquet", "sqlite")
 
 
 class Parser(argparse.ArgumentParser):
@@ -121,9 +122,38 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", help="a session file")
     parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
     parser.add_argument(
-        "--format", metavar="F", help="pi, claude-code, swe-agent, tau-bench, chat-completions (default: seen)"
+        "--format", metavar="F", help="pi, claude-code, swe-agent, tau-bench, chat-completions, bundle (default: seen)"
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
     )
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """What leaves the store, in which form and where to."""
+    parser.add_argument("sessions", metavar="SESSION", nargs="*", help="which sessions (default: all)")
+    parser.add_argument(
+        "--format",
+        dest="export_format",
+        choices=EXPORTS,
+        default="jsonl",
+        metavar="F",
+        help="jsonl (default), parquet, sqlite",
+    )
+    parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+
+
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """What is backed up, and where to."""
+    add_store(parser)
+    parser.add_argument("to", metavar="DEST", help="the backup's folder; nothing may stand there yet")
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Which backup, and where the store shall be."""
+    parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
+    parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

@@ -6,14 +6,17 @@ import difflib
 
 from vmstore.shell.arguments import (
     Command,
+    add_backup,
     add_context,
     add_diff,
+    add_export,
     add_fork,
     add_import,
     add_keep,
     add_level,
     add_moment,
     add_page,
+    add_restore,
     add_session,
     add_shell,
     add_store,
@@ -32,11 +35,12 @@ COMMANDS: dict[str, Command] = {
             "take in",
             "take session files into a store, which is made where there is none",
             "Takes session files into a store: pi, Claude Code, SWE-agent, tau-bench and chat-completions\n"
-            "files, told apart by their content. The same file again changes nothing, a grown one adds\n"
-            "its new part. What cannot be read is kept as it stands, counted and named.",
+            "files, and bundles of `vmstore export`, told apart by their content. The same file again\n"
+            "changes nothing, a grown one adds its new part. What cannot be read is kept as it stands,\n"
+            "counted and named.",
             (
                 "vmstore import agent.vms session.jsonl",
-                "vmstore import agent.vms runs/*.traj --json",
+                "vmstore import agent.vms bundle.jsonl --exact",
                 "vmstore import agent.vms live.jsonl --session today --follow",
             ),
             ("vmstore.shell.take", "import_files"),
@@ -178,6 +182,22 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_tail),
         ),
         Command(
+            "export",
+            "hand on",
+            "sessions as a file that others read",
+            "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
+            "same commits and hashes where told --exact; parquet is a folder of tables, sqlite a database with\n"
+            "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
+            "is whole.",
+            (
+                "vmstore export agent.vms --out agent.jsonl",
+                "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
+                "vmstore export agent.vms --format sqlite --out agent.db",
+            ),
+            ("vmstore.shell.handing", "export"),
+            (add_store, add_export, add_moment),
+        ),
+        Command(
             "fork",
             "keep",
             "a new session that shares another's past",
@@ -236,6 +256,36 @@ COMMANDS: dict[str, Command] = {
             (add_store,),
         ),
         Command(
+            "du",
+            "keep",
+            "where the bytes are",
+            "Says where the bytes are: each table of the log and the views, free pages, blobs and columns as\n"
+            "they lie on disk, and the contents, as they were accepted, by kind and by session.",
+            ("vmstore du agent.vms", "vmstore du agent.vms --json"),
+            ("vmstore.shell.usage", "du"),
+            (add_store,),
+        ),
+        Command(
+            "backup",
+            "keep",
+            "a verified copy, while others write",
+            "Copies a store, or the namespace named, to a new folder, while others may write to it. Each log\n"
+            "is copied as it stood at one moment and verified in full; the folder appears when it is whole.\n"
+            "Views are left out: they are folded again.",
+            ("vmstore backup agent.vms /backups/agent-monday", "vmstore backup agent.vms nightly --namespace default"),
+            ("vmstore.shell.backups", "backup"),
+            (add_backup,),
+        ),
+        Command(
+            "restore",
+            "keep",
+            "a store from a backup",
+            "Makes a store of a backup where none is: compares every byte and verifies the log in full.",
+            ("vmstore restore /backups/agent-monday agent.vms",),
+            ("vmstore.shell.backups", "restore"),
+            (add_restore,),
+        ),
+        Command(
             "demo",
             "more",
             "a tour through a session of 220 turns",
@@ -261,7 +311,7 @@ COMMANDS: dict[str, Command] = {
     )
 }
 
-GROUPS = {"take in": "Take in", "ask": "Ask", "keep": "Keep", "more": "More"}
+GROUPS = {"take in": "Take in", "ask": "Ask", "hand on": "Hand on", "keep": "Keep", "more": "More"}
 
 
 def overview() -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from vmstore.shell.arguments import Parser
+from vmstore.shell.arguments import EXPORTS, Parser
 from vmstore.shell.commands import COMMANDS
 from vmstore.shell.render import Screen
 
@@ -104,8 +104,11 @@ def _values(option: str) -> Iterable[str]:
     """The values of an option, where they are few."""
     if option == "format":
         from vmstore.capture.sources import FORMATS
+        from vmstore.store.bundles import BUNDLE
 
-        return FORMATS
+        return (*FORMATS, BUNDLE)
+    if option == "export_format":
+        return EXPORTS
     if option == "view":
         from vmstore.views.projection import PROJECTORS
 
@@ -119,6 +122,8 @@ def _positional(parser: Parser, options: dict[str, argparse.Action], words: list
     """Candidates for the next argument that is no option."""
     given, namespace = _given(options, words)
     wanted = [action.dest for action in parser._actions if not action.option_strings]
+    if "sessions" in wanted and given:
+        return [name for name in _asked(given[:1], namespace, wanted) if name not in given]
     if len(given) >= len(wanted):
         return []
     if wanted[len(given)] == "shell":

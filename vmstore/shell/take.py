@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vmstore.capture.sources import read
-from vmstore.errors import InputError
+from vmstore.errors import ConflictError, InputError
+from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
 from vmstore.shell.opening import exists, open_to_import
 from vmstore.shell.render import Screen
 from vmstore.shell.words import count
 from vmstore.store.answers import Import, to_json
+from vmstore.store.bundles import BUNDLE
 from vmstore.store.namespace import session_name
 from vmstore.store.store import Store
 
@@ -46,7 +48,10 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
 def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
     """Whether a file can be read at all, asked before a store is made for it."""
     try:
-        read(file, arguments.format)
+        if arguments.format == BUNDLE or (arguments.format is None and is_bundle(file)):
+            check_bundle(file)
+        else:
+            read(file, arguments.format)
     except InputError as error:
         screen.warn(str(error))
         return False
@@ -57,8 +62,9 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
     """Imports one file and names what was odd about it; None where it is refused."""
     try:
         with screen.progress(f"importing {file.name}") as tell:
-            found = store.import_file(file, session=arguments.session, format=arguments.format, progress=tell)
-    except InputError as error:
+            told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
+            found = store.import_file(file, **told, progress=tell)
+    except (InputError, ConflictError) as error:
         screen.warn(str(error))
         return None
     shown = found.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else found.problems

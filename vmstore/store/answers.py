@@ -264,3 +264,55 @@ class Import(msgspec.Struct, frozen=True):
     new: int = 0
     problems: list[LineProblem] = []
     torn: int | None = None
+
+
+class Exported(msgspec.Struct, frozen=True):
+    """What left the store: the sessions asked for, those that came along as their past, and how much."""
+
+    format: str
+    sessions: list[str]
+    ancestors: list[str]
+    commits: int
+    mutations: int
+    bytes: int
+
+
+class BackupPart(msgspec.Struct, frozen=True):
+    """One namespace of a backup: how much its log held."""
+
+    namespace: str
+    commits: int
+    mutations: int
+    sessions: int
+
+
+class Backup(msgspec.Struct, frozen=True):
+    """What was backed up or restored, and where it is now."""
+
+    path: str
+    namespaces: list[BackupPart]
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """Bytes on disk: of which part (log, views, blobs, columns, text, other), and what in it."""
+
+    part: str
+    what: str
+    bytes: int
+
+
+class Sealed(msgspec.Struct, frozen=True):
+    """Contents as they were accepted: of which session or kind, how many cells and bytes."""
+
+    what: str
+    cells: int
+    bytes: int
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Where the bytes are: files by what they hold, contents by session and by kind; largest first."""
+
+    bytes: int
+    files: list[Weight]
+    sessions: list[Sealed]
+    kinds: list[Sealed]

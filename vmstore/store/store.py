@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import apsw
 import msgspec
 
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources import read
+from vmstore.core.asof import AsOf, as_of
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.mutation import Unknown, decode
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
+from vmstore.exports.intake import is_bundle
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import (
+    Backup,
     Compacted,
     Entry,
+    Exported,
     Import,
     Imported,
     Info,
@@ -32,12 +36,16 @@ from vmstore.store.answers import (
     Recorded,
     SessionInfo,
     Swept,
+    Usage,
     Verdict,
 )
+from vmstore.store.backup import backup
+from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
 from vmstore.store.session import Session
+from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 
@@ -190,14 +198,23 @@ class Store:
         *,
         session: str | None = None,
         format: str | None = None,
+        exact: bool = False,
         progress: Progress | None = None,
     ) -> Import:
-        """Imports a file somebody's agent wrote; its format is detected unless given.
+        """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
 
         The same file again changes nothing, a grown one adds its new part. Raises InputError
-        before anything is written where the file cannot be read at all.
+        before anything is written where the file cannot be read at all. A bundle's sessions become
+        new ones, or, where `exact`, the very same with their positions, salts and hashes.
         """
         file = Path(path)
+        if format == BUNDLE or (format is None and is_bundle(file)):
+            with self._ns.lock:
+                self._recording.forget()
+                name = None if session is None else session_name(session)
+                return import_bundle(self._ns, file, name=name, exact=exact, progress=progress)
+        if exact:
+            raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
         reading = read(file, format)
         with self._ns.lock:
             taken = Importer(self._ns.engine, reading, file, None if session is None else session_name(session)).run(
@@ -212,6 +229,32 @@ class Store:
             problems=[LineProblem(*problem) for one in taken for problem in one.problems],
             torn=None if reading.torn is None else reading.torn.line,
         )
+
+    # ---- exporting
+
+    def export(
+        self,
+        out: str | os.PathLike[str] | BinaryIO,
+        sessions: str | Iterable[str] | None = None,
+        *,
+        format: str = "jsonl",
+        at: AsOf | None = None,
+        progress: Progress | None = None,
+        **moment: Any,
+    ) -> Exported:
+        """Exports sessions (all by default) up to a moment, with the past that forks among them share.
+
+        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
+        binary stream. `format` is jsonl (a bundle, see `import_file`).
+        """
+        if at is not None and moment:
+            raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+        target = Path(out) if isinstance(out, str | os.PathLike) else out
+        with self._ns.lock:
+            names = [sessions] if isinstance(sessions, str) else sessions
+            chosen = [info.session for info in self.sessions()] if names is None else list(names)
+            portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
+            return export(self._ns, target, portions, format, progress)
 
     # ---- tails
 
@@ -263,6 +306,17 @@ class Store:
             log, views, blobs = sizes(self._ns.folder)
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
+
+    def usage(self, progress: Progress | None = None) -> Usage:
+        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        with self._ns.lock:
+            return usage(self._ns, progress)
+
+    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
+        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        if self._ns.folder is None:
+            raise InputError("a store in memory has no files to back up; export it")
+        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
     def verify(self, progress: Progress | None = None) -> Verdict:
         """Checks every hash of the log, every rule, and every view against a fresh fold."""

@@ -1,0 +1,74 @@
+"""Several processes import the same file at once: one copy, whole, and every process ends well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.capture.imports import all_seen, in_lines, pi
+from tests.capture.test_import_killed import EVERY, line, runs, tree
+from tests.disasters.child import joined, start
+from tests.engine.stories import answer, chat
+from vmstore.store.store import memory_store
+
+PROCESSES = 4
+
+
+@pytest.mark.parametrize("make", [runs, tree, line])
+def test_the_same_file_at_once_is_one_copy(tmp_path: Path, store_path: Path, make: Callable[[Path], Path]) -> None:
+    """Four processes import one file together: the sessions are those of a single import, each record once."""
+    file = make(tmp_path)
+    vmstore.open(store_path).close()
+
+    def work() -> None:
+        with vmstore.open(store_path) as store:
+            assert store.import_file(file).sessions
+
+    assert [joined(pid) for pid in [start(work) for _ in range(PROCESSES)]] == [0] * PROCESSES
+    with vmstore.open(store_path) as store, memory_store() as other:
+        other.import_file(file)
+        assert all_seen(store, EVERY) == all_seen(other, EVERY)
+        assert len(store.sessions(hidden=True)) == len(other.sessions(hidden=True))
+        assert store.import_file(file).new == 0 and store.verify().ok
+
+
+def test_a_grown_file_at_once_is_one_copy(tmp_path: Path, store_path: Path) -> None:
+    """Where the file is here already and has grown, the new part is taken in once."""
+    file = tmp_path / "line.jsonl"
+    file.write_text(in_lines(pi(10)))
+    with vmstore.open(store_path) as store:
+        store.import_file(file)
+    file.write_text(in_lines(pi(90)))
+
+    def work() -> None:
+        with vmstore.open(store_path) as store:
+            store.import_file(file)
+
+    assert [joined(pid) for pid in [start(work) for _ in range(PROCESSES)]] == [0] * PROCESSES
+    with vmstore.open(store_path) as store, memory_store() as other:
+        other.import_file(file)
+        assert all_seen(store, EVERY) == all_seen(other, EVERY) and store.verify().ok
+
+
+def test_an_import_beside_a_recorder_is_whole(tmp_path: Path, store_path: Path) -> None:
+    """Calls recorded by another process while a file is imported disturb neither."""
+    file = line(tmp_path)
+    vmstore.open(store_path).close()
+
+    def recorder() -> None:
+        with vmstore.open(store_path) as store:
+            for call in range(1, 60):
+                store.record("other", chat(f"question {call}"), answer("fine"))
+
+    def importer() -> None:
+        with vmstore.open(store_path) as store:
+            store.import_file(file)
+
+    assert [joined(pid) for pid in [start(recorder), start(importer)]] == [0, 0]
+    with vmstore.open(store_path) as store, memory_store() as other:
+        name = other.import_file(file).sessions[0].session
+        assert len(store.session("other").calls()) == 59
+        assert all_seen(store, EVERY)[name] == all_seen(other, EVERY)[name] and store.verify().ok

@@ -1,0 +1,91 @@
+"""A store that moves: something to export, and what must be the same where it arrives."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from tests.store.kept import tell
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.store.answers import Import
+from vmstore.store.store import Store, memory_store
+from vmstore.views.projection import PROJECTORS
+
+CELLS = {"cell", "rest", "aside", "note"}
+SESSIONS = {"session", "parent"}
+
+
+def filled(store: Store) -> Store:
+    """A session with tools, a compression and an edit, one with a retry and odd letters, and forks of forks."""
+    tell(store)
+    odd = {"model": "m", "messages": [{"role": "user", "content": "é☃ \ud800 \u2028 \0"}], "temperature": 0.5}
+    store.record("odd one", odd, None, at=9_000_000, request_id="r 1")
+    child = store.session("s").fork("s.child", call=2)
+    store.record("s.child", odd, None, at=10_000_000)
+    grandchild = child.fork("s.grandchild")
+    store.record("s.child", odd, None, at=10_500_000)
+    store.record(grandchild, {**odd, "seed": 7}, None, at=10_700_000)
+    store.record("s", odd, ValueError("gone"), at=11_000_000)
+    return store
+
+
+def filled_in_memory() -> Store:
+    """The same in a store that lives in memory, its clock and salts as in every run."""
+    return filled(memory_store(clock=ManualClock(5_000_000), ids=SeededIds(11)))
+
+
+def bundle(store: Store, *names: str, **moment: Any) -> bytes:
+    """The bundle of some sessions, or all."""
+    out = io.BytesIO()
+    store.export(out, names or None, **moment)
+    return out.getvalue()
+
+
+def taken(folder: Path, found: bytes, **told: Any) -> Store:
+    """A fresh store in memory that imported a bundle."""
+    store = memory_store()
+    take(store, folder, found, **told)
+    return store
+
+
+def take(store: Store, folder: Path, found: bytes, **told: Any) -> Import:
+    """Imports a bundle into a store."""
+    file = folder / "bundle.jsonl"
+    file.write_bytes(found)
+    return store.import_file(file, **told)
+
+
+def chains(store: Store) -> dict[bytes, list[Any]]:
+    """Each session's commits by its uid, as they are hashed, with the salts and contents of their cells."""
+    store.follow()
+    uids: dict[int, bytes] = dict(store.views.execute("SELECT session, uid FROM sessions"))
+    found: dict[bytes, list[Any]] = {uid: [] for uid in uids.values()}
+    for c in store.log.tail(0, 1 << 30):
+        cells = store.log.cells(range(c.cell, c.cell + c.cell_count))
+        sealed = tuple(cells[number] for number in sorted(cells))
+        hashed = (c.first, c.count, c.at, c.lag, c.request, c.body, c.commitments, c.hash)
+        found[uids[c.session]].append((hashed, sealed))
+    return found
+
+
+def views(store: Store) -> dict[str, list[str]]:
+    """Every row of every view, what a log numbers for itself (sessions, commits, cells) named by its hash."""
+    store.follow()
+    uids: dict[int, bytes] = dict(store.views.execute("SELECT session, uid FROM sessions"))
+    seals = {number: cell.commitment for number, cell in store.log.cells(range(1, store.log.last_cell + 1)).items()}
+
+    def told(column: str, value: Any) -> Any:
+        if column in SESSIONS:
+            return uids.get(value)
+        if column in CELLS:
+            return seals.get(value)
+        return None if column == "ordinal" else value
+
+    rows: dict[str, list[str]] = {}
+    for table in (table for projector in PROJECTORS for table in projector.schema):
+        cursor = store.views.execute(f"SELECT * FROM {table}")
+        found = cursor.fetchall()
+        names = [row[1] for row in store.views.execute(f"PRAGMA table_info({table})")]
+        rows[table] = sorted(repr([told(name, v) for name, v in zip(names, row, strict=True)]) for row in found)
+    return rows

@@ -1,0 +1,202 @@
+"""Bundles: what leaves a store comes back as it was, and what was touched on the way is refused."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tempfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, views
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.exports.bundle import VERSION, Reader
+from vmstore.store.store import memory_store
+from vmstore.testing.life import play
+from vmstore.testing.strategies import Life, lives
+
+GOLDEN = Path(__file__).parents[1] / "golden" / f"bundle-{VERSION}.jsonl"
+
+
+def read(found: bytes) -> int:
+    """Reads a bundle to its end; how many commits it holds."""
+    return len(list(Reader(io.BytesIO(found), "it").commits()))
+
+
+def forged(found: bytes, change: Any) -> bytes:
+    """A bundle whose lines were changed by somebody who also wrote a new last line."""
+    lines = [json.loads(line) for line in found.splitlines()]
+    change(lines)
+    *told, end = lines
+    body = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in told).encode()
+    commits = [line for line in told if line["kind"] == "commit"]
+    end |= {"commits": len(commits), "mutations": sum(line["count"] for line in commits)}
+    end |= {"cells": sum(len(line["cells"]) for line in commits)}
+    end["digest"] = base64.b64encode(sha256(body).digest()).decode()
+    return body + json.dumps(end, separators=(",", ":")).encode() + b"\n"
+
+
+# ---- the round trip
+
+
+@settings(max_examples=25)
+@given(life=lives(steps_max=16))
+def test_a_life_comes_back_as_it_was(life: Life) -> None:
+    """Exported and imported exactly into a fresh store, every hash, salt, content and view row is the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        player = play(life, Path(folder))
+        if not player.store.sessions():
+            return
+        found = bundle(player.store)
+        with taken(Path(folder), found, exact=True) as store:
+            assert chains(store) == chains(player.store)
+            assert views(store) == views(player.store)
+            assert store.verify().ok
+            assert bundle(store) == found
+        player.close()
+
+
+def test_views_have_the_same_digests_where_the_log_has_the_same_order(tmp_path: Path) -> None:
+    """Once sessions stand one after the other, an export and exact import gives each view the same digest."""
+    with taken(tmp_path, bundle(filled_in_memory()), exact=True) as one:
+        with taken(tmp_path, bundle(one), exact=True) as other:
+            names = one.info().positions
+            digests = [[s._ns.projection.digest(name) for name in names] for s in (one, other)]
+            assert digests[0] == digests[1] and one.info() == other.info()
+
+
+def test_the_golden_bundle_is_written_the_same_and_read_again(tmp_path: Path) -> None:
+    """The same calls with the same salts give the golden bundle, byte for byte, and it is taken in exactly."""
+    golden = GOLDEN.read_bytes()
+    assert bundle(filled_in_memory()) == golden
+    with taken(tmp_path, golden, exact=True) as store:
+        assert chains(store) == chains(filled_in_memory())
+
+
+def test_a_bundle_keeps_to_the_format(tmp_path: Path) -> None:
+    """By the words of the spec: each line is what it says, text is text, and the last line seals the rest."""
+    found = bundle(filled_in_memory())
+    first, *commits, last = [json.loads(line) for line in found.decode().split("\n")[:-1]]
+    assert (first["kind"], first["version"]) == ("bundle", VERSION)
+    assert [one["name"] for one in first["sessions"]] == ["s", "odd one", "s.child", "s.grandchild"]
+    assert (last["kind"], last["commits"]) == ("end", len(commits))
+    sofar = found[: found.rindex(b"\n", 0, -1) + 1]
+    assert base64.b64decode(last["digest"]) == sha256(sofar).digest()
+    for line in commits:
+        assert len(line["mutations"]) == line["count"]
+        for cell in line["cells"]:
+            content = cell["text"].encode() if "text" in cell else base64.b64decode(cell["base64"])
+            assert ("text" in cell) == _utf8(content)
+            assert sha256(base64.b64decode(cell["salt"]) + content).digest() == base64.b64decode(cell["commitment"])
+
+
+def _utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+# ---- damage
+
+
+def test_a_flipped_bit_anywhere_is_refused() -> None:
+    """One bit changed in any byte of a bundle, its last line included, and it is refused as damaged."""
+    found = bundle(filled_in_memory())
+    assert read(found) > 5
+    for at in range(0, len(found)):
+        flipped = bytearray(found)
+        flipped[at] ^= 1 << (at * 5 % 8)
+        with pytest.raises(InputError):
+            read(bytes(flipped))
+
+
+def test_a_cut_bundle_is_refused() -> None:
+    """A bundle cut at any line, or a byte before its end, or with a byte more, is refused."""
+    found = bundle(filled_in_memory())
+    cuts = [at for at, byte in enumerate(found) if byte == ord("\n")]
+    for at in (0, *cuts, *(cut + 1 for cut in cuts[:-1]), len(found) - 2):
+        with pytest.raises(InputError):
+            read(found[:at])
+    with pytest.raises(InputError, match="goes on after its last line"):
+        read(found + b"\n")
+
+
+FORGERIES = {
+    "a content": lambda lines: lines[2]["cells"][0].update(text="other"),
+    "a salt": lambda lines: lines[2]["cells"][0].update(salt=base64.b64encode(bytes(16)).decode()),
+    "a time": lambda lines: lines[3].update(at=5),
+    "a hash": lambda lines: lines[3].update(hash=base64.b64encode(bytes(32)).decode()),
+    "what is read": lambda lines: lines[3]["mutations"][0].update(kind="other"),
+    "a commit gone": lambda lines: lines.pop(3),
+    "two commits exchanged": lambda lines: lines.insert(3, lines.pop(4)),
+    "a session's name": lambda lines: lines[0]["sessions"][0].update(name="other"),
+    "the last commits gone": lambda lines: lines.__delitem__(slice(-4, -1)),
+}
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_forged_bundle_is_refused_whole(tmp_path: Path, change: Any, exact: bool) -> None:
+    """What somebody changed and sealed again does not match the chain, and nothing of it is written."""
+    found = bundle(filled_in_memory())
+    assert read(forged(found, lambda lines: None)) == read(found)
+    with memory_store() as store:
+        with pytest.raises(InputError, match="damaged"):
+            take(store, tmp_path, forged(found, change), exact=exact)
+        assert store.log.ordinal == 0
+
+
+def test_a_later_version_is_refused_with_the_remedy() -> None:
+    """A bundle of another version names both versions and what to do."""
+    found = bundle(filled_in_memory()).replace(b'"version":1', b'"version":7', 1)
+    with pytest.raises(InputError, match=r"version 7.*reads version 1.*install"):
+        read(found)
+    with pytest.raises(InputError, match="no vmstore bundle"):
+        read(b'{"messages": []}\n')
+
+
+# ---- what is chosen
+
+
+def test_a_fork_brings_its_past() -> None:
+    """The bundle of a grandchild holds its ancestors up to the fork points, and says they were not asked for."""
+    store = filled_in_memory()
+    first = json.loads(bundle(store, "s.grandchild").splitlines()[0])
+    point = store.session("s.child").info().fork_position
+    assert [(one["name"], one["asked"]) for one in first["sessions"]] == [
+        ("s", False),
+        ("s.child", False),
+        ("s.grandchild", True),
+    ]
+    assert first["sessions"][0]["upto"] == point
+
+
+def test_a_moment_ends_the_bundle(tmp_path: Path) -> None:
+    """Exported as of a call a session ends there, and answers as it did then."""
+    store = filled_in_memory()
+    with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
+        assert other.session("s").info().calls == 2
+        assert other.session("s").request(call=2) == store.session("s").request(call=2)
+        assert other.session("s").pages() == store.session("s").pages(call=2)
+
+
+def test_what_cannot_be_chosen_is_refused() -> None:
+    """An unknown session, a moment within a commit or before a fork's own beginning names what can be."""
+    store = filled_in_memory()
+    with pytest.raises(UnknownError, match=r"no session 'sx'; the nearest is 's"):
+        bundle(store, "sx")
+    with pytest.raises(RefusedError, match=r"position 3 of 's' is no commit end; the next one is \d"):
+        bundle(store, "s", position=3)
+    with pytest.raises(RefusedError, match="written by the session it forked from"):
+        bundle(store, "s.child", call=1)
+    with pytest.raises(UnknownError, match="no session to export"):
+        bundle(memory_store())
+    with pytest.raises(InputError, match="unknown format 'xml'; the formats are"):
+        store.export(io.BytesIO(), format="xml")

@@ -1,0 +1,242 @@
+"""Bundles taken in: exactly, where the session is there already or gone another way, and as new sessions."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import vmstore
+from tests.disasters.child import joined, kill, start
+from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
+from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
+from vmstore.store.store import Store, memory_store, open_store
+from vmstore.testing.life import full_disk, play
+from vmstore.testing.strategies import Life, lives
+
+REQUEST = {"model": "m", "messages": [{"role": "user", "content": "something else"}]}
+
+
+def answers(store: Store, names: dict[str, str]) -> dict[str, Any]:
+    """What sessions say of every call, by the names they have elsewhere."""
+    found: dict[str, Any] = {}
+    for name, there in names.items():
+        session = store.session(there)
+        contexts = [session.context(call=call.call) for call in session.calls()]
+        said = [(context.basis.turn, context.messages(), context.pages, context.fidelity) for context in contexts]
+        found[name] = (said, session.turns(), session.calls(), session.pages())
+    return found
+
+
+# ---- exactly
+
+
+def test_the_same_bundle_again_changes_nothing(tmp_path: Path) -> None:
+    """A session that is here with the same hashes is the very same, and importing it again writes nothing."""
+    found = bundle(filled_in_memory())
+    with taken(tmp_path, found, exact=True) as store:
+        before = store.log.ordinal
+        again = take(store, tmp_path, found, exact=True)
+        assert (again.new, store.log.ordinal) == (0, before)
+        assert [one.session for one in again.sessions] == ["s", "odd one", "s.child", "s.grandchild"]
+
+
+def test_a_session_gains_what_it_lacks(tmp_path: Path) -> None:
+    """What a bundle knows beyond a session here is added to it; a bundle that knows less changes nothing."""
+    store = filled_in_memory()
+    with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
+        take(other, tmp_path, bundle(store, "s.grandchild"), exact=True)
+        take(other, tmp_path, bundle(store), exact=True)
+        assert chains(other) == chains(store) and other.verify().ok
+        assert take(other, tmp_path, bundle(store, "s", call=2), exact=True).new == 0
+        assert other.record("s", REQUEST).call == store.session("s").info().calls + 1
+
+
+def test_a_session_that_went_on_differently_is_refused(tmp_path: Path) -> None:
+    """Where the same session has another past here, nothing is written and the remedy is named."""
+    store = filled_in_memory()
+    with taken(tmp_path, bundle(store, "s", call=2), exact=True) as other:
+        other.record("s", REQUEST)
+        before = other.log.ordinal
+        with pytest.raises(ConflictError, match=r"'s' went on differently here.*without --exact"):
+            take(other, tmp_path, bundle(store), exact=True)
+        assert other.log.ordinal == before and other.verify().ok
+
+
+def test_a_taken_name_is_refused(tmp_path: Path) -> None:
+    """Another session of the same name is in the way of an exact import: nothing is written."""
+    with memory_store() as other:
+        other.record("odd one", REQUEST)
+        before = other.log.ordinal
+        with pytest.raises(ConflictError, match=r"another session is called 'odd one' here"):
+            take(other, tmp_path, bundle(filled_in_memory()), exact=True)
+        assert other.log.ordinal == before
+
+
+def test_a_part_of_an_import_is_not_taken_in_unseen(tmp_path: Path) -> None:
+    """A moment at which a session's own import was not complete would stay hidden, so it is refused."""
+    file = tmp_path / "chat.jsonl"
+    file.write_text('{"role": "user", "content": "one"}\n{"role": "assistant", "content": "two"}\n')
+    with memory_store() as store, memory_store() as other:
+        name = store.import_file(file).sessions[0].session
+        found = bundle(store, name, call=1)
+        with pytest.raises(InputError, match="import was not complete"):
+            take(other, tmp_path, found, exact=True)
+        assert other.log.ordinal == 0
+        assert take(other, tmp_path, found).sessions[0].session == name
+        assert other.session(name).info().calls == 1
+
+
+def test_exact_is_for_bundles_and_their_names(tmp_path: Path) -> None:
+    """Exact commits take no other name, and other files have none."""
+    store = filled_in_memory()
+    with pytest.raises(InputError, match="keep the name they were sealed with"):
+        take(store, tmp_path, bundle(store), exact=True, session="x")
+    with pytest.raises(InputError, match="no vmstore bundle"):
+        take(store, tmp_path, b'{"role": "user", "content": "one"}\n', exact=True)
+
+
+def test_a_reader_takes_nothing_in(tmp_path: Path) -> None:
+    """A store opened for reading exports, and refuses a bundle."""
+    with open_store(tmp_path / "agent.vms") as store:
+        filled(store)
+    with open_store(tmp_path / "agent.vms", "r") as store:
+        found = bundle(store)
+        with pytest.raises(ReadOnlyError):
+            take(store, tmp_path, found, exact=True)
+
+
+def test_a_full_disk_leaves_each_session_whole_or_absent(tmp_path: Path) -> None:
+    """An import that cannot be written is a clear error, and nothing of it is seen."""
+    with memory_store() as store:
+        found = bundle(filled_in_memory())
+        for exact in (True, False):
+            with full_disk(store.log), pytest.raises(StoreError, match="full"):
+                take(store, tmp_path, found, exact=exact)
+            assert store.sessions(hidden=True) == [] and store.verify().ok
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_killed_import_leaves_each_session_whole_or_absent(tmp_path: Path, exact: bool) -> None:
+    """SIGKILL at growing delays: each session is there with all its calls or not at all, and again completes it."""
+    store = filled_in_memory()
+    found = bundle(store)
+    calls = {info.session: info.calls for info in store.sessions()}
+    (tmp_path / "bundle.jsonl").write_bytes(found)
+    vmstore.open(tmp_path / "agent.vms").close()
+
+    def work() -> None:
+        os.write(writer, b".")
+        with vmstore.open(tmp_path / "agent.vms") as other:
+            other.import_file(tmp_path / "bundle.jsonl", exact=exact)
+
+    killed = 0
+    for number in range(12):
+        reader, writer = os.pipe()
+        pid = start(work)
+        os.read(reader, 1)
+        time.sleep(0.004 * number)
+        killed += _ended(pid)
+        with vmstore.open(tmp_path / "agent.vms") as other:
+            assert {info.session: info.calls for info in other.sessions()}.items() <= calls.items()
+            assert other.verify().ok
+    assert killed, "no import was killed before its end: the delays are too long"
+    with vmstore.open(tmp_path / "agent.vms") as other:
+        take(other, tmp_path, found, exact=exact)
+        assert {info.session: info.calls for info in other.sessions()} == calls
+
+
+def _ended(pid: int) -> bool:
+    """Kills a child; whether it was still at work."""
+    done, _ = os.waitpid(pid, os.WNOHANG)
+    if done:
+        return False
+    kill(pid)
+    return True
+
+
+# ---- as new sessions
+
+
+@settings(max_examples=15)
+@given(life=lives(steps_max=12))
+def test_a_life_told_anew_answers_the_same(life: Life) -> None:
+    """Imported without exact, sessions have ids, salts and hashes of their own and answer every question the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        player = play(life, Path(folder))
+        names = [info.session for info in player.store.sessions()]
+        if not names:
+            return
+        with taken(Path(folder), bundle(player.store)) as store:
+            assert answers(store, dict(zip(names, names, strict=True))) == answers(
+                player.store, dict(zip(names, names, strict=True))
+            )
+            assert not chains(store).keys() & chains(player.store).keys()
+            assert store.verify().ok
+        player.close()
+
+
+def test_a_copy_stands_beside_its_original(tmp_path: Path) -> None:
+    """Into the store it came from a bundle brings copies under free names, once, that go on by themselves."""
+    store = filled_in_memory()
+    found = bundle(store)
+    names = {info.session: f"{info.session}-2" for info in store.sessions()}
+    assert {one.session for one in take(store, tmp_path, found).sessions} == set(names.values())
+    assert answers(store, names) == answers(store, {name: name for name in names})
+    assert take(store, tmp_path, found).new == 0
+    store.record("s-2", REQUEST)
+    assert store.session("s").info().calls + 1 == store.session("s-2").info().calls
+    assert store.session("s.child-2").info().parent == "s-2" and store.verify().ok
+
+
+def test_a_copy_has_the_clock_of_its_store(tmp_path: Path) -> None:
+    """What is told anew happened when it happened and is logged now."""
+    store = filled_in_memory()
+    with taken(tmp_path, bundle(store, "s")) as other:
+        old, new = list(store.tail(limit=3)), list(other.tail(limit=3))
+        assert [entry.at for entry in old] == [entry.at for entry in new]
+        assert all(then.logged_at < now.logged_at for then, now in zip(old, new, strict=True))
+
+
+def test_a_copy_answers_a_retry(tmp_path: Path) -> None:
+    """A request id of the original is known to the copy, so a retry there writes nothing."""
+    store = filled_in_memory()
+    odd = {"model": "m", "messages": [{"role": "user", "content": "é☃ \ud800 \u2028 \0"}], "temperature": 0.5}
+    with taken(tmp_path, bundle(store, "odd one")) as other:
+        before = other.log.ordinal
+        assert other.record("odd one", odd, None, request_id="r 1").call == 1
+        assert other.log.ordinal == before
+
+
+def test_one_name_is_for_one_session(tmp_path: Path) -> None:
+    """A name can be given to the session asked for; where a bundle holds several, none is chosen."""
+    store = filled_in_memory()
+    with memory_store() as other:
+        took = take(other, tmp_path, bundle(store, "s.child"), session="mine")
+        assert [one.session for one in took.sessions] == ["mine", "s"]
+        with pytest.raises(InputError, match="one name cannot be all of theirs"):
+            take(other, tmp_path, bundle(store), session="mine")
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_two_processes_importing_one_bundle_make_one_copy(tmp_path: Path, exact: bool) -> None:
+    """Four processes import the same bundle at once: each ends well, and each session is there once."""
+    store = filled_in_memory()
+    (tmp_path / "bundle.jsonl").write_bytes(bundle(store))
+    vmstore.open(tmp_path / "agent.vms").close()
+
+    def work() -> None:
+        with vmstore.open(tmp_path / "agent.vms") as other:
+            other.import_file(tmp_path / "bundle.jsonl", exact=exact)
+
+    assert [joined(pid) for pid in [start(work) for _ in range(4)]] == [0] * 4
+    with vmstore.open(tmp_path / "agent.vms") as other:
+        assert {info.session: info.calls for info in other.sessions(hidden=True)} == {
+            info.session: info.calls for info in store.sessions()
+        }
+        assert other.verify().ok

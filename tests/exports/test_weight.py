@@ -1,0 +1,77 @@
+"""Where the bytes are: what is told adds up to what lies on disk, and to what was accepted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+import vmstore
+from tests.engine.stories import answer, chat
+from tests.exports.moved import filled, filled_in_memory
+from vmstore.exports.weight import DBSTAT
+from vmstore.store.store import Store
+
+
+def on_disk(folder: Path) -> int:
+    """The bytes of a namespace's files; the shared index is memory."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and not file.name.endswith("-shm"))
+
+
+def cells(store: Store) -> dict[str, int]:
+    """The bytes of all cells by the name of their session."""
+    store.follow()
+    names: dict[int, str] = dict(store.views.execute("SELECT session, name FROM sessions"))
+    found = dict.fromkeys(names.values(), 0)
+    for commit in store.log.tail(0, 1 << 30):
+        some = store.log.cells(range(commit.cell, commit.cell + commit.cell_count)).values()
+        found[names[commit.session]] += sum(len(cell.content) for cell in some)
+    return found
+
+
+@pytest.mark.parametrize("dbstat", [True, False])
+def test_every_byte_on_disk_is_told_once(store_path: Path, monkeypatch: pytest.MonkeyPatch, dbstat: bool) -> None:
+    """Open with a write-ahead log or closed, with an SQLite that knows its tables or not, the sum is what is there."""
+    if not dbstat:
+        monkeypatch.setattr(apsw, "compile_options", tuple(o for o in apsw.compile_options if o != DBSTAT))
+    with vmstore.open(store_path) as store:
+        filled(store)
+        for name in range(30):
+            store.record(f"more{name}", chat("x" * 9_000, seed=name), answer("y"))
+        (store_path / "default" / "blobs").mkdir(exist_ok=True)
+        (store_path / "default" / "blobs" / "ab").write_bytes(b"z" * 70_000)
+        found = store.usage()
+        assert found.bytes == on_disk(store_path / "default") == sum(one.bytes for one in found.files)
+        told = {(one.part, one.what): one.bytes for one in found.files}
+        assert told["blobs", "files"] >= 70_000
+        assert (("views", "versions") in told) == dbstat and (("views", "the file") in told) != dbstat
+    with vmstore.open(store_path, "r") as store:
+        assert store.usage().bytes == on_disk(store_path / "default")
+
+
+def test_free_pages_are_told(store_path: Path) -> None:
+    """Pages that a database freed and keeps are named as free."""
+    with vmstore.open(store_path) as store:
+        filled(store)
+        views = next((store_path / "default").glob("views-*.sqlite"))
+        db = apsw.Connection(str(views))
+        db.execute("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(200000)); DROP TABLE t").fetchall()
+        db.close()
+        told = {(one.part, one.what): one.bytes for one in store.usage().files}
+        assert told["views", "free pages"] >= 200_000
+
+
+def test_contents_are_those_of_the_log() -> None:
+    """Contents by session are the cells each session brought, and by kind they are the same bytes."""
+    store = filled_in_memory()
+    found = store.usage()
+    assert {one.what: one.bytes for one in found.sessions} == cells(store)
+    for listed in (found.sessions, found.kinds, found.files):
+        assert [one.bytes for one in listed] == sorted((one.bytes for one in listed), reverse=True)
+    kinds = {one.what: one for one in found.kinds}
+    assert sum(one.bytes for one in found.kinds) == sum(one.bytes for one in found.sessions)
+    assert sum(one.cells for one in found.kinds) == store.log.last_cell
+    assert kinds["request ids"].cells == 1 and "other" not in kinds
+    assert {"transcript", "envelopes", "requests", "names"} <= kinds.keys()
+    assert (found.bytes, found.files) == (0, [])

@@ -1,0 +1,283 @@
+"""The async twin: the surface of the sync objects, their answers, their order, and cancelled tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+import vmstore.aio
+from tests.capture.words import answer as replied
+from tests.capture.words import request as asked
+from tests.engine.stories import answer, chat
+from tests.store.kept import CALLS, tell
+from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.store.context import Context
+from vmstore.store.session import Session
+from vmstore.store.store import Store, memory_store, open_store
+
+TWINS = [(Store, vmstore.aio.Store), (Session, vmstore.aio.Session), (Context, vmstore.aio.Context)]
+RAW = {"log", "views"}  # handles below the store: nothing there could be awaited
+SYNC = {"Iterator": "AsyncIterator"}
+
+
+def lacking(sync: type, twin: type) -> list[str]:
+    """What a twin lacks of a sync class: methods, their arguments, defaults and answers, all to be awaited."""
+    wrong = []
+    for name, member in inspect.getmembers(sync):
+        if name.startswith("_") or name in RAW:
+            continue
+        other = getattr(twin, name, None)
+        if isinstance(member, property):
+            if not (isinstance(other, property) or inspect.iscoroutinefunction(other) or _assigned(twin, name)):
+                wrong.append(f"{name} is no property, method or attribute")
+        elif not (inspect.iscoroutinefunction(other) or inspect.isasyncgenfunction(other)):
+            wrong.append(f"{name} cannot be awaited")
+        elif _signature(member, awaited=True) != _signature(other):
+            wrong.append(f"{name}{inspect.signature(other)} is not {inspect.signature(member)}")
+    return wrong
+
+
+def _assigned(twin: type, name: str) -> bool:
+    return f"self.{name} =" in inspect.getsource(twin)
+
+
+def _signature(function: Any, *, awaited: bool = False) -> tuple[Any, ...]:
+    told = inspect.signature(function)
+    returns = str(told.return_annotation)
+    for word, other in SYNC.items() if awaited else ():
+        returns = returns.replace(word, other)
+    return list(told.parameters.values()), returns
+
+
+@pytest.mark.parametrize(("sync", "twin"), TWINS, ids=lambda one: one.__module__)
+def test_the_twin_has_the_whole_surface(sync: type, twin: type) -> None:
+    """Every public method of the sync class is there, with the same signature, to be awaited."""
+    assert lacking(sync, twin) == []
+
+
+def test_a_lacking_twin_is_found() -> None:
+    """A method that is missing, has another default or is not awaited is named."""
+
+    class Short:
+        """A twin with three faults."""
+
+        async def turns(self, more: bool = False) -> list[Any]:
+            """One argument too many."""
+            return []
+
+        def calls(self) -> list[Any]:
+            """Not to be awaited."""
+            return []
+
+    found = lacking(Session, Short)
+    assert any(line.startswith("turns(") for line in found)
+    assert {"calls cannot be awaited", "info cannot be awaited"} <= set(found)
+
+
+def test_open_takes_what_open_takes() -> None:
+    """`aio.open` and `aio.memory_store` have the arguments of their sync twins."""
+    for sync, twin in ((open_store, vmstore.aio.open), (memory_store, vmstore.aio.memory_store)):
+        assert inspect.signature(sync).parameters == inspect.signature(twin).parameters
+
+
+# ---- the same answers
+
+
+def test_every_question_has_the_same_answer(store_path: Path, tmp_path: Path) -> None:
+    """Recorded through the twin, each question of store, session and context is answered as the sync one does."""
+
+    async def work() -> None:
+        async with vmstore.aio.open(store_path) as store:
+            for number, (items, reply) in enumerate(CALLS, 1):
+                response = replied(reply, tokens=100 * number)
+                await store.record("s", asked(items), response, at=number * 1_000_000)
+            with vmstore.open(store_path, "r") as other:
+                await _compare(store, other)
+            await store.export(tmp_path / "s.jsonl", "s")
+            assert (await store.import_file(tmp_path / "s.jsonl", exact=True)).new == 0
+            child = await (await store.session("s")).fork("child", call=2)
+            assert (await child.record(asked(CALLS[0][0]))).session == "child"
+            assert (await store.record_gap(child, "lost")).call == 4
+            assert (await store.verify()).ok and (await store.rebuild("pages"))["pages"]
+            assert (await store.backup(tmp_path / "b")).namespaces[0].sessions == 2
+            assert store.folder == store_path / "default"
+
+    asyncio.run(work())
+
+
+async def _compare(store: vmstore.aio.Store, other: Store) -> None:
+    assert await store.sessions() == other.sessions()
+    assert (await store.info()).commits == other.info().commits
+    assert (await store.usage()).kinds == other.usage().kinds
+    assert [entry async for entry in store.tail()] == list(other.tail())
+    cursor = list(other.tail(limit=3))[-1].cursor
+    assert [entry async for entry in store.tail(cursor, limit=5)] == list(other.tail(cursor, limit=5))
+    twin, sync = await store.session("s"), other.session("s")
+    assert (await store.find("s/p4"))[1] == other.find("s/p4")[1] and twin.name == "s" and repr(twin) == repr(sync)
+    for question in ("info", "turns", "calls", "pages", "messages", "request"):
+        assert await getattr(twin, question)() == getattr(sync, question)()
+    for question in ("page", "content", "history", "sources", "derived"):
+        assert await getattr(twin, question)("p4") == getattr(sync, question)("p4")
+    moments = vmstore.Call(1), vmstore.Call(3)
+    assert await twin.diff(*moments) == sync.diff(*moments)
+    context, wanted = await twin.context(call=2), sync.context(call=2)
+    for name in ("basis", "fidelity", "tokens", "tokens_reported", "factor", "model", "root", "page_ids"):
+        assert getattr(context, name) == getattr(wanted, name)
+    for name in ("contents", "messages", "request", "text", "to_dict"):
+        assert await getattr(context, name)() == getattr(wanted, name)()
+    assert await context.pages() == wanted.pages and list(context.shown) == list(wanted.shown)
+
+
+def test_errors_are_the_same() -> None:
+    """What the sync store refuses is raised where it is awaited."""
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            with pytest.raises(UnknownError, match="there is no session 'x'"):
+                await store.session("x")
+            with pytest.raises(InputError, match="is no cursor"):
+                _ = [entry async for entry in store.tail("never")]
+        with pytest.raises(InputError, match="the store is closed"):
+            await store.sessions()
+        await store.close()
+        with pytest.raises(StoreError, match="no store at"):
+            await vmstore.aio.open("/nowhere/at/all", "r")
+        with pytest.raises(InputError, match="not open yet"):
+            await vmstore.aio.memory_store().sessions()
+
+    asyncio.run(work())
+
+
+# ---- order and cancellation
+
+
+def test_work_is_done_in_order_and_elsewhere() -> None:
+    """Calls recorded by tasks at once are recorded in the order they were asked for, while the loop goes on."""
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            ticks, done = 0, asyncio.Event()
+
+            async def tick() -> None:
+                nonlocal ticks
+                while not done.is_set():
+                    ticks += 1
+                    await asyncio.sleep(0)
+
+            ticking = asyncio.create_task(tick())
+            asked = [store.record("s", chat(f"question {n}"), answer("fine")) for n in range(40)]
+            calls = await asyncio.gather(*asked)
+            done.set()
+            await ticking
+            assert [call.call for call in calls] == list(range(1, 41)) and ticks > 40
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("vmstore") and _busy(thread)]
+
+    asyncio.run(work())
+
+
+def _busy(thread: threading.Thread) -> bool:
+    thread.join(5)
+    return thread.is_alive()
+
+
+def test_a_cancelled_record_is_whole_or_absent(store_path: Path) -> None:
+    """Tasks cancelled at any moment leave a store that goes on, verifies, and answers a retry with the one call."""
+
+    async def work() -> None:
+        async with vmstore.aio.open(store_path) as store:
+            cancelled = 0
+            for number in range(30):
+                some = [
+                    asyncio.create_task(store.record("s", chat(f"{number}/{n}"), None, request_id=f"{number}-{n}"))
+                    for n in range(3)
+                ]
+                await asyncio.sleep(0.0004 * (number % 10))
+                for task in some:
+                    task.cancel()
+                ended = await asyncio.gather(*some, return_exceptions=True)
+                cancelled += sum(isinstance(one, asyncio.CancelledError) for one in ended)
+                told = [
+                    await store.record("s", chat(f"{number}/{n}"), None, request_id=f"{number}-{n}") for n in range(3)
+                ]
+                assert len({one.call for one in told}) == 3
+                for one, again in zip(ended, told, strict=True):
+                    assert isinstance(one, asyncio.CancelledError) or one == again
+            assert cancelled > 10, "tasks were cancelled before they ended"
+            session = await store.session("s")
+            assert len(await session.calls()) == 90 and (await store.verify()).ok
+
+    asyncio.run(work())
+
+
+def test_a_cancelled_tail_can_be_taken_up(store_path: Path) -> None:
+    """A tail that was left in the middle disturbs nobody, and its cursor goes on."""
+
+    async def work() -> None:
+        async with vmstore.aio.open(store_path) as store:
+            for number in range(120):
+                await store.record("s", chat(f"question {number}"), answer("fine"))
+            seen = []
+            async for entry in store.tail():
+                seen.append(entry)
+                if len(seen) == 250:
+                    break
+            rest = [entry async for entry in store.tail(seen[-1].cursor)]
+            assert [*seen, *rest] == [entry async for entry in store.tail()]
+
+    asyncio.run(work())
+
+
+def test_a_cancelled_opening_leaves_nothing_open(store_path: Path) -> None:
+    """Where nobody waits for a store to open, it is closed as soon as it is."""
+    vmstore.open(store_path).close()
+    closed = []
+
+    async def work(opens: Callable[[], Store]) -> None:
+        gate = threading.Event()
+
+        def slowly() -> Store:
+            gate.wait(5)
+            store = opens()
+            closing = store.close
+
+            def close() -> None:
+                closing()
+                closed.append(1)
+
+            store.close = close  # type: ignore[method-assign]
+            return store
+
+        async def opened() -> None:
+            async with vmstore.aio.Store(slowly):
+                raise AssertionError("nobody waits for it any more")
+
+        task = asyncio.create_task(opened())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        asyncio.get_running_loop().call_later(0.01, gate.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(work(lambda: open_store(store_path)))
+    assert closed == [1]
+
+
+def test_the_sync_store_sees_what_the_twin_wrote(store_path: Path) -> None:
+    """Both can be open at once, as two processes can."""
+
+    async def work() -> None:
+        async with vmstore.aio.open(store_path) as store:
+            with vmstore.open(store_path) as other:
+                await store.record("s", chat("one"))
+                tell(other, "t")
+                assert [info.session for info in await store.sessions()] == ["s", "t"]
+                assert [info.session for info in other.sessions()] == ["s", "t"]
+
+    asyncio.run(work())

@@ -1,0 +1,104 @@
+"""A file or folder that is not there until it is whole: written beside its place and renamed into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from vmstore.errors import StoreError
+
+SUFFIX = ".part"
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write; it appears at `path` when the block ends well, and nothing is left when it does not.
+
+    What is no regular file (a device, a pipe) is written as it stands. Raises StoreError for a path
+    that is taken or cannot be written, or a disk that is full.
+    """
+    if _is_stream(path):
+        with naming(path), path.open("wb") as file:
+            yield file
+        return
+    with beside(path) as part, naming(path), part.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """A path in a hidden folder beside `path`, for a file or folder that then takes its place, flushed."""
+    check_free(path)
+    with naming(path):
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=SUFFIX, dir=path.absolute().parent))
+    try:
+        part = folder / "new"
+        yield part
+        with naming(path):
+            if part.is_dir():
+                for inner in (part, *(one for one in part.rglob("*") if one.is_dir())):
+                    flush(inner)
+            _place(part, path)
+            flush(path.absolute().parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_free(path: Path) -> None:
+    """Raises StoreError where something stands at a path, or nothing could."""
+    if os.path.lexists(path):
+        raise StoreError(f"{path} is there already; name another path, or remove it first")
+    if not path.absolute().parent.is_dir():
+        raise StoreError(f"{path.absolute().parent} is no folder, so {path.name} cannot be made in it; make it first")
+
+
+def flush(path: Path) -> None:
+    """Makes a file durable, or the names in a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _place(part: Path, path: Path) -> None:
+    """Gives what is finished its name; what somebody else put there meanwhile stays."""
+    if part.is_dir():
+        os.rename(part, path)  # fails where a folder with something in it stands
+        return
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        check_free(path)
+        os.rename(part, path)
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        return not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode))
+    except OSError:
+        return False
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turns the system's refusals into ours, naming the path."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StoreError(
+            f"{path} could not be written ({error.strerror or error}); nothing was left there, make room or name "
+            "another path"
+        ) from error

@@ -1,0 +1,100 @@
+"""Which commits leave the store: sessions up to a position each, and the past their forks share."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import apsw
+import msgspec
+
+from vmstore.errors import CorruptError, RefusedError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Log
+from vmstore.views.lane import NEVER, Lane
+
+BATCH = 500
+
+
+class Portion(NamedTuple):
+    """A session up to a position; `asked` for, or there because another one forked from it."""
+
+    session: int
+    uid: bytes
+    name: str
+    upto: int
+    asked: bool
+    ordinals: array[int]  # of its commits, in order
+
+
+def select(db: apsw.Connection, wanted: Sequence[tuple[int, int]]) -> list[Portion]:
+    """The portions of sessions (key, position) and, up to their fork points, of those they came from."""
+    upto: dict[int, int] = {}
+    for session, position in wanted:
+        for stretch in Lane(db, session).upto(position):
+            upto[stretch.session] = max(upto.get(stretch.session, 0), min(stretch.high, position))
+    asked = {session for session, _ in wanted}
+    return [_portion(db, session, position, session in asked) for session, position in sorted(upto.items())]
+
+
+def _portion(db: apsw.Connection, session: int, upto: int, asked: bool) -> Portion:
+    ordinals: array[int] = array("q")
+    last = 0
+    for ordinal, last in db.execute(  # noqa: B007 (the last one is looked at)
+        "SELECT ordinal, last FROM commits WHERE session = ? AND last <= ? ORDER BY last", (session, upto)
+    ):
+        ordinals.append(ordinal)
+    uid, name = db.execute("SELECT uid, name FROM sessions WHERE session = ?", (session,)).get
+    return Portion(session, uid, name, last, asked, ordinals)
+
+
+def whole(db: apsw.Connection, session: int) -> tuple[int, int]:
+    """A session and its last position."""
+    return session, int(db.execute("SELECT position FROM sessions WHERE session = ?", (session,)).get)
+
+
+def check_end(lane: Lane, position: int, name: str) -> None:
+    """Refuses a position that a bundle could not end at: one within a commit, or before the session's own first."""
+    own = lane.stretches[0]
+    if position <= own.low:
+        raise RefusedError(
+            f"position {position} of {name!r} was written by the session it forked from; export that one up to there"
+        )
+    following = lane.db.execute(
+        "SELECT min(last) FROM commits WHERE session = ? AND last >= ?", (own.session, min(position, NEVER))
+    ).get
+    if following != position:
+        raise RefusedError(f"position {position} of {name!r} is no commit end; the next one is {following}")
+
+
+def commits_of(log: Log, portion: Portion) -> Iterator[Commit]:
+    """A portion's commits in order, each with its cells; memory holds the cells of one."""
+    at = 0
+    while at < len(portion.ordinals):
+        first = portion.ordinals[at]
+        run = 1
+        while run < BATCH and at + run < len(portion.ordinals) and portion.ordinals[at + run] == first + run:
+            run += 1
+        commits = log.tail(first - 1, run)
+        if len(commits) != run or commits[0].ordinal != first:
+            raise CorruptError(f"commit {first} is missing from the log; run `vmstore verify`")
+        for commit in commits:
+            yield with_cells(log, commit)
+        at += run
+
+
+def with_cells(log: Log, commit: Commit) -> Commit:
+    """A commit with its cells, each checked against its commitment."""
+    if not commit.cell_count:
+        return commit
+    numbers = range(commit.cell, commit.cell + commit.cell_count)
+    found = log.cells(numbers)
+    for index, number in enumerate(numbers):
+        cell = found.get(number)
+        if cell is None or len(cell.salt) != 16 or cell.commitment != commit.commitment(index):
+            raise CorruptError(
+                f"cell {number} of commit {commit.ordinal} is missing or does not match its commitment; "
+                "run `vmstore verify`"
+            )
+    return msgspec.structs.replace(commit, cells=tuple(found[number] for number in numbers))

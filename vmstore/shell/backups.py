@@ -1,0 +1,38 @@
+"""Commands that keep a store safe: backup and restore."""
+
+from __future__ import annotations
+
+import argparse
+
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Line, Span
+from vmstore.shell.words import count
+from vmstore.store.answers import Backup, to_json
+from vmstore.store.backup import backup as make
+from vmstore.store.backup import restore as put_back
+
+
+def backup(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Copies a store to a new folder while others may write to it."""
+    with screen.progress("backing up") as tell:
+        found = make(arguments.store, arguments.to, namespace=arguments.namespace, progress=tell)
+    return _tell(found, "backed up and verified", arguments, screen)
+
+
+def restore(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Makes a store of a backup where none is."""
+    with screen.progress("restoring") as tell:
+        found = put_back(arguments.backup, arguments.store, progress=tell)
+    return _tell(found, "restored and verified", arguments, screen)
+
+
+def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet:
+        for part in found.namespaces:
+            amounts = ((part.sessions, "session"), (part.commits, "commit"), (part.mutations, "mutation"))
+            told = ", ".join(count(number, noun) for number, noun in amounts)
+            line: Line = (Span(done, "good"), f": {told} of namespace {part.namespace} in {found.path}")
+            screen.show(line)
+    return 0

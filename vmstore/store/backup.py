@@ -1,0 +1,229 @@
+"""Backups: a store's truth as it stood at one moment, verified, in a folder that is there when it is whole.
+
+    nightly.bak/backup.json           what is in it: each file's size and SHA-256
+    nightly.bak/default/log.sqlite    the log, a consistent copy made while others may write
+    nightly.bak/default/blobs/        the blobs it refers to
+
+Views are not copied: they are folded again. Restoring copies a backup to where a store may be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from vmstore.engine.verify import verify
+from vmstore.errors import CorruptError, StoreError
+from vmstore.exports.newfile import beside, naming
+from vmstore.log.sqlite import SqliteLog
+from vmstore.store.answers import Backup, BackupPart
+from vmstore.store.folder import BLOBS, LOG, find, namespaces
+from vmstore.views.projection import Progress, Projection
+
+LIST = "backup.json"
+VERSION = 1
+STEP_PAGES = 512
+CHUNK_BYTES = 1 << 20
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    bytes: int
+    sha256: str
+
+
+class _Listing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file that makes a folder a backup."""
+
+    version: int
+    parts: list[BackupPart]
+    files: list[_File]
+
+
+def backup(
+    store: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    namespace: str | None = None,
+    progress: Progress | None = None,
+) -> Backup:
+    """Copies a store, or one namespace of it, to a new folder, while others may write to it.
+
+    Each log is copied as it stood at one moment, then verified in full. Raises StoreError where the
+    folder is there already or cannot be written, CorruptError where the log is damaged; nothing is
+    left then.
+    """
+    path, target = Path(store), Path(to)
+    find(path, namespace or _first(path), create=False)
+    names = [namespace] if namespace is not None else namespaces(path)
+    with beside(target) as part, naming(target):
+        part.mkdir()
+        parts = []
+        for number, name in enumerate(names):
+            tell = _share(progress, number, len(names))
+            (part / name).mkdir()
+            _copy_log(path / name / LOG, part / name / LOG, _share(tell, 0, 2))
+            _copy_blobs(path / name / BLOBS, part / name / BLOBS)
+            parts.append(_proven(part / name, path, _share(tell, 1, 2)))
+        files = [_File(file.relative_to(part).as_posix(), *_measured(file)) for file in _files(part)]
+        _write(part / LIST, msgspec.json.format(msgspec.json.encode(_Listing(VERSION, parts, files)), indent=1))
+    return Backup(str(target), parts)
+
+
+def restore(backup: str | os.PathLike[str], to: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
+    """Makes a store of a backup where none is; its bytes are compared and its log verified in full."""
+    path, target = Path(backup), Path(to)
+    listing = _listing(path)
+    with beside(target) as part, naming(target):
+        part.mkdir()
+        for number, file in enumerate(listing.files):
+            if not (path / file.path).is_file():
+                raise CorruptError(f"{path / file.path} is missing; use another backup")
+            (part / file.path).parent.mkdir(parents=True, exist_ok=True)
+            if _copied(path / file.path, part / file.path) != (file.bytes, file.sha256):
+                raise CorruptError(f"{path / file.path} is not what was backed up; use another backup")
+            if progress is not None:
+                progress(number, len(listing.files) * 2)
+        for one in listing.parts:
+            if _proven(part / one.namespace, path, _share(progress, 1, 2)) != one:
+                raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
+    return Backup(str(target), listing.parts)
+
+
+def _listing(path: Path) -> _Listing:
+    """What a backup says it holds; StoreError where it is none."""
+    try:
+        listing = msgspec.json.decode((path / LIST).read_bytes(), type=_Listing)
+    except OSError as error:
+        raise StoreError(
+            f"{path} is no finished backup (it has no {LIST} to read); name a folder that `vmstore backup` made"
+        ) from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CorruptError(f"{path / LIST} is damaged ({error}); use another backup") from error
+    names = [Path(file.path) for file in listing.files]
+    if listing.version != VERSION or any(name.is_absolute() or ".." in name.parts for name in names):
+        raise StoreError(f"{path} is a backup of another version of vmstore; restore it with that one")
+    return listing
+
+
+def _share(progress: Progress | None, number: int, of: int) -> Progress | None:
+    """The progress of one part among `of` parts of some work."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * 1000 + 1000 * done // max(total, 1), of * 1000)
+
+
+def _first(path: Path) -> str:
+    """A namespace that is there, where any is; `find` says what is wrong where none is."""
+    try:
+        return next(iter(namespaces(path)), "default")
+    except OSError:
+        return "default"
+
+
+def _copy_log(source: Path, target: Path, progress: Progress | None) -> None:
+    """Copies a log within one read transaction: writers go on, and are not seen."""
+    try:
+        with _connected(source) as log, _closing(apsw.Connection(str(target))) as copy:
+            log.execute("BEGIN; SELECT count(*) FROM sqlite_schema").fetchall()
+            copy.execute("PRAGMA synchronous = FULL").fetchall()
+            with copy.backup("main", log, "main") as steps:
+                while not steps.done:
+                    steps.step(STEP_PAGES)
+                    if progress is not None:
+                        progress(steps.page_count - steps.remaining, max(steps.page_count, 1))
+            log.execute("COMMIT")
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
+        raise StoreError(f"{source} could not be copied ({error}); make room, or name another path") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise CorruptError(f"{source} is damaged ({error}); run `vmstore verify`, or put back a backup") from error
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[apsw.Connection]:
+    """A connection that reads a log; where its folder may not be written it reads the file as it is."""
+    uri = path.absolute().as_uri()
+    try:
+        db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
+        db.setbusytimeout(10_000)
+        db.execute("PRAGMA query_only = ON; SELECT count(*) FROM sqlite_schema").fetchall()
+    except (apsw.CantOpenError, apsw.ReadOnlyError):
+        db = apsw.Connection(uri + "?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    with _closing(db):
+        yield db
+
+
+@contextmanager
+def _closing(db: apsw.Connection) -> Iterator[apsw.Connection]:
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+def _copy_blobs(source: Path, target: Path) -> None:
+    """Copies blobs after the log that names them: they are written before it and never changed."""
+    if not source.is_dir():
+        return
+    for file in sorted(one for one in source.rglob("*") if one.is_file() and not one.name.startswith(".")):
+        place = target / file.relative_to(source)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _copied(file, place)
+        except FileNotFoundError:  # swept meanwhile: nothing names it, or the proof will say so
+            place.unlink(missing_ok=True)
+
+
+def _proven(folder: Path, of: Path, progress: Progress | None) -> BackupPart:
+    """Checks every hash and rule of a copied log; what it holds. Raises CorruptError naming the first problem."""
+    log = SqliteLog(folder / LOG, readonly=True)
+    views = Projection(log, apsw.Connection(":memory:"))
+    try:
+        counts, problems = verify(log, views, progress)
+        ordinal = log.ordinal
+    finally:
+        views.db.close()
+        log.close()
+    if problems:
+        kind, where, what = problems[0]
+        raise CorruptError(f"{of} cannot be relied on: {kind}, {where}: {what}; `vmstore verify` names all problems")
+    for left in ("-wal", "-shm"):
+        (folder / f"{LOG}{left}").unlink(missing_ok=True)
+    return BackupPart(folder.name, ordinal, counts.mutations, counts.sessions)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def _measured(file: Path) -> tuple[int, str]:
+    """A file's size and SHA-256."""
+    with file.open("rb") as reading:
+        digest = hashlib.file_digest(reading, "sha256")
+        return reading.tell(), digest.hexdigest()
+
+
+def _copied(source: Path, target: Path) -> tuple[int, str]:
+    """Copies a file, durable; the size and SHA-256 of what was read."""
+    digest, size = hashlib.sha256(), 0
+    with source.open("rb") as reading, target.open("xb") as writing:
+        while chunk := reading.read(CHUNK_BYTES):
+            digest.update(chunk)
+            size += len(chunk)
+            writing.write(chunk)
+        writing.flush()
+        os.fsync(writing.fileno())
+    return size, digest.hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content + b"\n")
+        file.flush()
+        os.fsync(file.fileno())

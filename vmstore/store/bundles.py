@@ -1,0 +1,137 @@
+"""Sessions on their way out of a namespace and into it: what is exported, and bundles taken in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from vmstore.core.asof import AsOf, Head
+from vmstore.engine.adopt import Adopted
+from vmstore.errors import InputError, UnknownError
+from vmstore.exports.bundle import lines_of
+from vmstore.exports.database import write_database
+from vmstore.exports.intake import read_bundle, take_anew, take_exact
+from vmstore.exports.newfile import new_file
+from vmstore.exports.parquet import write_parquet
+from vmstore.exports.rows import Row, rows
+from vmstore.exports.selection import Portion, check_end, select, whole
+from vmstore.log.sqlite import SqliteLog
+from vmstore.store.answers import Exported, Import, Imported
+from vmstore.store.namespace import Namespace
+from vmstore.views.lane import Lane
+from vmstore.views.moment import basis
+from vmstore.views.projection import Progress
+
+WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
+FORMATS = ("jsonl", *WRITERS)
+BUNDLE = "bundle"
+
+
+def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
+    """What is to leave: the sessions named, or all, up to a moment, and the past they share."""
+    ns.follow()
+    wanted: list[tuple[int, int]] = []
+    for name in names:
+        key = ns.key(name)
+        if key is None:
+            known = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
+            raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+        if isinstance(at, Head):
+            wanted.append(whole(ns.views, key))
+        else:
+            lane = Lane(ns.views, key)
+            position = basis(lane, at).position
+            check_end(lane, position, name)
+            wanted.append((key, position))
+    if not wanted:
+        raise UnknownError("there is no session to export; record or import one first")
+    return select(ns.views, wanted)
+
+
+def export(
+    ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], format: str, progress: Progress | None
+) -> Exported:
+    """Writes portions in a format; a path appears when it is whole, a stream is written as it goes."""
+    if format not in FORMATS:
+        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
+    if format == "jsonl":
+        return _exported(ns, portions, format, _write_lines(ns, out, portions, progress))
+    if not isinstance(out, Path):
+        raise InputError(f"{format} is no stream; name the path it shall have")
+    told = _counted(rows(ns.projection, portions), _mutations(ns, portions), progress)
+    return _exported(ns, portions, format, WRITERS[format](out, told))
+
+
+def _write_lines(ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], progress: Progress | None) -> int:
+    total = sum(len(portion.ordinals) for portion in portions)
+    size = 0
+    with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
+        for done, line in enumerate(lines_of(ns.log, portions)):
+            file.write(line)
+            size += len(line)
+            if progress is not None:
+                progress(min(done, total), total)
+    return size
+
+
+def _counted(found: Iterable[Row], total: int, progress: Progress | None) -> Iterator[Row]:
+    done = 0
+    for row in found:
+        yield row
+        if row[0] == "mutations" and progress is not None:
+            done += 1
+            progress(done, total)
+
+
+def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
+    return sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions)
+
+
+def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int) -> Exported:
+    return Exported(
+        format,
+        [portion.name for portion in portions if portion.asked],
+        [portion.name for portion in portions if not portion.asked],
+        sum(len(portion.ordinals) for portion in portions),
+        _mutations(ns, portions),
+        size,
+    )
+
+
+def import_bundle(ns: Namespace, path: Path, *, name: str | None, exact: bool, progress: Progress | None) -> Import:
+    """Takes a bundle in: as it is where `exact`, else as new sessions."""
+    if exact and name is not None:
+        raise InputError("exact commits keep the name they were sealed with; leave --session out, or --exact")
+    engine = ns.engine
+    with _scratch() as scratch:
+        bundle = read_bundle(path, scratch, progress)
+        try:
+            taken = take_exact(engine, bundle) if exact else take_anew(engine, bundle, name)
+        finally:
+            bundle.gathering.views.db.close()
+    ns.follow()
+    asked = [one for one, inside in zip(taken, bundle.sessions, strict=True) if inside.asked]
+    others = [one for one in taken if one not in asked]
+    return Import([_imported(ns, one) for one in (*asked, *others)], new=sum(one.commits for one in taken))
+
+
+def _imported(ns: Namespace, taken: Adopted) -> Imported:
+    info = ns.session_info(taken.session)
+    counts = (info.turns, info.calls, info.messages, info.pages, info.mutations, info.raw, info.position)
+    return Imported(info.session, BUNDLE, info.fidelity, *counts)
+
+
+@contextmanager
+def _scratch() -> Iterator[SqliteLog]:
+    """A log that is gone when it was looked at, in the system's folder for such (TMPDIR)."""
+    with tempfile.TemporaryDirectory(prefix="vmstore-bundle-") as folder:
+        path = Path(folder) / "log.sqlite"
+        SqliteLog.create(path)
+        log = SqliteLog(path)
+        try:
+            yield log
+        finally:
+            log.close()
