@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import apsw
 import vmstore
 from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Said, Shortened, Turned
 from vmstore.cells.cell import Cell
+from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import Compress, Create, Link, Message, Mutation, Pack, Reply, Turn, Update, encode
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Slot, Status
 from vmstore.engine.gate import Batch, Opening
@@ -30,7 +32,7 @@ from vmstore.views.lineage import walk
 def batch(session: Session, at: int) -> Iterator[Batch]:
     """One commit of a session."""
     if hasattr(session, "batch"):
-        with session.batch(at) as under_way:
+        with session.batch(at=at) as under_way:
             yield under_way
         return
     engine = session._ns.engine
@@ -163,7 +165,7 @@ class Appender:
 
     def __init__(self, store: Store) -> None:
         self._log = store.log
-        self._salt = store._ns.engine.ids.salt
+        self._salt = SystemIds().salt
         self._session = self._position = 0
         self._hash = genesis(bytes(16))
 
@@ -245,33 +247,37 @@ def compact(store: Store) -> bool:
     return True
 
 
+VIEWS = ("views-", "columns", "text")  # what a namespace can lose: it is folded again
+
+
 def log_bytes(path: Path) -> int:
-    """The bytes of a closed store's log and blobs, its WAL folded in."""
-    folder = path / "default"
-    db = apsw.Connection(str(folder / "log.sqlite"))
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    db.close()
-    blobs = folder / "blobs"
-    held = sum(file.stat().st_size for file in blobs.rglob("*") if file.is_file()) if blobs.is_dir() else 0
-    return (folder / "log.sqlite").stat().st_size + held
+    """The bytes of a closed store that are no views, its WAL folded in."""
+    return _bytes(path)[0]
 
 
 def views_bytes(path: Path) -> int:
     """The bytes of everything that can be deleted and folded again."""
+    return _bytes(path)[1]
+
+
+def _bytes(path: Path) -> tuple[int, int]:
     folder = path / "default"
-    for file in folder.glob("views-*.sqlite"):
+    for file in folder.glob("*.sqlite"):
         db = apsw.Connection(str(file))
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         db.close()
-    kept = {"log.sqlite", "log.sqlite-wal", "log.sqlite-shm", "blobs"}
-    files = [f for f in folder.rglob("*") if f.is_file() and f.relative_to(folder).parts[0] not in kept]
-    return sum(f.stat().st_size for f in files if not f.name.endswith(("-wal", "-shm")))
+    sizes = [0, 0]
+    for file in folder.rglob("*"):
+        if file.is_file() and not file.name.endswith("-shm"):
+            sizes[str(file.relative_to(folder)).startswith(VIEWS)] += file.stat().st_size
+    return sizes[0], sizes[1]
 
 
 def forget_views(path: Path) -> None:
     """Deletes the views of a closed store."""
-    for file in (path / "default").glob("views-*"):
-        file.unlink()
+    for place in (path / "default").iterdir():
+        if place.name.startswith(VIEWS):
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
 def opened(path: Path) -> Store:

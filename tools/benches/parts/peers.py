@@ -50,7 +50,7 @@ class Rows:
         """Encodes and inserts records in one transaction."""
         dumps, seq = self._dumps, self._seq
         rows = [
-            (seq + n, r.session, getattr(r, "page", None), r.__struct_config__.tag, 0, r.at, dumps(r))
+            (seq + n, r.session, getattr(r, "page", None), r.__struct_config__.tag, r.turn, r.at, dumps(r))
             for n, r in enumerate(records, 1)
         ]
         self._seq += len(rows)

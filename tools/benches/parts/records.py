@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import blake2b
 
 import msgspec
 
@@ -10,13 +11,16 @@ from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed
 
 ROLES = ("system", "user", "assistant", "tool")
 SESSION = "sess_01HZX7R2K3"
+MUTATIONS_A_TURN = 120
 
 
 class Record(msgspec.Struct, tag_field="kind"):
-    """What every record says of itself."""
+    """What every record says of itself: no other record tells it."""
 
     seq: int
+    id: str
     session: str
+    turn: int
     at: int
     actor: str
 
@@ -107,7 +111,9 @@ Known = MessageSaid | PageMade | PageChanged | PageShortened | PagesLinked | Cal
 
 def record(deed: Deed, *, content: bool) -> Known:
     """A deed as a record; pages and messages have their names."""
-    head = (deed.position, SESSION, AT + AT_STEP * deed.position, "system")
+    position = deed.position
+    name = blake2b(position.to_bytes(8, "big"), digest_size=16).hexdigest()
+    head = (position, name, SESSION, position // MUTATIONS_A_TURN, AT + AT_STEP * position, "system")
     match deed:
         case Said():
             return MessageSaid(*head, ROLES[deed.role], bool(deed.human), deed.envelope.decode())
@@ -155,6 +161,7 @@ class Page(msgspec.Struct, gc=False):
     tier: int
     tokens: int
     content: int
+    full: int
 
 
 def folded(blobs: Iterable[bytes]) -> dict[str, Page]:
@@ -164,7 +171,7 @@ def folded(blobs: Iterable[bytes]) -> dict[str, Page]:
     for m in map(decode, blobs):
         kind = type(m)
         if kind is PageMade:
-            pages[m.page] = Page(1, 0, 2, m.tokens, m.seq)
+            pages[m.page] = Page(1, 0, 2, m.tokens, m.seq, m.seq)
             sizes[m.seq] = m.tokens
         elif kind is CallMade:
             for name, content, level, _ in m.entered:
@@ -172,10 +179,13 @@ def folded(blobs: Iterable[bytes]) -> dict[str, Page]:
                 page.tier, page.level, page.content, page.tokens = 0, level, content, sizes[content]
             for name in m.left:
                 page = pages[name]
-                page.tier, page.level = 2, 0
+                page.tier, page.level, page.content, page.tokens = 2, 0, page.full, sizes[page.full]
         elif kind is PageChanged:
-            pages[m.page].version = m.version
+            page = pages[m.page]
+            page.version, page.full = m.version, m.seq
             sizes[m.seq] = m.tokens
+            if page.tier == 2:
+                page.content, page.tokens = m.seq, m.tokens
         elif kind is PageShortened:
             sizes[m.seq] = m.tokens
     return pages

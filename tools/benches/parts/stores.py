@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import vmstore
-from benches.parts import doors, story
+from benches.parts import doors, story, text
 from benches.parts.rounds import Bench
-from benches.parts.text import Texts
 
 SESSION = "s"
 DONE = "built"
@@ -22,7 +21,7 @@ DONE = "built"
 
 def built(bench: Bench, name: str, make: Callable[[Path], None]) -> Path:
     """The path of a store by name, made where this run has none yet."""
-    place = bench.stores / f"{name}-{version()}"
+    place = bench.stores / f"{name}-{version(make)}"
     if (place / DONE).is_file():
         return place / "agent.vms"
     shutil.rmtree(place, ignore_errors=True)
@@ -35,12 +34,12 @@ def built(bench: Bench, name: str, make: Callable[[Path], None]) -> Path:
     return place / "agent.vms"
 
 
-def version() -> str:
-    """What a built store depends on: the workload and every line of the engine."""
-    told = hashlib.sha256(f"{story.VERSION}".encode())
-    for root in (Path(story.__file__).parent, Path(vmstore.__file__).parent):
-        for file in sorted(root.rglob("*.py")):
-            told.update(file.read_bytes())
+def version(make: Callable[[Path], None]) -> str:
+    """What a built store depends on: who makes it, the workload and every line of the engine."""
+    told = hashlib.sha256()
+    engine = sorted(Path(vmstore.__file__).parent.rglob("*.py"))
+    for file in (make.__code__.co_filename, story.__file__, text.__file__, doors.__file__, *engine):
+        told.update(Path(file).read_bytes())
     return told.hexdigest()[:8]
 
 
@@ -53,7 +52,7 @@ def told(bench: Bench, count: int, sizes: int | Sequence[int], *, content: bool 
 
 def tell(path: Path, count: int, sizes: int | Iterable[int], *, content: bool = True, seed: int = 1) -> None:
     """Writes the story of a seed into a new store."""
-    texts = Texts(seed) if content else None
+    texts = text.Texts(seed) if content else None
     with doors.opened(path) as store:
         session = store.session(SESSION, create=True)
         for deeds in story.commits(story.Story(seed, texts), count, sizes):

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from benches.parts.text import Texts
 
-VERSION = 1  # of everything below and of the text: stores built from another are built again
-
 # Five calls: M message, C page, P pack, R reply, L link.
 CALLS = "MCPRMCCL MCPRMCLL MCPRMCCL MCPRMCCL MCPRMCLL".replace(" ", "")
 CALLS_A_TURN = 15
