@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,9 @@ from vmstore.views.lineage import walk
 # ---- writing through the gate
 
 
-@contextmanager
-def batch(session: Session, at: int) -> Iterator[Batch]:
-    """One commit of a session."""
-    if hasattr(session, "batch"):
-        with session.batch(at=at) as under_way:
-            yield under_way
-        return
-    engine = session._ns.engine
-    under_way = engine.batch(session._key)
-    yield under_way
-    under_way.commit(at)
+def batch(session: Session, at: int) -> AbstractContextManager[Batch]:
+    """One commit of a session, durable when the block ends."""
+    return session.batch(at=at)
 
 
 @contextmanager
