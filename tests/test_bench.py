@@ -20,7 +20,6 @@ import vmstore
 from tests.test_house import WALL
 
 PI = bench.ROOT.parent / "shared" / "data" / "pi" / "before-compaction.jsonl"
-CHEAP = ("append", "rebuild", "verify", "reopen", "follow", "lineage", "storage", "many", "record")
 SLOWED = {"lineage": "vmstore=0.1", "append": "vmstore=0.08", "verify": "vmstore=0.2"}
 # Rows of another contender, or of commits so long that the disk's own moods weigh as much as the burden.
 UNMOVED = {"lineage": ("from disk",), "append": ("log append", "in-place"), "verify": ("with views",)}
@@ -33,7 +32,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return told
 
 
-@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("name", bench.NAMES)
 def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A quick run gives the rows of its goals, finite and ordered, and says that it was quick."""
     told = measured(capsys, name)

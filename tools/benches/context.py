@@ -18,7 +18,7 @@ from benches.parts.story import RANK, Packed
 from vmstore.core.mutation import Create
 from vmstore.store.session import Session
 
-SIZES = {"100,000": (100_000, 2_000), "1,000,000": (1_000_000, 4_000), "5,000,000": (5_000_000, 8_000)}
+SIZES = {"100,000": (100_000, 1_000), "1,000,000": (1_000_000, 2_000), "5,000,000": (5_000_000, 4_000)}
 P50 = {size: Goal(f"p50 at {size} residencies, against a ready answer", 2.5, LOWER) for size in SIZES}
 FEW = Goal("p50 under 100 pages at 100,000 residencies, against a ready answer", 3, LOWER)
 GROWTH = Goal("p50 at 5,000,000 residencies, against 100,000", 2, LOWER)
@@ -32,8 +32,8 @@ FIRST = PAGES + 12  # the pages come first, then packs; by the tenth the context
 PINNED = 20
 ENTERING = 40  # residencies that begin at one pack
 CUT_CALLS = 20
-FORK_PACKS = (12, 3)
-QUESTIONS = (600, 30)
+FORK_PACKS = (12, 1)
+QUESTIONS = (600, 20)
 ROUNDS = 5
 clock = time.thread_time_ns  # of the asking thread: other work on the machine does not count
 
