@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
     if asked.name is None:
         print("\n".join(f"{name:9} {about(name)}" for name in NAMES))
         return 0
-    if not is_there("vmstore"):
+    if not all(map(is_there, ("apsw", "msgspec"))):  # what vmstore stands on; it is in the checkout itself
         python = ready("dev") / "python"
         try:
             os.execv(python, [str(python), __file__, *arguments])
