@@ -24,7 +24,7 @@ FEW = Goal("p50 under 100 pages at 100,000 residencies, against a ready answer",
 GROWTH = Goal("p50 at 5,000,000 residencies, against 100,000", 2, LOWER)
 P99 = {size: Goal(f"p99 at {size} residencies, against its p50", 3, LOWER) for size in SIZES}
 DEPTHS = {depth: Goal(f"p50 on a fork of depth {depth}, against depth 0", 1.5, LOWER) for depth in (1, 10, 100)}
-GOALS = (*P50.values(), FEW, GROWTH, *P99.values(), *DEPTHS.values())
+GOALS = (*(goal[size] for size in SIZES for goal in (P50, P99)), GROWTH, FEW, *DEPTHS.values())
 
 LIVE, LIVE_FEW = 170, 80  # pages in context
 PAGES = 2_000
