@@ -20,10 +20,12 @@ from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Slot, 
 from vmstore.engine.gate import Batch, Opening
 from vmstore.engine.verify import ChainCheck, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
+from vmstore.views.projection import PROJECTORS, Projection
 
 # ---- writing through the gate
 
@@ -177,15 +179,8 @@ class Appender:
 
 def page_table(path: Path) -> list[tuple[Any, ...]]:
     """Session, page, version, level, tier, tokens and content position of every page, from the log on disk."""
-    from vmstore.log.sqlite import SqliteLog
-    from vmstore.views.commits import Commits
-    from vmstore.views.pages import Pages
-    from vmstore.views.projection import Projection
-    from vmstore.views.residency import Residency
-    from vmstore.views.sessions import Sessions
-
     log = SqliteLog(path / "default" / "log.sqlite", readonly=True)
-    projectors = (Sessions(), Commits(), Pages(), Residency())
+    projectors = tuple(p for p in PROJECTORS if p.name in ("sessions", "commits", "pages", "residency"))
     projection = Projection(log, apsw.Connection(":memory:"), projectors=projectors)
     projection.catch_up()
     db = projection.db
