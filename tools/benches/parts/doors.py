@@ -177,13 +177,12 @@ class Appender:
 # ---- asking
 
 
-def page_table(path: Path) -> list[tuple[Any, ...]]:
-    """Session, page, version, level, tier, tokens and content position of every page, from the log on disk."""
+def page_table(path: Path) -> Any:
+    """The page table from the log on disk, in whatever form it comes fastest."""
     log = SqliteLog(path / "default" / "log.sqlite", readonly=True)
     projectors = tuple(p for p in PROJECTORS if p.name in ("sessions", "commits", "pages", "residency"))
-    projection = Projection(log, apsw.Connection(":memory:"), projectors=projectors)
-    projection.catch_up()
-    db = projection.db
+    db = apsw.Connection(":memory:")
+    Projection(log, db, projectors=projectors).catch_up()
     shown = {(s, page): rest for s, page, *rest in db.execute("SELECT session, page, level, content FROM residents")}
     table: dict[tuple[int, int], tuple[int, ...]] = {}
     tokens: dict[tuple[int, int], int] = {}
@@ -195,7 +194,13 @@ def page_table(path: Path) -> list[tuple[Any, ...]]:
         table[key] = (table[key][0], level, 0, tokens[key[0], content], content)
     db.close()
     log.close()
-    return [(*key, *rest) for key, rest in table.items()]
+    return table
+
+
+def page_rows(table: Any) -> Iterator[tuple[int, ...]]:
+    """A page table as rows: session, page, version, level, tier, tokens, position of the content."""
+    for key, rest in table.items():
+        yield (*key, *rest)
 
 
 _VERSIONS = "SELECT session, page, version, level, tokens, position FROM versions ORDER BY session, position"

@@ -102,6 +102,7 @@ class Bench:
         """Seconds of each contender in each round, in turns, so that all meet the same noise.
 
         The collector runs between acts and not within them. Past the budget no further round begins.
+        Says the medians, for whoever works on one of them.
         """
         times: dict[str, list[float]] = {name: [] for name in contenders}
         started = wall()
@@ -118,6 +119,7 @@ class Bench:
                 finally:
                     gc.enable()
                 act.after()
+        self.say("  " + ", ".join(f"{name} {statistics.median(taken):.4g} s" for name, taken in times.items()))
         return times
 
     def flushes(self, times: Sequence[float]) -> bool:

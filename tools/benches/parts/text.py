@@ -103,10 +103,11 @@ class Texts:
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
+        self._pool = pool()
         self._sizes = [_size(self._chance) for _ in range(4096)]
 
     def __iter__(self) -> Iterator[bytes]:
-        held, at, turn = pool(), self._chance.randrange(POOL_BYTES // 2), 0
+        held, at, turn = self._pool, self._chance.randrange(POOL_BYTES // 2), 0
         while True:
             size = self._sizes[turn & 4095]
             if at + size > len(held):
