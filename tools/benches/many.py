@@ -67,14 +67,12 @@ def tell_small(store: doors.Store, number: int, texts: Texts) -> None:
 
 
 def _opened(bench: Bench, many: Path, long: Path) -> list[float]:
-    told: dict[str, list[float]] = {"vmstore": [], "long": []}
-
-    def enter(name: str, path: Path, session: str) -> Act:
-        return Act(lambda: told[name].append(child.run("enter", path, session)["seconds"] + bench.burden(name)))
-
-    contenders = {"vmstore": enter("vmstore", many, "s7"), "long": enter("long", long, stores.SESSION)}
-    bench.race(contenders, bench.size(7, 2))
-    return ratios(told["vmstore"], told["long"])
+    contenders: dict[str, Callable[[], float]] = {
+        "vmstore": lambda: child.seconds("enter", many, "s7"),
+        "long": lambda: child.seconds("enter", long, stores.SESSION),
+    }
+    times = bench.race(contenders, bench.size(7, 2))
+    return ratios(times["vmstore"], times["long"])
 
 
 def _asked(bench: Bench, count: int, many: Path, long: Path) -> list[float]:
@@ -98,13 +96,8 @@ def _asked(bench: Bench, count: int, many: Path, long: Path) -> list[float]:
 
 
 def _rebuilt(bench: Bench, many: Path, long: Path) -> list[float]:
-    told: dict[str, list[float]] = {"vmstore": [], "long": []}
+    def fold(path: Path) -> Act:
+        return Act(lambda: child.seconds("fold", path), before=lambda: doors.forget_views(path))
 
-    def fold(name: str, path: Path) -> Act:
-        def run() -> None:
-            told[name].append(child.run("fold", path)["seconds"] + bench.burden(name))
-
-        return Act(run, before=lambda: doors.forget_views(path))
-
-    bench.race({"vmstore": fold("vmstore", many), "long": fold("long", long)}, bench.size(3, 2), budget_s=BUDGET_S)
-    return ratios(told["vmstore"], told["long"])
+    times = bench.race({"vmstore": fold(many), "long": fold(long)}, bench.size(3, 2), budget_s=BUDGET_S)
+    return ratios(times["vmstore"], times["long"])

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from benches.parts.records import SESSION, CallMade, Known, PageChanged, PageMade, encode
+from benches.parts.records import SESSION, Record, encode
 from benches.parts.rounds import MissingError
 
 PREALLOCATED_BYTES = 256 << 20
@@ -29,7 +29,7 @@ flush = getattr(os, "fdatasync", os.fsync)
 # ---- sqlite3 rows
 
 _ROWS = (
-    "CREATE TABLE mutations(seq INTEGER PRIMARY KEY, session TEXT, page TEXT, op TEXT, turn INTEGER, at INTEGER,"
+    "CREATE TABLE mutations(seq INTEGER PRIMARY KEY, session TEXT, page TEXT, op TEXT, turn INTEGER, at REAL,"
     " payload BLOB)"
 )
 
@@ -49,10 +49,7 @@ class Rows:
     def append(self, records: Sequence[Any]) -> None:
         """Encodes and inserts records in one transaction."""
         dumps, seq = self._dumps, self._seq
-        rows = [
-            (seq + n, r.session, getattr(r, "page", None), r.__struct_config__.tag, r.turn, r.at, dumps(r))
-            for n, r in enumerate(records, 1)
-        ]
+        rows = [(seq + n, r.session, r.page, r.op, r.turn, r.at, dumps(r)) for n, r in enumerate(records, 1)]
         self._seq += len(rows)
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT INTO mutations VALUES(?,?,?,?,?,?,?)", rows)
@@ -164,21 +161,20 @@ def page_aggregate() -> Any:
     return PageAggregate
 
 
-def relive(aggregate: Any, pages: dict[str, Any], told: Known) -> int:
+def relive(aggregate: Any, pages: dict[str, Any], told: Record) -> int:
     """Lets a record happen to the aggregates it is about; how many events that made."""
-    match told:
-        case PageMade():
-            pages[told.page] = aggregate(told.page, told.role, told.tokens, told.seq)
-        case PageChanged():
-            pages[told.page].change(told.version, told.tokens)
-        case CallMade():
-            for name, content, level, _ in told.entered:
-                pages[name].move(0, level, content)
-            for name in told.left:
-                pages[name].move(2, 0, 0)
-            return len(told.entered) + len(told.left)
-        case _:
-            return 0
+    if told.op == "create":
+        pages[told.page] = aggregate(told.page, told.actor, told.tokens, told.seq)
+    elif told.op == "update":
+        pages[told.page].change(told.version, told.tokens)
+    elif told.op == "pack":
+        for name, content, level, _ in told.entered:
+            pages[name].move(0, level, content)
+        for name in told.left:
+            pages[name].move(2, 0, 0)
+        return len(told.entered) + len(told.left)
+    else:
+        return 0
     return 1
 
 
@@ -203,8 +199,7 @@ def chuk_log() -> Callable[[Sequence[Any]], None]:
 
     def append(records: Sequence[Any]) -> None:
         for r in records:
-            kind = r.__struct_config__.tag
-            log.record_mutation(getattr(r, "page", kind), kinds.get(kind, other), tier, None, cause=kind, turn=1)
+            log.record_mutation(r.page, kinds.get(r.op, other), tier, None, cause=r.cause, turn=r.turn)
 
     return append
 

@@ -1,4 +1,8 @@
-"""Deeds as a plain event store would keep them: self-describing records, and the fold of them struct by struct."""
+"""Deeds as other memories log them: one wide self-describing record a mutation, and its fold struct by struct.
+
+The fields are those that mutation logs of agent memories have in common; every record has all of
+them, whatever its kind, so that it can be read alone.
+"""
 
 from __future__ import annotations
 
@@ -14,143 +18,94 @@ SESSION = "sess_01HZX7R2K3"
 MUTATIONS_A_TURN = 120
 
 
-class Record(msgspec.Struct, tag_field="kind"):
-    """What every record says of itself: no other record tells it."""
+class Record(msgspec.Struct):
+    """One mutation as it is logged; `at` in seconds, `entered` as (page, content, level, rank)."""
 
     seq: int
     id: str
     session: str
+    page: str
+    op: str
     turn: int
-    at: int
+    at: float
     actor: str
-
-
-class MessageSaid(Record, tag="message"):
-    """A message."""
-
-    role: str
-    human: bool
-    envelope: str
-
-
-class PageMade(Record, tag="create"):
-    """A page."""
-
-    page: str
-    type: str
-    modality: str
-    role: str
-    message: str
-    mime: str
-    size: int
-    tokens: int
-    importance: float
-    sources: list[str]
+    tier_before: str | None = None
+    tier_after: str | None = None
+    level: int = 0
+    version: int = 1
+    tokens: int = 0
+    importance: float = 0.5
+    cause: str = ""
+    policy: str = "recorded@1"
+    kind: str = "transcript"
+    parents: list[str] = []
+    entered: list[tuple[str, int, int, int]] = []
+    left: list[str] = []
     content: str | None = None
 
 
-class PageChanged(Record, tag="update"):
-    """A page's new version."""
-
-    page: str
-    version: int
-    size: int
-    tokens: int
-    content: str | None = None
-
-
-class PageShortened(Record, tag="compress"):
-    """A page's shorter content."""
-
-    page: str
-    version: int
-    level: int
-    method: str
-    lossy: bool
-    size: int
-    tokens: int
-    content: str | None = None
-
-
-class PagesLinked(Record, tag="link"):
-    """A link between pages."""
-
-    source: str
-    target: str
-    link: str
-
-
-class CallMade(Record, tag="pack"):
-    """What came into the context and what left it."""
-
-    call: int
-    entered: list[tuple[str, int, int, int]]
-    left: list[str]
-
-
-class CallReplied(Record, tag="reply"):
-    """How a call ended."""
-
-    call: int
-    status: str
-    tokens_in: int
-    tokens_cached: int
-    tokens_out: int
-    latency: int
-    aside: str
-
-
-class TurnOpened(Record, tag="turn"):
-    """A turn."""
-
-    number: int
-
-
-Known = MessageSaid | PageMade | PageChanged | PageShortened | PagesLinked | CallMade | CallReplied | TurnOpened
-
-
-def record(deed: Deed, *, content: bool) -> Known:
-    """A deed as a record; pages and messages have their names."""
+def record(deed: Deed, *, content: bool) -> Record:
+    """A deed as a record; pages, messages and calls have their names."""
     position = deed.position
-    name = blake2b(position.to_bytes(8, "big"), digest_size=16).hexdigest()
-    head = (position, name, SESSION, position // MUTATIONS_A_TURN, AT + AT_STEP * position, "system")
+    told = _told(deed)
+    if content:
+        told.content = _text(deed)
+    told.seq = position
+    told.id = blake2b(position.to_bytes(8, "big"), digest_size=13).hexdigest()
+    told.turn = position // MUTATIONS_A_TURN
+    told.at = (AT + AT_STEP * position) / 1e6
+    if not told.cause:
+        told.cause = f"turn {told.turn}: {told.op}"
+    return told
+
+
+def _told(deed: Deed) -> Record:
+    def of(page: str, op: str, actor: str = "system") -> Record:
+        return Record(0, "", SESSION, page, op, 0, 0.0, actor)
+
     match deed:
         case Said():
-            return MessageSaid(*head, ROLES[deed.role], bool(deed.human), deed.envelope.decode())
+            told = of(f"m{deed.position}", "message", ROLES[deed.role])
         case Made():
-            kinds = ("transcript", "structured" if deed.structured else "text", ROLES[deed.role])
-            mime = "application/json" if deed.structured else "text/plain"
-            sources = [f"p{deed.source}"] if deed.source else []
-            sizes = (deed.size, deed.size // 4, 0.5)
-            text = _text(deed.content, content)
-            return PageMade(*head, f"p{deed.position}", *kinds, f"m{deed.message}", mime, *sizes, sources, text)
-        case Changed():
-            sizes = (deed.size, deed.size // 4)
-            return PageChanged(*head, f"p{deed.page}", deed.version, *sizes, _text(deed.content, content))
-        case Shortened():
-            told = (deed.version, 2, "shortened", True, deed.size, deed.size // 4)
-            return PageShortened(*head, f"p{deed.page}", *told, _text(deed.content, content))
+            told = of(f"p{deed.position}", "create", ROLES[deed.role])
+            told.tier_after, told.tokens = "L2", deed.size // 4
+            told.kind = "application/json" if deed.structured else "text/plain"
+            told.parents = [f"p{deed.source}"] if deed.source else []
+            told.cause = f"part of m{deed.message}, {deed.size} bytes"
+        case Changed() | Shortened():
+            told = of(f"p{deed.page}", "update" if isinstance(deed, Changed) else "compress")
+            told.version, told.tokens = deed.version, deed.size // 4
+            told.level = 0 if isinstance(deed, Changed) else 2
         case Linked():
-            return PagesLinked(*head, f"p{deed.source}", f"p{deed.target}", "references")
+            told = of(f"p{deed.source}", "link")
+            told.kind, told.parents = "references", [f"p{deed.target}"]
         case Packed():
-            entered = [(f"p{page}", at, level, rank) for page, at, level, rank in deed.entered]
-            return CallMade(*head, deed.call, entered, [f"p{page}" for page in deed.left])
+            told = of(f"call_{deed.call}", "pack")
+            told.tier_before, told.tier_after = "L2", "L0"
+            told.entered = [(f"p{page}", at, level, rank) for page, at, level, rank in deed.entered]
+            told.left = [f"p{page}" for page in deed.left]
         case Replied():
-            cached = deed.tokens * 9 // 10
-            return CallReplied(*head, deed.call, "ok", deed.tokens, cached, 300, 2_000_000, deed.aside.decode())
+            told = of(f"call_{deed.call}", "reply", "assistant")
+            told.tokens = deed.tokens
+            told.cause = f"ok: {deed.tokens * 9 // 10} cached, 300 out, 2000000 us"
         case Turned():
-            return TurnOpened(*head, deed.number)
+            told = of(f"turn_{deed.number}", "turn", "user")
+    return told
 
 
-def _text(content: bytes | None, wanted: bool) -> str | None:
-    return content.decode("ascii", "replace") if wanted and content is not None else None
+def _text(deed: Deed) -> str | None:
+    match deed:
+        case Said():
+            return deed.envelope.decode()
+        case Replied():
+            return deed.aside.decode()
+        case Made() | Changed() | Shortened() if deed.content is not None:
+            return deed.content.decode()
+    return None
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode = msgspec.msgpack.Decoder(Known).decode
-
-
-# ---- the struct-by-struct fold
+decode = msgspec.msgpack.Decoder(Record).decode
 
 
 class Page(msgspec.Struct, gc=False):
@@ -169,23 +124,23 @@ def folded(blobs: Iterable[bytes]) -> dict[str, Page]:
     pages: dict[str, Page] = {}
     sizes: dict[int, int] = {}
     for m in map(decode, blobs):
-        kind = type(m)
-        if kind is PageMade:
+        op = m.op
+        if op == "create":
             pages[m.page] = Page(1, 0, 2, m.tokens, m.seq, m.seq)
             sizes[m.seq] = m.tokens
-        elif kind is CallMade:
+        elif op == "pack":
             for name, content, level, _ in m.entered:
                 page = pages[name]
                 page.tier, page.level, page.content, page.tokens = 0, level, content, sizes[content]
             for name in m.left:
                 page = pages[name]
                 page.tier, page.level, page.content, page.tokens = 2, 0, page.full, sizes[page.full]
-        elif kind is PageChanged:
+        elif op == "update":
             page = pages[m.page]
             page.version, page.full = m.version, m.seq
             sizes[m.seq] = m.tokens
             if page.tier == 2:
                 page.content, page.tokens = m.seq, m.tokens
-        elif kind is PageShortened:
+        elif op == "compress":
             sizes[m.seq] = m.tokens
     return pages
