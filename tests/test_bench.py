@@ -1,0 +1,189 @@
+"""The benches keep their contract, measure what they say, and show a contender that was slowed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import bench
+import pytest
+from benches.parts import peers, records, rounds, stores, story, text
+
+import vmstore
+from tests.test_house import WALL
+
+PI = bench.ROOT.parent / "shared" / "data" / "pi" / "before-compaction.jsonl"
+SLOWED = {"lineage": "vmstore=0.1", "append": "vmstore=0.08", "verify": "vmstore=0.2"}
+# Rows of another contender, or of commits so long that the disk's own moods weigh as much as the burden.
+UNMOVED = {"lineage": ("from disk",), "append": ("log append", "in-place"), "verify": ("with views",)}
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """What a quick run tells as JSON."""
+    assert bench.main([*arguments, "--quick", "--json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+@pytest.mark.parametrize("name", bench.NAMES)
+def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A quick run gives the rows of its goals, finite and ordered, and says that it was quick."""
+    told = measured(capsys, name)
+    assert set(told) == {"bench", "machine", "rows"}
+    assert told["bench"] == name
+    assert "not for quoting" in told["machine"]["sizes"]
+    names = [row["name"] for row in told["rows"]]
+    wanted = [figure for of, figure in bench.goals() if of == name]
+    optional = [figure for figure in wanted if "chuk" in figure or "pi" in figure]
+    assert [figure for figure in wanted if figure in names] == names
+    assert set(wanted) - set(names) <= set(optional)
+    for row in told["rows"]:
+        assert list(row) == ["name", "figure", "low", "high", "goal", "better", "ok"]
+        assert 0 < row["low"] <= row["figure"] <= row["high"] < math.inf
+        assert row["better"] in ("higher", "lower")
+        if not isinstance(row["goal"], str):
+            better = row["figure"] >= row["goal"] if row["better"] == "higher" else row["figure"] <= row["goal"]
+            assert row["ok"] is better
+
+
+@pytest.mark.parametrize("name", SLOWED)
+def test_a_slowed_contender_shows(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Time laid on vmstore alone makes the figures taken of it worse by far."""
+    plain, slowed = measured(capsys, name), measured(capsys, name, "--slow", SLOWED[name])
+    for before, after in zip(plain["rows"], slowed["rows"], strict=True):
+        factor = after["figure"] / before["figure"]
+        worse = 1 / factor if before["better"] == "higher" else factor
+        assert worse > 1.5 or any(words in before["name"] for words in UNMOVED[name]), (before, after)
+
+
+def test_without_a_name_it_lists_the_benches(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every bench is listed with what it is about."""
+    assert bench.main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(bench.NAMES)
+    files = {file.stem for file in (bench.ROOT / "tools" / "benches").glob("*.py")} - {"__init__"}
+    assert files == set(bench.NAMES)
+
+
+def test_plain_output_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader sees each figure with its goal and whether it holds."""
+    assert bench.main(["storage", "--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["storage", "figure", "low", "high", "goal"]
+    assert all(line.endswith((" held", " MISSED")) for line in lines[2:6])
+    assert "not for quoting" in lines[6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing", "words"),
+    [
+        (["nothing"], [], "invalid choice: 'nothing'"),
+        (["storage", "--slow", "vmstore"], [], "no CONTENDER=SECONDS"),
+        (["storage"], ["eventsourcing"], "pip install 'eventsourcing>=9.5'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments: list[str], missing: list[str], words: str) -> None:
+    """A wrong argument and a missing peer end it with a code that is not 0 and a line that says what to do."""
+    tool = f"sys.path[:0] = {[str(bench.ROOT), str(bench.ROOT / 'tools')]!r}; import bench, bootstrap; "
+    run = f"bootstrap.entry(lambda _: bench.main({[*arguments, '--quick']!r}))"
+    done = subprocess.run(
+        [sys.executable, "-c", WALL + tool + run, *missing], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# ---- what it measures with
+
+
+@pytest.mark.parametrize("size", [1, 20, 1000])
+def test_the_story_obeys_the_rules(tmp_path: Path, size: int) -> None:
+    """A store with the workload verifies, and holds as many mutations as were told."""
+    stores.tell(tmp_path / "agent.vms", 1000, size)
+    with vmstore.open(tmp_path / "agent.vms", "r") as store:
+        verdict = store.verify()
+        assert verdict.ok, verdict.problems
+        assert verdict.mutations == 1001
+        assert store.session(stores.SESSION).context().shown
+
+
+@pytest.mark.parametrize("size", [1, 20, 1000])
+def test_the_story_has_the_shares_it_says(size: int) -> None:
+    """However long the commits, a quarter is messages, a third pages, an eighth replies."""
+    kinds = Counter(type(deed) for commit in story.deeds_of(1, 20_000, size, content=False) for deed in commit)
+    pages = kinds[story.Made] + kinds[story.Changed] + kinds[story.Shortened]
+    shares = {"messages": kinds[story.Said], "pages": pages, "replies": kinds[story.Replied]}
+    assert {name: round(count / 20_000, 1) for name, count in shares.items()} == {
+        "messages": 0.2,
+        "pages": 0.3,
+        "replies": 0.1,
+    }
+    packs = kinds[story.Packed] / 20_000
+    assert packs == pytest.approx(min(0.125, 1 / size), rel=0.1)
+
+
+def test_a_seed_tells_the_same_story() -> None:
+    """The same seed gives the same deeds, another seed others."""
+    one, again, other = (story.deeds_of(seed, 500, 20) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_the_text_is_as_compressible_as_real_pages() -> None:
+    """Contents deflate like the pages of an imported session, alone and by sixteens, within a sixth."""
+    if not PI.is_file():
+        pytest.skip(f"no session at {PI}")
+    with vmstore.memory_store() as store:
+        store.import_file(PI, session="pi")
+        session = store.session("pi")
+        real = [session.content(page.page) for page in session.pages() if 200 <= page.bytes <= 4_096]
+    ours = list(itertools.islice(text.Texts(1), len(real)))
+    assert 900 <= sum(map(len, ours)) / len(ours) <= 1_100
+    for group in (1, 16):
+        assert _deflated(ours, group) == pytest.approx(_deflated(real, group), rel=1 / 6)
+
+
+def _deflated(contents: list[bytes], group: int) -> float:
+    joined = [b"".join(contents[n : n + group]) for n in range(0, len(contents), group)]
+    return sum(map(len, contents)) / sum(len(zlib.compress(one)) for one in joined)
+
+
+def test_the_regime_decides_the_goal() -> None:
+    """Flushes over a millisecond are slow, and a row holds what its regime asks for."""
+    run = rounds.Bench(Path(), Path(), Path())
+    assert run.flushes([0.002, 0.004, 0.0001])
+    assert run.regime.startswith("slow")
+    assert not run.flushes([0.0002])
+    goal = rounds.Goal("a", "0.7 or 0.9", rounds.HIGHER)
+    assert rounds.row(goal, [0.8, 0.7, 0.9], 0.7) == ("a", 0.8, 0.7, 0.9, 0.7, "higher", True)
+    assert not rounds.row(goal, [0.8, 0.7, 0.9], 0.9).ok
+    assert not rounds.row(rounds.Goal("b", 2, rounds.LOWER), [2.1]).ok
+
+
+def test_contenders_take_turns() -> None:
+    """In each round every contender acts once, in order, with what it needs done before and after."""
+    seen: list[str] = []
+    run = rounds.Bench(Path(), Path(), Path(), burdens={"b": 0.01})
+    act = rounds.Act(lambda: seen.append("b"), lambda: seen.append("("), lambda: seen.append(")"))
+    times = run.race({"a": lambda: seen.append("a"), "b": act}, 2)
+    assert "".join(seen) == "a(b)a(b)"
+    assert all(slow >= 0.01 > quick for quick, slow in zip(times["a"], times["b"], strict=True))
+    assert len(run.race({"a": lambda: None}, 9, budget_s=0)["a"]) == rounds.ROUNDS_MIN
+
+
+def test_the_contenders_hold_what_was_told(tmp_path: Path) -> None:
+    """Every deed becomes a record that decodes to itself, and sqlite3 holds a row for each."""
+    deeds = [deed for commit in story.deeds_of(1, 200, 20) for deed in commit]
+    told = [records.record(deed, content=True) for deed in deeds]
+    assert [records.decode(records.encode(one)) for one in told] == told
+    rows = peers.Rows(tmp_path / "rows.db")
+    rows.append(told)
+    assert rows.close() > sum(len(records.encode(one)) for one in told)
