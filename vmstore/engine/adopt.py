@@ -23,7 +23,8 @@ from vmstore.engine.verify import Counts, Finding, verify
 from vmstore.errors import ConflictError, InputError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.projection import Progress, Projection, moment_at
+from vmstore.views.moment import moment_at
+from vmstore.views.projection import Progress, Projection
 from vmstore.views.residency import resident_at
 
 RUN_BYTES = 4 << 20
@@ -184,7 +185,7 @@ def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], see
     for foreign, session, position in there:
         commits = gathering.commits(foreign.session, position)
         if commits:
-            seen = engine.log.append(commits, session, position, seen=seen, dense=True)[-1].ordinal
+            seen = engine.log.append(commits, session, position, after=seen, seen=seen, dense=True)[-1].ordinal
             new[foreign.session] += len(commits)
 
 
@@ -200,7 +201,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
             batch.request(request_id.decode(), bytes.fromhex(payload.decode()))
 
         def again(ref: CellRef, commit: Commit = commit) -> CellRef:
-            return batch.cell(gathering.views.cells.content(foreign.session, commit, ref))
+            return batch.cell(gathering.views.fold.cellar.content(commit, ref))
 
         for mutation in decode(commit.body):
             if not isinstance(mutation, Open):
@@ -250,7 +251,7 @@ def opening_of(gathering: Gathering, foreign: Foreign, keys: dict[bytes, int], n
     commit = gathering.commits(foreign.session)[0]
     opened = decode(commit.body)[0]
     assert isinstance(opened, Open), "a session begins with its open"
-    meta = b"{}" if opened.meta is None else gathering.views.cells.content(foreign.session, commit, opened.meta)
+    meta = b"{}" if opened.meta is None else gathering.views.fold.cellar.content(commit, opened.meta)
     return Opening(
         name,
         msgspec.json.decode(meta),

@@ -42,7 +42,8 @@ from vmstore.exports.selection import Portion, commits_of
 from vmstore.log.commit import Commit
 from vmstore.views.calls import before
 from vmstore.views.lane import Lane
-from vmstore.views.projection import Projection, moment_at
+from vmstore.views.moment import moment_at
+from vmstore.views.projection import Projection
 from vmstore.views.residency import resident_at
 
 Row = tuple[str, tuple[Any, ...]]
@@ -264,7 +265,7 @@ class _Session:
             return None
         if isinstance(ref, int):
             return self._commit.cells[ref].content
-        return self._projection.cells.content(self._portion.session, self._commit, ref)
+        return self._projection.fold.cellar.content(self._commit, ref)
 
     def _text(self, ref: CellRef | None) -> str | None:
         """A content as text; None for one that is none."""

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import apsw
-import msgspec
 
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, as_of
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.mutation import Unknown, decode
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
@@ -45,6 +43,7 @@ from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
 from vmstore.store.session import Session
+from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
@@ -260,39 +259,7 @@ class Store:
 
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
         """Mutations in the order they were logged, from the start or after a cursor, up to now."""
-        ordinal, skip = _cursor(after)
-        if ordinal > self._ns.log.ordinal:
-            raise UnknownError(f"cursor {after!r} lies beyond the log, which ends at {self._ns.log.ordinal}")
-        given = 0
-        while limit is None or given < limit:
-            with self._ns.asking() as end:
-                commits = [c for c in self._ns.log.tail(max(ordinal - 1, 0), 100) if c.ordinal <= end]
-                names = self._names({c.session for c in commits})
-            if not commits:
-                return
-            for commit in commits:
-                if commit.ordinal < ordinal:
-                    continue
-                for index, mutation in enumerate(decode(commit.body)):
-                    if commit.ordinal == ordinal and index < skip:
-                        continue
-                    if limit is not None and given >= limit:
-                        return
-                    given += 1
-                    yield Entry(
-                        cursor=f"{commit.ordinal}.{index + 1}",
-                        session=names[commit.session],
-                        position=commit.first + index,
-                        kind=mutation.kind,
-                        at=commit.at,
-                        logged_at=commit.logged_at,
-                        mutation=None if isinstance(mutation, Unknown) else msgspec.structs.asdict(mutation),
-                    )
-            ordinal, skip = commits[-1].ordinal + 1, 0
-
-    def _names(self, sessions: set[int]) -> dict[int, str]:
-        sql = "SELECT name FROM sessions WHERE session = ?"
-        return {session: self._ns.views.execute(sql, (session,)).get for session in sessions}
+        return tail(self._ns, after, limit)
 
     # ---- keeping house
 
@@ -409,12 +376,3 @@ def _imported(info: SessionInfo, format: str) -> Imported:
 
 def _named(session: str | Session) -> str:
     return session.name if isinstance(session, Session) else session
-
-
-def _cursor(after: str | None) -> tuple[int, int]:
-    if after is None:
-        return 0, 0
-    ordinal, _, index = after.partition(".")
-    if not (ordinal.isdecimal() and index.isdecimal()):
-        raise InputError(f"{after!r} is no cursor; pass one that a tail gave")
-    return int(ordinal), int(index)
