@@ -45,7 +45,7 @@ def test_every_byte_on_disk_is_told_once(store_path: Path, monkeypatch: pytest.M
         assert found.bytes == on_disk(store_path / "default") == sum(one.bytes for one in found.files)
         told = {(one.part, one.what): one.bytes for one in found.files}
         assert told["blobs", "files"] >= 70_000
-        assert (("views", "versions") in told) == dbstat and (("views", "the file") in told) != dbstat
+        assert (("log", "commits") in told) == dbstat and (("log", "the file") in told) != dbstat
     with vmstore.open(store_path, "r") as store:
         assert store.usage().bytes == on_disk(store_path / "default")
 
