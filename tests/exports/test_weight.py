@@ -58,8 +58,10 @@ def test_free_pages_are_told(store_path: Path) -> None:
         db = apsw.Connection(str(views))
         db.execute("CREATE TABLE t(x); INSERT INTO t VALUES(zeroblob(200000)); DROP TABLE t").fetchall()
         db.close()
-        told = {(one.part, one.what): one.bytes for one in store.usage().files}
+        found = store.usage()
+        told = {(one.part, one.what): one.bytes for one in found.files}
         assert told["views", "free pages"] >= 200_000
+        assert found.bytes == on_disk(store_path / "default")
 
 
 def test_contents_are_those_of_the_log() -> None:

@@ -197,7 +197,7 @@ class _Session:
         }
 
     def _reply(self, m: Reply) -> None:
-        if self._packed and m.call == self._call:
+        if self._packed:  # else it answers a call of the session it forked from
             self._packed |= {"reply": m, "aside": self._json(m.aside)}
 
     def _called(self) -> Iterator[Row]:
