@@ -37,6 +37,11 @@ def lacking(sync: type, twin: type) -> list[str]:
         if isinstance(member, property):
             if not (isinstance(other, property) or inspect.iscoroutinefunction(other) or _assigned(twin, name)):
                 wrong.append(f"{name} is no property, method or attribute")
+        elif inspect.isgeneratorfunction(inspect.unwrap(member)) and not inspect.isgeneratorfunction(member):
+            # a block of work with what is yielded: the twin is given the work, and does it in its thread
+            told = list(inspect.signature(other).parameters.values()) if inspect.iscoroutinefunction(other) else []
+            if [one for one in told if one.name != "write"] != list(inspect.signature(member).parameters.values()):
+                wrong.append(f"{name} cannot be awaited with the work to do")
         elif not (inspect.iscoroutinefunction(other) or inspect.isasyncgenfunction(other)):
             wrong.append(f"{name} cannot be awaited")
         elif _signature(member, awaited=True) != _signature(other):

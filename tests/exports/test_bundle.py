@@ -14,8 +14,12 @@ import pytest
 from hypothesis import given, settings
 
 from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, views
+from vmstore.cells.cell import Cell
+from vmstore.core.mutation import Turn, encode
 from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.exports.bundle import VERSION, Reader
+from vmstore.exports.bundle import VERSION, Inside, Reader, Writer
+from vmstore.exports.selection import DESTROYED
+from vmstore.log.commit import seal
 from vmstore.store.store import memory_store
 from vmstore.testing.life import play
 from vmstore.testing.strategies import Life, lives
@@ -70,12 +74,14 @@ def test_views_have_the_same_digests_where_the_log_has_the_same_order(tmp_path: 
             assert digests[0] == digests[1] and one.info() == other.info()
 
 
-def test_the_golden_bundle_is_written_the_same_and_read_again(tmp_path: Path) -> None:
-    """The same calls with the same salts give the golden bundle, byte for byte, and it is taken in exactly."""
+def test_the_golden_bundle_is_read_and_written_the_same(tmp_path: Path) -> None:
+    """The golden bundle is taken in exactly and, exported again, is what it was, byte for byte."""
     golden = GOLDEN.read_bytes()
-    assert bundle(filled_in_memory()) == golden
     with taken(tmp_path, golden, exact=True) as store:
-        assert chains(store) == chains(filled_in_memory())
+        assert bundle(store) == golden
+        assert len(store.sessions()) == 4 and store.verify().ok
+        kinds = {entry.kind for entry in store.tail()}
+        assert {"open", "turn", "message", "create", "compress", "pack", "reply"} <= kinds
 
 
 def test_a_bundle_keeps_to_the_format(tmp_path: Path) -> None:
@@ -151,6 +157,47 @@ def test_a_forged_bundle_is_refused_whole(tmp_path: Path, change: Any, exact: bo
         with pytest.raises(InputError, match="damaged"):
             take(store, tmp_path, forged(found, change), exact=exact)
         assert store.log.ordinal == 0
+
+
+def test_a_broken_rule_is_refused(tmp_path: Path) -> None:
+    """A bundle whose chain is sound but whose session does what no gate lets through is refused by the rule's name."""
+    store = filled_in_memory()
+    info = store.session("odd one").info()
+    last = [c for _, c in Reader(io.BytesIO(bundle(store, "odd one")), "it").commits()][-1]
+    added = seal(last.hash, info.position + 1, 1, 0, 0, encode([Turn(99)]), (), -1)
+    inside = Inside("odd one", json_uid(bundle(store, "odd one")), added.last, True)
+    writer = Writer([inside])
+    lines = [writer.beginning()]
+    lines += [writer.commit(name, c) for name, c in Reader(io.BytesIO(bundle(store, "odd one")), "it").commits()]
+    lines += [writer.commit("odd one", added), writer.ending()]
+    for exact in (True, False):
+        with memory_store() as other:
+            with pytest.raises(InputError, match="rule turn_is_next"):
+                take(other, tmp_path, b"".join(lines), exact=exact)
+            assert other.log.ordinal == 0
+
+
+def json_uid(found: bytes) -> bytes:
+    """The uid of the first session of a bundle."""
+    return base64.b64decode(json.loads(found.splitlines()[0])["sessions"][0]["uid"])
+
+
+def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell whose salt and content are gone leaves the store as a commitment alone, and the chain still holds."""
+    store = filled_in_memory()
+    whole, kept = bundle(store, "odd one"), store.log.cells
+
+    def cells(numbers: Any) -> dict[int, Cell]:
+        """The log's cells, those with a snowman destroyed."""
+        return {n: DESTROYED if "☃".encode() in cell.content else cell for n, cell in kept(numbers).items()}
+
+    monkeypatch.setattr(store.log, "cells", cells)
+    found = bundle(store, "odd one")
+    content = base64.b64encode("é☃ \ud800 \u2028 \0".encode("utf-8", "surrogatepass"))
+    assert content in whole and content not in found
+    before, after = ([c for _, c in Reader(io.BytesIO(one), "it").commits()] for one in (whole, found))
+    assert [(c.hash, c.commitments) for c in before] == [(c.hash, c.commitments) for c in after]
+    assert sum(cell == DESTROYED for c in after for cell in c.cells) == 1
 
 
 def test_a_later_version_is_refused_with_the_remedy() -> None:

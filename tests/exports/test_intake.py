@@ -14,7 +14,9 @@ from hypothesis import given, settings
 import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
+from vmstore.engine.adopt import tell_anew
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
+from vmstore.exports import intake
 from vmstore.store.store import Store, memory_store, open_store
 from vmstore.testing.life import full_disk, play
 from vmstore.testing.strategies import Life, lives
@@ -240,3 +242,22 @@ def test_two_processes_importing_one_bundle_make_one_copy(tmp_path: Path, exact:
             info.session: info.calls for info in store.sessions()
         }
         assert other.verify().ok
+
+
+def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another handle tells the same bundle anew just before, its sessions are taken and none is written twice."""
+    store = filled_in_memory()
+    found = bundle(store)
+    with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
+        others: list[int] = []
+
+        def late(*told: Any) -> Any:
+            if not others:
+                others.append(0)
+                others[0] = take(other, tmp_path, found).new
+            return tell_anew(*told)
+
+        monkeypatch.setattr(intake, "tell_anew", late)
+        assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)
+        assert [info.session for info in one.sessions()] == [info.session for info in store.sessions()]
+        assert one.verify().ok

@@ -14,6 +14,7 @@ import pytest
 
 import vmstore
 from tests.disasters.mounts import small_disk
+from tests.engine.stories import answer, chat
 from tests.exports.moved import filled, filled_in_memory
 from vmstore.errors import InputError, StoreError
 from vmstore.exports.rows import time_text
@@ -128,6 +129,21 @@ def test_a_fork_brings_its_past_into_the_tables(tmp_path: Path) -> None:
     ask = asked(store, tmp_path, "sqlite", "s.grandchild")
     assert [row[0] for row in ask("SELECT session FROM sessions")] == ["s", "s.child", "s.grandchild"]
     assert ask("PRAGMA foreign_key_check") == []
+
+
+def test_a_fork_goes_on_with_what_it_inherits(tmp_path: Path) -> None:
+    """A fork that does not say its model again has its parent's, and an answer to its parent's call adds no call."""
+    store = vmstore.memory_store()
+    store.record("s", chat("one"), None)
+    child = store.session("s").fork("s.child", call=1)
+    store.record(child, chat("one", "two", "three"), answer("four"))
+    ask = asked(store, tmp_path, "sqlite")
+    found = ask("SELECT session, call, turn, model, status FROM calls")
+    assert found == [
+        (name, call.call, call.turn, call.model, call.status)
+        for name, call in (("s", store.session("s").calls()[0]), ("s.child", child.calls()[1]))
+    ]
+    assert found[1][3] is not None
 
 
 def test_the_database_is_for_reading(tmp_path: Path) -> None:

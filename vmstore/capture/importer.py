@@ -57,7 +57,8 @@ class Importer:
         self._name = name
         self._steps: dict[str, list[Step]] = {}
         self._sessions: dict[str, int] = {}
-        self._written = 0  # records of the track under way
+        self._written = 0  # records of the track under way, and what could not be read of them
+        self._problems: dict[tuple[int, str], None] = {}
         self._raced = False  # somebody else writes too
 
     def run(self, progress: Progress | None = None) -> list[Taken]:
@@ -75,19 +76,19 @@ class Importer:
                 if progress is not None:
                     progress(before + count, total)
 
-            taken.append(self._settled(track, steps, tell))
+            taken.append(self._retried(track, steps, tell))
             self._sessions[track.part] = taken[-1].session
             done += len(steps)
         return taken
 
-    def _settled(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
+    def _retried(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
         """Imports a track; where others write as well, looks again at what they left and goes on from there."""
-        self._written, tries = 0, 0
+        self._written, self._problems, tries = 0, {}, 0
         while True:
             seen = self._engine.log.ordinal
             try:
                 taken = self._track(track, steps, tell)
-                return taken._replace(new=self._written)
+                return taken._replace(new=self._written, problems=list(self._problems))
             except RefusedError as error:
                 tries += not isinstance(error, ConflictError)
                 if self._engine.log.ordinal == seen or tries > TRIES:
@@ -152,6 +153,7 @@ class Importer:
             if last or feed.needs_log(index + 1) or (index + 1 - common) % STEPS_PER_WRITE == 0:
                 session = batch.commit(at, dense=True)[-1].session
                 self._written, sofar = self._written + index + 1 - sofar, index + 1
+                self._problems.update(dict.fromkeys(feed.problems))
                 if not last:
                     stands = batch.head.position
                     self._settle(feed, session)

@@ -14,6 +14,7 @@ from typing import NamedTuple, overload
 import apsw
 import msgspec
 
+from vmstore.core.asof import Position
 from vmstore.core.mutation import AnyMutation, CellRef, Mutation, Open, Pack, decode, sealed_again
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Engine, Opening
@@ -23,7 +24,9 @@ from vmstore.engine.verify import Counts, Finding, verify
 from vmstore.errors import ConflictError, InputError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.moment import moment_at
+from vmstore.views.context import read_cells
+from vmstore.views.lane import Lane
+from vmstore.views.moment import basis
 from vmstore.views.projection import Progress, Projection
 from vmstore.views.residency import resident_at
 
@@ -91,10 +94,27 @@ class Gathering:
         sql = "SELECT session, uid, name, position, hash, hidden FROM sessions ORDER BY session"
         return [Foreign(*row) for row in self.views.db.execute(sql)]
 
+    def lane(self, foreign: Foreign) -> Lane:
+        """Who wrote what of a session."""
+        return Lane(self.views.db, foreign.session)
+
     def commits(self, session: int, after: int = 0) -> Commits:
         """A session's commits beyond a position."""
         sql = "SELECT ordinal FROM commits WHERE session = ? AND last > ? ORDER BY last"
         return Commits(self.log, [row[0] for row in self.views.db.execute(sql, (session, after))])
+
+
+def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> bytes:
+    """The bytes of a cell that a commit, read with its cells, names: its own, or one of an earlier commit."""
+    if isinstance(ref, int):
+        return commit.cells[ref].content
+    ordinal = lane.db.execute(
+        "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
+        (lane.owner(ref[0]), ref[0]),
+    ).get
+    earlier = log.tail(ordinal - 1, 1)[0]
+    number = earlier.cell + ref[1]
+    return read_cells(log, {number: earlier.commitment(ref[1])})[number]
 
 
 class Commits(Sequence[Commit]):
@@ -191,7 +211,7 @@ def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], see
 
 def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening) -> Adopted:
     """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts."""
-    commits = gathering.commits(foreign.session)
+    commits, lane = gathering.commits(foreign.session), gathering.lane(foreign)
     batch = engine.begin(opening, commits[0].at)
     if opening.origin is Origin.FORK:
         _inherit(engine, batch.head, opening)
@@ -201,7 +221,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
             batch.request(request_id.decode(), bytes.fromhex(payload.decode()))
 
         def again(ref: CellRef, commit: Commit = commit) -> CellRef:
-            return batch.cell(gathering.views.fold.cellar.content(commit, ref))
+            return batch.cell(content_of(gathering.log, lane, commit, ref))
 
         for mutation in decode(commit.body):
             if not isinstance(mutation, Open):
@@ -234,7 +254,8 @@ def _inherit(engine: Engine, head: Head, opening: Opening) -> None:
     db, position = engine.projection.db, opening.parent_position
     lookups = _Inherited(db, opening.parent, position, head.uid)
     head.lookups = lookups
-    head.turn, head.call = moment_at(lookups.lane, position)
+    moment = basis(lookups.lane, Position(position))
+    head.turn, head.call = moment.turn, moment.call
     head.restore(resident[:4] for resident in resident_at(lookups.lane, position))
 
 
@@ -251,7 +272,8 @@ def opening_of(gathering: Gathering, foreign: Foreign, keys: dict[bytes, int], n
     commit = gathering.commits(foreign.session)[0]
     opened = decode(commit.body)[0]
     assert isinstance(opened, Open), "a session begins with its open"
-    meta = b"{}" if opened.meta is None else gathering.views.fold.cellar.content(commit, opened.meta)
+    lane = gathering.lane(foreign)
+    meta = b"{}" if opened.meta is None else content_of(gathering.log, lane, commit, opened.meta)
     return Opening(
         name,
         msgspec.json.decode(meta),

@@ -18,7 +18,7 @@ import msgspec
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
 from vmstore.core.mutation import AnyMutation, Unknown, decode
 from vmstore.errors import InputError
-from vmstore.exports.selection import Portion, commits_of
+from vmstore.exports.selection import DESTROYED, Portion, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 
@@ -50,10 +50,10 @@ class Beginning(msgspec.Struct, frozen=True, tag_field="kind", tag="bundle", for
 
 
 class SealedLine(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A cell in a commit's line: its content as text, or in base64 where it is no UTF-8."""
+    """A cell in a line: its content as text, in base64 where it is no UTF-8, or none where it was destroyed."""
 
     commitment: Hash
-    salt: Salt
+    salt: Salt | None = None
     text: str | None = None
     base64: bytes | None = None
 
@@ -114,7 +114,7 @@ class Writer:
                 request=commit.request,
                 mutations=readable(decode(commit.body)),
                 body=commit.body,
-                cells=[_sealed(cell) for cell in commit.cells],
+                cells=[_sealed(cell, commit.commitment(index)) for index, cell in enumerate(commit.cells)],
                 hash=commit.hash,
             )
         )
@@ -210,11 +210,13 @@ def readable(mutations: list[AnyMutation]) -> msgspec.Raw:
     return msgspec.Raw(_encode(told))
 
 
-def _sealed(cell: Cell) -> SealedLine:
+def _sealed(cell: Cell, commitment: bytes) -> SealedLine:
+    if cell == DESTROYED:
+        return SealedLine(commitment)
     try:
-        return SealedLine(cell.commitment, cell.salt, text=cell.content.decode())
+        return SealedLine(commitment, cell.salt, text=cell.content.decode())
     except UnicodeDecodeError:
-        return SealedLine(cell.commitment, cell.salt, base64=cell.content)
+        return SealedLine(commitment, cell.salt, base64=cell.content)
 
 
 def _commit(line: CommitLine) -> Commit:
@@ -237,6 +239,8 @@ def _commit(line: CommitLine) -> Commit:
 
 
 def _cell(line: SealedLine) -> Cell:
-    if (line.text is None) == (line.base64 is None):
-        raise ValueError("a cell has no content, or two")
+    if line.salt is None and line.text is None and line.base64 is None:
+        return DESTROYED
+    if line.salt is None or (line.text is None) == (line.base64 is None):
+        raise ValueError("a cell has a salt without a content, or two contents")
     return Cell(line.salt, line.text.encode() if line.text is not None else line.base64 or b"")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from vmstore.core.asof import Position
 from vmstore.core.mutation import (
     AnyMutation,
     CellRef,
@@ -38,11 +39,12 @@ from vmstore.core.page import (
     Status,
     Word,
 )
+from vmstore.engine.adopt import content_of
 from vmstore.exports.selection import Portion, commits_of
 from vmstore.log.commit import Commit
 from vmstore.views.calls import before
 from vmstore.views.lane import Lane
-from vmstore.views.moment import moment_at
+from vmstore.views.moment import basis
 from vmstore.views.projection import Projection
 from vmstore.views.residency import resident_at
 
@@ -86,7 +88,8 @@ class _Session:
         """The rows of the session's own mutations; a fork's go on from what it inherits."""
         fork = self._lane.stretches[0].low
         if fork:
-            self._turn, self._call = moment_at(self._lane, fork)
+            moment = basis(self._lane, Position(fork))
+            self._turn, self._call = moment.turn, moment.call
             self._model = (before(self._lane, fork + 1) or (None, None))[1]
             for page, content, level, rank, _ in resident_at(self._lane, fork):
                 self._stays[page] = _Stay(content, level, rank, fork, self._call)
@@ -194,7 +197,7 @@ class _Session:
         }
 
     def _reply(self, m: Reply) -> None:
-        if self._packed and m.call == self._call:
+        if self._packed:  # else it answers a call of the session it forked from
             self._packed |= {"reply": m, "aside": self._json(m.aside)}
 
     def _called(self) -> Iterator[Row]:
@@ -261,11 +264,7 @@ class _Session:
         return time_text(self._commit.at)
 
     def _bytes(self, ref: CellRef | None) -> bytes | None:
-        if ref is None:
-            return None
-        if isinstance(ref, int):
-            return self._commit.cells[ref].content
-        return self._projection.fold.cellar.content(self._commit, ref)
+        return None if ref is None else content_of(self._projection.log, self._lane, self._commit, ref)
 
     def _text(self, ref: CellRef | None) -> str | None:
         """A content as text; None for one that is none."""

@@ -9,12 +9,15 @@ from typing import NamedTuple
 import apsw
 import msgspec
 
+from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.lane import NEVER, Lane
 
 BATCH = 500
+DESTROYED = Cell(bytes(SALT_BYTES), b"")
+"""What a log gives for a cell whose salt and content were destroyed; its commitment stays."""
 
 
 class Portion(NamedTuple):
@@ -85,14 +88,16 @@ def commits_of(log: Log, portion: Portion) -> Iterator[Commit]:
 
 
 def with_cells(log: Log, commit: Commit) -> Commit:
-    """A commit with its cells, each checked against its commitment."""
+    """A commit with its cells, each checked against its commitment or known to be destroyed."""
     if not commit.cell_count:
         return commit
     numbers = range(commit.cell, commit.cell + commit.cell_count)
     found = log.cells(numbers)
     for index, number in enumerate(numbers):
         cell = found.get(number)
-        if cell is None or len(cell.salt) != 16 or cell.commitment != commit.commitment(index):
+        if cell == DESTROYED:
+            continue
+        if cell is None or len(cell.salt) != SALT_BYTES or cell.commitment != commit.commitment(index):
             raise CorruptError(
                 f"cell {number} of commit {commit.ordinal} is missing or does not match its commitment; "
                 "run `vmstore verify`"

@@ -41,6 +41,8 @@ def files(folder: Path) -> Weights:
             if file.suffix == ".sqlite":
                 for name, size in tables(file):
                     found[part, name] += size
+            elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):
+                found[part, "files"] += file.stat().st_size
         else:
             found[part, "files"] += file.stat().st_size
     return +found

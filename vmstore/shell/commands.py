@@ -198,35 +198,6 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_export, add_moment),
         ),
         Command(
-            "fork",
-            "keep",
-            "a new session that shares another's past",
-            "Makes a new session that shares a session's past up to a moment and nothing after. It copies\n"
-            "nothing; parent and child never see each other's later mutations.",
-            ("vmstore fork agent.vms planning-220 --at-turn 42 --as try-b",),
-            ("vmstore.shell.keep", "fork"),
-            (add_store, add_session, add_fork),
-        ),
-        Command(
-            "verify",
-            "keep",
-            "check every hash, rule and view",
-            "Checks every hash of the log, every rule, and every view against a fresh fold of the log.\n"
-            "Leaves with 1 and names each problem where anything is not as it should be.",
-            ("vmstore verify agent.vms", "vmstore verify agent.vms --json"),
-            ("vmstore.shell.keep", "verify"),
-            (add_store,),
-        ),
-        Command(
-            "rebuild",
-            "keep",
-            "fold the views from the log again",
-            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.",
-            ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
-            ("vmstore.shell.keep", "rebuild"),
-            (add_store, add_view),
-        ),
-        Command(
             "compact",
             "keep",
             "pack the contents of the log",
@@ -284,6 +255,35 @@ COMMANDS: dict[str, Command] = {
             ("vmstore restore /backups/agent-monday agent.vms",),
             ("vmstore.shell.backups", "restore"),
             (add_restore,),
+        ),
+        Command(
+            "fork",
+            "keep",
+            "a new session that shares another's past",
+            "Makes a new session that shares a session's past up to a moment and nothing after. It copies\n"
+            "nothing; parent and child never see each other's later mutations.",
+            ("vmstore fork agent.vms planning-220 --at-turn 42 --as try-b",),
+            ("vmstore.shell.keep", "fork"),
+            (add_store, add_session, add_fork),
+        ),
+        Command(
+            "verify",
+            "keep",
+            "check every hash, rule and view",
+            "Checks every hash of the log, every rule, and every view against a fresh fold of the log.\n"
+            "Leaves with 1 and names each problem where anything is not as it should be.",
+            ("vmstore verify agent.vms", "vmstore verify agent.vms --json"),
+            ("vmstore.shell.keep", "verify"),
+            (add_store,),
+        ),
+        Command(
+            "rebuild",
+            "keep",
+            "fold the views from the log again",
+            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.",
+            ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
+            ("vmstore.shell.keep", "rebuild"),
+            (add_store, add_view),
         ),
         Command(
             "demo",

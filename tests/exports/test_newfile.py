@@ -1,0 +1,109 @@
+"""What is exported appears when it is whole: not before, not by half, and never in the place of something else."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.disasters.child import kill, start
+from tests.exports.moved import taken
+from tests.exports.test_backup import hashes, recorder
+from vmstore.errors import StoreError
+from vmstore.exports.newfile import SUFFIX, beside, new_file
+
+EXPORTS = 6
+
+
+def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+    """While it is written nothing stands at its path; afterwards it does, and nothing else is left."""
+    path = tmp_path / "x"
+    with new_file(path) as file:
+        file.write(b"half")
+        assert not path.exists()
+        file.write(b" whole")
+    assert path.read_bytes() == b"half whole" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, StoreError])
+def test_what_fails_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    """An error, a full disk or Ctrl-C while it is written leaves the folder as it was."""
+    with pytest.raises((KeyboardInterrupt, StoreError)):
+        with new_file(tmp_path / "x") as file:
+            file.write(b"half")
+            raise error
+    with pytest.raises((KeyboardInterrupt, StoreError)):
+        with beside(tmp_path / "y") as part:
+            (part / "z").mkdir(parents=True)
+            raise error if error is not OSError else StoreError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_no_file_of_that_name(tmp_path: Path) -> None:
+    """SIGKILL at growing delays: the file is absent or whole, and what is left is hidden and says what it is."""
+    content = b"x" * 3_000_000
+
+    def work(path: Path) -> None:
+        with new_file(path) as file:
+            for at in range(0, len(content), 10_000):
+                file.write(content[at : at + 10_000])
+
+    absent = 0
+    for number in range(12):
+        path = tmp_path / f"x{number}"
+        pid = start(lambda path=path: work(path))  # type: ignore[misc]
+        time.sleep(0.001 * number)
+        if not os.waitpid(pid, os.WNOHANG)[0]:
+            kill(pid)
+        absent += not path.exists()
+        assert not path.exists() or path.read_bytes() == content
+    assert absent, "no writer was killed before its end: the delays are too long"
+    left = [one.name for one in tmp_path.iterdir() if not one.name.startswith("x")]
+    assert all(name.startswith(".x") and name.endswith(SUFFIX) for name in left)
+
+
+def test_what_came_meanwhile_stays(tmp_path: Path) -> None:
+    """A file that somebody else puts at the path meanwhile is not replaced, and the loser says so."""
+    path = tmp_path / "x"
+    with pytest.raises(StoreError, match="could not be written"):
+        with new_file(path) as file:
+            file.write(b"mine")
+            path.write_bytes(b"theirs")
+    assert path.read_bytes() == b"theirs" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_or_device_is_written_as_it_stands(tmp_path: Path) -> None:
+    """What is no regular file takes the bytes itself; a full one is named."""
+    with new_file(Path("/dev/null")) as file:
+        file.write(b"gone")
+    with pytest.raises(StoreError, match=r"/dev/full could not be written \(No space left"):
+        with new_file(Path("/dev/full")) as file:
+            file.write(b"x" * 100_000)
+
+
+def test_bundles_beside_a_writer_hold_a_prefix(store_path: Path, tmp_path: Path) -> None:
+    """While another process records, each bundle is taken in exactly and holds a prefix of every session."""
+    vmstore.open(store_path).close()
+    reader, writer = os.pipe()
+    pid = start(lambda: recorder(store_path, writer))
+    bundles: list[bytes] = []
+    try:
+        os.read(reader, 3)
+        for number in range(EXPORTS):
+            with vmstore.open(store_path) as store:
+                store.export(tmp_path / f"b{number}")
+            bundles.append((tmp_path / f"b{number}").read_bytes())
+            os.read(reader, 1 << 16)
+    finally:
+        kill(pid)
+    with vmstore.open(store_path) as store:
+        whole = hashes(store)
+        for found in bundles:
+            with taken(tmp_path, found, exact=True) as other:
+                assert set(hashes(other)) <= set(whole) and other.verify().ok
+                assert len(hashes(other)) == found.count(b'\n{"kind":"commit"')
+    sizes = [len(found) for found in bundles]
+    assert sizes == sorted(sizes) and len(set(sizes)) > 2, "the writer wrote between the exports"
