@@ -288,7 +288,7 @@ def _decode_any(raw: bytes) -> AnyMutation:
 
 _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
 
-_CELL_FIELDS: dict[type, tuple[str, ...]] = {
+CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name", "note"),
     Create: ("content", "labels"),
@@ -302,7 +302,11 @@ _CELL_FIELDS: dict[type, tuple[str, ...]] = {
 
 def cell_refs(mutation: AnyMutation) -> list[CellRef]:
     """Every cell a mutation names, own and earlier."""
-    refs = [getattr(mutation, field) for field in _CELL_FIELDS.get(type(mutation), ())]
-    if isinstance(mutation, Pack):
+    refs = []
+    for field in CELL_FIELDS.get(type(mutation), ()):
+        ref = getattr(mutation, field)
+        if ref is not None:
+            refs.append(ref)
+    if type(mutation) is Pack:
         refs += [ref for _, ref in mutation.envelopes]
-    return [ref for ref in refs if ref is not None]
+    return refs

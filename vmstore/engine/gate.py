@@ -15,7 +15,7 @@ import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Mutation, Open, Update, encode
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Open, Update, encode
 from vmstore.core.page import Origin
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import ViewLookups, load_head
@@ -28,6 +28,7 @@ from vmstore.views.projection import Projection
 HEADS_MAX = 64
 UNSETTLED_MAX = 4096
 SHARED_MAX = 8192
+_SEALED = (Create, Update, Compress)
 
 
 class Opening(NamedTuple):
@@ -88,7 +89,8 @@ class Engine:
 
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
-        return Batch(self, self.head(session).copy())
+        base = self.head(session)
+        return Batch(self, base.copy(), base)
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
@@ -163,6 +165,9 @@ class Engine:
             self._heads.pop(head.session, None)  # unknown, never absent: read it again
             raise
         head.session, head.known = stored[-1].session, stored[-1].ordinal
+        if batch.base is not None:
+            batch.base.take(head)
+            head = batch.base
         self._keep(head)
         for digest, place in batch.sealed.items():
             self._shared[(head.session, digest)] = place
@@ -176,14 +181,15 @@ class Engine:
 class Batch:
     """Mutations of one session on their way to the log: one commit, or several ended in between."""
 
-    def __init__(self, engine: Engine, head: Head) -> None:
+    def __init__(self, engine: Engine, head: Head, base: Head | None = None) -> None:
         self.head = head
+        self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
         self.sealed: dict[bytes, tuple[int, int, bytes]] = {}
         self._engine = engine
         self._commits: list[Commit] = []
-        self._mutations: list[Mutation] = []
+        self._mutations: list[AnyMutation] = []
         self._cells: list[Cell] = []
         self._commitments: list[bytes] = []
         self._named: dict[tuple[int, int], bytes] = {}
@@ -222,18 +228,17 @@ class Batch:
         assert isinstance(index, int), "a request id is new"
         self._request = index
 
-    def add(self, mutation: Mutation, *, name_taken: bool = False) -> int:
+    def add(self, mutation: AnyMutation, *, name_taken: bool = False) -> int:
         """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
-        before: AnyMutation | None = self._mutations[-1] if self._mutations else None  # type: ignore[assignment]
-        place = Place(len(self._mutations), before, len(self._cells), name_taken)
-        reason = broken(self.head, mutation, place)  # type: ignore[arg-type]
+        head, mutations, position = self.head, self._mutations, self.head.position + 1
+        place = Place(len(mutations), mutations[-1] if mutations else None, len(self._cells), name_taken)
+        reason = broken(head, mutation, place)
         if reason is not None:
-            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
-        position = self.position
-        if isinstance(mutation, Create | Update | Compress):
-            self.head.hold(position, mutation, self._commitment(mutation.content))
-        self.head.apply(position, mutation)  # type: ignore[arg-type]
-        self._mutations.append(mutation)
+            raise RefusedError(f"{mutation.kind} at position {position} refused: {reason[1]} (rule {reason[0]})")
+        if isinstance(mutation, _SEALED):
+            head.hold(position, mutation, self._commitment(mutation.content))
+        head.apply(position, mutation)
+        mutations.append(mutation)
         return position
 
     def _commitment(self, ref: CellRef | None) -> bytes | None:
@@ -245,7 +250,7 @@ class Batch:
         """Ends a commit: what follows goes into the next one."""
         if not self._mutations:
             return
-        body = encode(self._mutations)  # type: ignore[arg-type]
+        body = encode(self._mutations)
         commit = seal(
             self.head.hash,
             self._first,
@@ -255,6 +260,7 @@ class Batch:
             body,
             tuple(self._cells),
             self._request,
+            b"".join(self._commitments),
         )
         self._commits.append(commit)
         self.head.hash = commit.hash
