@@ -11,10 +11,13 @@ import apsw
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Engine
+from vmstore.engine.known import Known
 from vmstore.errors import InputError, ReadOnlyError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
+
+KNOWN = "known.sqlite"
 
 
 class Namespace:
@@ -30,7 +33,8 @@ class Namespace:
         self.readonly = readonly
         self.clock = clock
         self.lock = threading.RLock()
-        self._engine = Engine(log, projection, clock, ids)
+        self._known = Known(None if folder is None or readonly else folder / KNOWN)
+        self._engine = Engine(log, projection, clock, ids, self._known)
         self._keys: dict[str, int] = {}
         self._closed = False
 
@@ -39,6 +43,7 @@ class Namespace:
         with self.lock:
             if not self._closed:
                 self._closed = True
+                self._known.close()
                 self.projection.db.close()
                 self.log.close()
 
