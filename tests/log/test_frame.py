@@ -43,9 +43,8 @@ def held(frames: list[Frame], files: dict[bytes, bytes]) -> dict[int, Cell | Non
 def test_cells_come_back(contents: list[bytes], dense: bool, first: int) -> None:
     """A run of cells cut into frames is numbered without a gap and gives back each cell."""
     made = cells(contents)
-    commitments = [cell.commitment for cell in made]
     files = {cell.commitment: cell.content for cell in made if len(cell.content) >= FILE_BYTES_MIN}
-    frames = list(cut(first, made, commitments, dense=dense))
+    frames = list(cut(first, made, dense=dense))
     assert [f.first for f in frames] + [first + len(made)] == [first, *(f.after for f in frames)]
     assert held(frames, files) == dict(enumerate(made, first))
     assert sum(f.cells for f in frames if f.form == FILES) == len([c for c in contents if len(c) >= FILE_BYTES_MIN])
@@ -55,11 +54,11 @@ def test_frames_have_a_sensible_length() -> None:
     """A raw frame holds up to 64 KiB, a packed one about 16, and neither more cells than a read should touch."""
     made = cells([b"word " * 200] * 500)
     for dense, most in ((False, RAW_BYTES_MAX), (True, DENSE_BYTES_MIN)):
-        frames = list(cut(1, made, [], dense=dense))
+        frames = list(cut(1, made, dense=dense))
         sizes = [sum(f.lengths or ()) for f in frames]
         assert max(sizes) <= most and min(sizes[:-1]) > most - 1_000
         assert {f.form for f in frames} == {ZSTD if dense else RAW}
-    assert max(f.cells for f in cut(1, cells([b"x"] * 1_000), [], dense=False)) == CELLS_MAX
+    assert max(f.cells for f in cut(1, cells([b"x"] * 1_000), dense=False)) == CELLS_MAX
 
 
 def test_what_does_not_shrink_stays_raw() -> None:
@@ -85,7 +84,7 @@ def test_an_erased_cell_says_so() -> None:
 def test_a_file_that_is_gone_is_no_cell() -> None:
     """A cell whose file is not there is left out, rather than answered empty."""
     made = cells([b"x" * FILE_BYTES_MIN])
-    frame = next(cut(1, made, [made[0].commitment], dense=False))
+    frame = next(cut(1, made, dense=False))
     assert held([frame], {}) == {1: None}
 
 
@@ -93,7 +92,7 @@ def test_a_file_that_is_gone_is_no_cell() -> None:
 def test_a_damaged_frame_gives_no_content(dense: bool) -> None:
     """Whatever column of a frame is changed, each cell is what it was, or no commitment agrees with it."""
     made = cells([b"one " * 40, b"two " * 40, b"three " * 40])
-    frame = next(cut(1, made, [], dense=dense))
+    frame = next(cut(1, made, dense=dense))
     changes: list[Frame] = [frame._replace(form=form) for form in (-1, 2, 3, RAW, ZSTD) if form != frame.form]
     changes += [frame._replace(cells=count) for count in (0, 2, 4, 2**40)]
     for column in ("sizes", "salts", "content"):

@@ -289,7 +289,7 @@ def _decode_any(raw: bytes) -> AnyMutation:
 
 _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
 
-_CELL_FIELDS: dict[type, tuple[str, ...]] = {
+CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name", "note"),
     Create: ("content", "labels"),
@@ -303,15 +303,19 @@ _CELL_FIELDS: dict[type, tuple[str, ...]] = {
 
 def cell_refs(mutation: AnyMutation) -> list[CellRef]:
     """Every cell a mutation names, own and earlier."""
-    refs = [getattr(mutation, field) for field in _CELL_FIELDS.get(type(mutation), ())]
-    if isinstance(mutation, Pack):
+    refs = []
+    for field in CELL_FIELDS.get(type(mutation), ()):
+        ref = getattr(mutation, field)
+        if ref is not None:
+            refs.append(ref)
+    if type(mutation) is Pack:
         refs += [ref for _, ref in mutation.envelopes]
-    return [ref for ref in refs if ref is not None]
+    return refs
 
 
 def sealed_again(mutation: Mutation, seal: Callable[[CellRef], CellRef]) -> Mutation:
     """The same mutation with every cell it names replaced by what `seal` gives for it."""
-    fields = {name: getattr(mutation, name) for name in _CELL_FIELDS.get(type(mutation), ())}
+    fields = {name: getattr(mutation, name) for name in CELL_FIELDS.get(type(mutation), ())}
     told: dict[str, Any] = {name: seal(ref) for name, ref in fields.items() if ref is not None}
     if isinstance(mutation, Pack):
         told["envelopes"] = tuple((message, seal(ref)) for message, ref in mutation.envelopes)

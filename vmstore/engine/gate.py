@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Mutation, Open, Update, encode
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Open, Update, encode
 from vmstore.core.page import Origin
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.known import Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
 from vmstore.engine.rules import Place, broken
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.port import Log
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
 HEADS_MAX = 64
 UNSETTLED_MAX = 4096
-SHARED_MAX = 8192
+_SEALED = (Create, Update, Compress)
 
 
 class Opening(NamedTuple):
@@ -47,13 +48,15 @@ class Opening(NamedTuple):
 class Engine:
     """The only caller of `Log.append`."""
 
-    def __init__(self, log: Log, projection: Projection, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: Known | None = None
+    ) -> None:
         self.log = log
         self.projection = projection
         self.clock = clock
         self.ids = ids
         self._heads: OrderedDict[int, Head] = OrderedDict()
-        self._shared: OrderedDict[tuple[int, bytes], tuple[int, int, bytes]] = OrderedDict()
+        self.known = known or Known()
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
@@ -78,6 +81,7 @@ class Engine:
             head = load_head(self.projection.db, session)
         if head is None:
             raise UnknownError(f"the log holds no session {session}")
+        self.known.load(Lane(self.projection.db, session))
         head.known = ordinal
         return head
 
@@ -88,7 +92,8 @@ class Engine:
 
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
-        return Batch(self, self.head(session).copy())
+        base = self.head(session)
+        return Batch(self, base.copy(), base)
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
@@ -150,9 +155,22 @@ class Engine:
         finally:  # also where the views could not follow: what it inherits is read from them
             self._heads.pop(batch.head.session, None)
 
-    def shared(self, session: int, digest: bytes) -> tuple[int, int, bytes] | None:
-        """Where content already sealed for a session lies: position, index, commitment."""
-        return self._shared.get((session, digest))
+    def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
+        """Where a content already sealed for a session lies, its cell looked at once."""
+        place = self.known.find(session, digest)
+        if place is None or place.commitment is not None:
+            return place
+        owner = Lane(self.projection.db, session).owner(place.position)
+        row = self.projection.db.execute(
+            "SELECT ordinal, cell, cells FROM commits WHERE session = ? AND first = ?", (owner, place.position)
+        ).fetchone()
+        if row is None or place.cell >= row[2]:
+            return None
+        commitment = self.log.tail(row[0] - 1, 1)[0].commitment(place.cell)
+        cell = self.log.cells([row[1] + place.cell]).get(row[1] + place.cell)
+        if cell is None or cell.content != content or not cell.keeps(commitment):
+            return None
+        return place._replace(commitment=commitment)
 
     def append(self, batch: Batch, commits: Sequence[Commit], *, dense: bool) -> list[Commit]:
         """Writes a batch's commits and takes its head as the session's."""
@@ -165,11 +183,11 @@ class Engine:
             self._heads.pop(head.session, None)  # unknown, never absent: read it again
             raise
         head.session, head.known = stored[-1].session, stored[-1].ordinal
+        if batch.base is not None:
+            batch.base.take(head)
+            head = batch.base
         self._keep(head)
-        for digest, place in batch.sealed.items():
-            self._shared[(head.session, digest)] = place
-            if len(self._shared) > SHARED_MAX:
-                self._shared.popitem(last=False)
+        self.known.note(head.session, batch.sealed)
         if isinstance(head.lookups, Nothing) or head.unsettled > UNSETTLED_MAX:
             self.follow()
         return stored
@@ -178,14 +196,15 @@ class Engine:
 class Batch:
     """Mutations of one session on their way to the log: one commit, or several ended in between."""
 
-    def __init__(self, engine: Engine, head: Head) -> None:
+    def __init__(self, engine: Engine, head: Head, base: Head | None = None) -> None:
         self.head = head
+        self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
-        self.sealed: dict[bytes, tuple[int, int, bytes]] = {}
+        self.sealed: dict[bytes, Sealed] = {}
         self._engine = engine
         self._commits: list[Commit] = []
-        self._mutations: list[Mutation] = []
+        self._mutations: list[AnyMutation] = []
         self._cells: list[Cell] = []
         self._commitments: list[bytes] = []
         self._named: dict[tuple[int, int], bytes] = {}
@@ -204,38 +223,42 @@ class Batch:
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes; bytes this session sealed before are named, not written again."""
-        digest = blake2b(content, digest_size=16).digest()
-        known = self.sealed.get(digest) or self._engine.shared(self.head.session, digest)
-        if known is not None:
-            if known[0] == self._first:
-                return known[1]
-            self._named[known[:2]] = known[2]
-            return known[:2]
+        digest = self._engine.known.digest(content)
+        place = self.sealed.get(digest)
+        if place is None and self.head.session:
+            place = self._engine.sealed(self.head.session, content, digest)
+        if place is not None:
+            if place.position == self._first:
+                return place.cell
+            assert place.commitment is not None, "it was looked at"
+            self.sealed[digest] = place
+            self._named[place[:2]] = place.commitment
+            return place[:2]
+        index = self._seal(content)
+        self.sealed[digest] = Sealed(self._first, index, self._commitments[-1])
+        return index
+
+    def _seal(self, content: bytes) -> int:
         cell = Cell(self._engine.ids.salt(), content)
         self._cells.append(cell)
         self._commitments.append(cell.commitment)
-        index = len(self._cells) - 1
-        self.sealed[digest] = (self._first, index, self._commitments[-1])
-        return index
+        return len(self._cells) - 1
 
     def request(self, request_id: str, payload: bytes) -> None:
         """Gives the commit under way a request id, with a digest of what was asked."""
-        index = self.cell(request_id.encode() + b"\n" + payload.hex().encode())
-        assert isinstance(index, int), "a request id is new"
-        self._request = index
+        self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode())
 
-    def add(self, mutation: Mutation, *, name_taken: bool = False) -> int:
+    def add(self, mutation: AnyMutation, *, name_taken: bool = False) -> int:
         """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
-        before: AnyMutation | None = self._mutations[-1] if self._mutations else None  # type: ignore[assignment]
-        place = Place(len(self._mutations), before, len(self._cells), name_taken)
-        reason = broken(self.head, mutation, place)  # type: ignore[arg-type]
+        head, mutations, position = self.head, self._mutations, self.head.position + 1
+        place = Place(len(mutations), mutations[-1] if mutations else None, len(self._cells), name_taken)
+        reason = broken(head, mutation, place)
         if reason is not None:
-            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
-        position = self.position
-        if isinstance(mutation, Create | Update | Compress):
-            self.head.hold(position, mutation, self._commitment(mutation.content))
-        self.head.apply(position, mutation)  # type: ignore[arg-type]
-        self._mutations.append(mutation)
+            raise RefusedError(f"{mutation.kind} at position {position} refused: {reason[1]} (rule {reason[0]})")
+        if isinstance(mutation, _SEALED):
+            head.hold(position, mutation, self._commitment(mutation.content))
+        head.apply(position, mutation)
+        mutations.append(mutation)
         return position
 
     def _commitment(self, ref: CellRef | None) -> bytes | None:
@@ -247,7 +270,7 @@ class Batch:
         """Ends a commit: what follows goes into the next one."""
         if not self._mutations:
             return
-        body = encode(self._mutations)  # type: ignore[arg-type]
+        body = encode(self._mutations)
         commit = seal(
             self.head.hash,
             self._first,
@@ -257,6 +280,7 @@ class Batch:
             body,
             tuple(self._cells),
             self._request,
+            b"".join(self._commitments),
         )
         self._commits.append(commit)
         self.head.hash = commit.hash

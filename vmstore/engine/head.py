@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.cells.merkle import EMPTY, Tree, leaf
 from vmstore.core.mutation import AnyMutation, Compress, Create, Message, Open, Pack, Residence, Turn, Update
@@ -17,7 +19,7 @@ from vmstore.core.mutation import AnyMutation, Compress, Create, Message, Open, 
 OPAQUE = bytes(COMMITMENT_BYTES)  # stands in a leaf for content the source never had
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True, gc=False):
     """One content of a page: which version and level, how long, sealed as what."""
 
     page: int
@@ -78,6 +80,21 @@ class Nothing:
         return self._uid
 
 
+class Before:
+    """What a copy of a head looks up in the head it was made from."""
+
+    def __init__(self, head: Head) -> None:
+        self.content = head.content
+        self.version = head.version
+        self.message = head.has_message
+        self.cells = head.cells
+        self._head = head
+
+    def uid(self, page: int) -> bytes:
+        """The uid of the session that created a page."""
+        return self._head.lookups.uid(page)
+
+
 class Totals(NamedTuple):
     """What a pack states of the whole context."""
 
@@ -102,6 +119,7 @@ class Head:
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0
+        self._shared = False  # whether another head holds the same working set
         self._where: dict[int, Residence] = {}
         self._leaves: dict[int, bytes] = {}
         self._contents: dict[int, Content] = {}
@@ -110,19 +128,35 @@ class Head:
         self._commits: list[tuple[int, ...]] = []  # last position, first, cells
 
     def copy(self) -> Head:
-        """A head that can be changed without changing this one."""
+        """A head that can be changed without changing this one: what is new in it, over what this one knows."""
         other = self.sketch()
-        other._contents, other._versions = self._contents.copy(), self._versions.copy()
-        other._messages, other._commits = self._messages.copy(), self._commits.copy()
+        other.lookups = Before(self)
+        other._contents, other._versions, other._messages, other._commits = {}, {}, set(), []
         return other
+
+    def take(self, other: Head) -> None:
+        """Becomes what a copy of it has become."""
+        self._contents.update(other._contents)
+        self._versions.update(other._versions)
+        self._messages |= other._messages
+        self._commits += other._commits
+        held = (self.lookups, self._contents, self._versions, self._messages, self._commits)
+        self.__dict__.update(other.__dict__)
+        self.lookups, self._contents, self._versions, self._messages, self._commits = held
 
     def sketch(self) -> Head:
         """A head whose working set can be changed without changing this one; nothing else may be."""
-        other = Head(self.uid, self.lookups)
+        other = Head.__new__(Head)
+        self._shared = True
         other.__dict__.update(self.__dict__)
-        other.order, other._where, other._leaves = self.order.copy(), self._where.copy(), self._leaves.copy()
-        other.tree = self.tree.copy()
         return other
+
+    def _own(self) -> None:
+        """Makes the working set this head's alone, before it changes."""
+        if self._shared:
+            self.order, self._where, self._leaves = self.order.copy(), self._where.copy(), self._leaves.copy()
+            self.tree = self.tree.copy()
+            self._shared = False
 
     def settle(self, lookups: Lookups) -> None:
         """Forgets what the views now hold."""
@@ -184,13 +218,16 @@ class Head:
 
     def hold(self, position: int, mutation: Create | Update | Compress, commitment: bytes | None) -> None:
         """Remembers a content and its commitment, which mutations do not carry."""
-        page = position if isinstance(mutation, Create) else mutation.page
-        version = 1 if isinstance(mutation, Create) else mutation.version
-        level = mutation.level if isinstance(mutation, Compress) else 0
-        self._contents[position] = Content(page, version, level, mutation.tokens, commitment or OPAQUE)
+        if isinstance(mutation, Create):
+            made = Content(position, 1, 0, mutation.tokens, commitment or OPAQUE)
+        else:
+            level = mutation.level if isinstance(mutation, Compress) else 0
+            made = Content(mutation.page, mutation.version, level, mutation.tokens, commitment or OPAQUE)
+        self._contents[position] = made
 
     def enter(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
         """Changes the working set; the tree is redone from the first place that changed."""
+        self._own()
         start = len(self.order)
         gone = [self._where[page] for page in left]
         gone += [self._where[new[0]] for new in entered if new[0] in self._where]

@@ -10,12 +10,18 @@ from vmstore.views.residency import resident_at
 
 
 class ViewLookups:
-    """Answers from the views, along a session's chain of forks."""
+    """Answers from the views, along a session's chain of forks.
+
+    Lives until its head is settled again, and nothing it found changes before that, so it asks once.
+    """
 
     def __init__(self, db: apsw.Connection, session: int) -> None:
         self.db = db
         self.lane = Lane(db, session)
         self.upto = NEVER
+        self._versions: dict[int, int] = {}
+        self._messages: set[int] = set()
+        self._uids: dict[int, bytes] = {}
 
     def inherited(self) -> ViewLookups:
         """The same, blind to what the session itself wrote: a fork as it began."""
@@ -34,22 +40,27 @@ class ViewLookups:
 
     def version(self, page: int) -> int | None:
         """The last version of a page."""
+        if page in self._versions:
+            return self._versions[page]
         for stretch in self.lane.upto(self.upto):
             found = self.db.execute(
                 "SELECT max(version) FROM versions WHERE session = ? AND page = ? AND position <= ?",
                 (stretch.session, page, stretch.high),
             ).get
             if found is not None:
-                return int(found)
+                self._versions[page] = int(found)
+                return self._versions[page]
         return None
 
     def message(self, message: int) -> bool:
         """Whether there is such a message."""
-        if message > self.upto:
-            return False
+        if message > self.upto or message in self._messages:
+            return message <= self.upto
         row = self.db.execute(
             "SELECT 1 FROM messages WHERE session = ? AND message = ?", (self.lane.owner(message), message)
         ).fetchone()
+        if row is not None:
+            self._messages.add(message)
         return row is not None
 
     def cells(self, position: int) -> int:
@@ -62,9 +73,12 @@ class ViewLookups:
 
     def uid(self, page: int) -> bytes:
         """The uid of the session that created a page."""
-        found = self.db.execute("SELECT uid FROM sessions WHERE session = ?", (self.lane.owner(page),)).get
-        assert isinstance(found, bytes), "a lane's sessions are in the view"
-        return found
+        owner = self.lane.owner(page)
+        if owner not in self._uids:
+            found = self.db.execute("SELECT uid FROM sessions WHERE session = ?", (owner,)).get
+            assert isinstance(found, bytes), "a lane's sessions are in the view"
+            self._uids[owner] = found
+        return self._uids[owner]
 
 
 def load_head(db: apsw.Connection, session: int) -> Head | None:

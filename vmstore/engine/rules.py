@@ -6,12 +6,13 @@ A rule sees the head as it stands before the mutation and answers None or why no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable
+from typing import Any
 
 import msgspec
 
 from vmstore.core.mutation import (
+    CELL_FIELDS,
     AnyMutation,
     CellRef,
     Compress,
@@ -31,7 +32,7 @@ from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality,
 from vmstore.engine.head import Head
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, gc=False):
     """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
 
     For an `open`, whether its name is taken already.
@@ -58,6 +59,11 @@ WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
     Reply: (("status", frozenset(Status)),),
     Pack: (("fidelity", frozenset(Fidelity)),),
 }
+
+_ENDS = (Pack, Mark)
+_LINK_KINDS = frozenset(LinkKind)
+_SIZED = (Create, Update, Compress)
+_REVISED = (Update, Compress)
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
 
@@ -95,7 +101,7 @@ def turn_opens_its_commit(head: Head, m: AnyMutation, place: Place) -> str | Non
 
 def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Packs and marks stand on commit ends."""
-    if isinstance(place.before, Pack | Mark):
+    if isinstance(place.before, _ENDS):
         return f"a {place.before.kind} ends its commit"
     return None
 
@@ -116,18 +122,19 @@ def _within(ref: CellRef, head: Head, place: Place) -> bool:
 
 def numbers_fit(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Numbers stay within 63 bits, so that every view can hold them."""
-    for number in _numbers(msgspec.structs.astuple(m)):
-        if not -NUMBER_MAX <= number <= NUMBER_MAX:
-            return f"{number} is beyond 63 bits"
-    return None
+    number = _beyond(msgspec.structs.astuple(m))
+    return None if number is None else f"{number} is beyond 63 bits"
 
 
-def _numbers(fields: Iterable[Any]) -> Iterator[int]:
+def _beyond(fields: tuple[Any, ...]) -> int | None:
+    """The first number of a mutation's fields that is too large; asked of every mutation, so it is plain."""
     for field in fields:
         if isinstance(field, int):
-            yield field
-        elif isinstance(field, tuple):
-            yield from _numbers(field)
+            if field > NUMBER_MAX or field < -NUMBER_MAX:
+                return field
+        elif isinstance(field, tuple) and (found := _beyond(field)) is not None:
+            return found
+    return None
 
 
 def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -147,20 +154,21 @@ def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A page that is named exists."""
-    named: tuple[int, ...] = ()
-    match m:
-        case Update() | Compress():
-            named = (m.page,)
-        case Link():
-            named = (m.source, m.target)
-        case Create():
-            named = tuple(page for _, page in m.links)
-        case Pack():
-            named = (*m.left, *(r[0] for r in m.entered))
-    for page in named:
+    for page in _pages(m):
         if head.version(page) is None:
             return f"there is no page p{page}"
     return None
+
+
+def _pages(m: AnyMutation) -> Iterable[int]:
+    """The pages a mutation names."""
+    if isinstance(m, Create):
+        return [page for _, page in m.links] if m.links else ()
+    if isinstance(m, Link):
+        return (m.source, m.target)
+    if isinstance(m, Pack):
+        return (*m.left, *(r[0] for r in m.entered))
+    return (m.page,) if isinstance(m, _REVISED) else ()
 
 
 def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -181,9 +189,9 @@ def level_is_reduced(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Links are of the closed list of kinds, and never from a page to itself."""
-    kinds = [m.link] if isinstance(m, Link) else [kind for kind, _ in m.links] if isinstance(m, Create) else []
+    kinds = (m.link,) if isinstance(m, Link) else [kind for kind, _ in m.links] if isinstance(m, Create) else ()
     for kind in kinds:
-        if kind not in LinkKind.__members__.values():
+        if kind not in _LINK_KINDS:
             return f"{kind} is no kind of link"
     if isinstance(m, Link) and m.source == m.target:
         return "a page cannot be linked to itself"
@@ -192,7 +200,7 @@ def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Sizes and tokens are counts."""
-    if isinstance(m, Create | Update | Compress) and (m.size < 0 or m.tokens < 0):
+    if isinstance(m, _SIZED) and (m.size < 0 or m.tokens < 0):
         return "sizes and tokens are not negative"
     return None
 
@@ -279,9 +287,40 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+ABOUT: dict[Rule, tuple[type, ...]] = {
+    kind_is_known: (Unknown,),
+    name_is_free: (Open,),
+    turn_is_next: (Turn,),
+    turn_opens_its_commit: (Turn,),
+    words_are_listed: tuple(WORDS),
+    cells_exist: tuple(CELL_FIELDS),
+    message_exists: (Create,),
+    page_exists: (Update, Compress, Link, Create, Pack),
+    version_is_next: (Update, Compress),
+    level_is_reduced: (Compress,),
+    link_kind_is_listed: (Link, Create),
+    sizes_count_up: _SIZED,
+    call_is_next: (Pack,),
+    reply_answers_last_call: (Reply, Message),
+    membership_changes: (Pack,),
+    ranks_are_distinct: (Pack,),
+    totals_match: (Pack,),
+}
+"""The kinds a rule can refuse; one that is not listed is asked of every kind."""
+
+_ASKED: dict[type, tuple[Rule, ...]] = {}
+
+
+def rules_of(kind: type) -> tuple[Rule, ...]:
+    """The rules a kind of mutation is checked against, in order."""
+    if kind not in _ASKED:
+        _ASKED[kind] = tuple(rule for rule in RULES if kind in ABOUT.get(rule, (kind,)))
+    return _ASKED[kind]
+
+
 def broken(head: Head, mutation: AnyMutation, place: Place) -> tuple[str, str] | None:
     """The first rule a mutation breaks, by name, and why; None when all hold."""
-    for rule in RULES:
+    for rule in rules_of(type(mutation)):
         reason = rule(head, mutation, place)
         if reason is not None:
             return rule.__name__, reason

@@ -70,9 +70,11 @@ def seal(
     body: bytes,
     cells: tuple[Cell, ...],
     request: int,
+    commitments: bytes | None = None,
 ) -> Commit:
-    """A commit linked to the hash before it."""
-    commitments = b"".join(cell.commitment for cell in cells)
+    """A commit linked to the hash before it; `commitments` are those of its cells, where they are at hand."""
+    if commitments is None:
+        commitments = b"".join([cell.commitment for cell in cells])
     digest = link(previous, first, count, at, lag, request, body, commitments)
     return Commit(first, count, at, lag, body, commitments, digest, request, cells=cells)
 

@@ -55,9 +55,11 @@ class Frame(NamedTuple):
 
 def raw(first: int, cells: Sequence[Cell]) -> Frame:
     """Cells as they are."""
-    sizes = struct.pack(f">{len(cells)}I", *[_size(cell) for cell in cells])
-    salts = b"".join([cell.salt for cell in cells])
-    return Frame(first, len(cells), RAW, sizes, salts, b"".join([cell.content for cell in cells]))
+    contents, salts = [cell.content for cell in cells], [cell.salt for cell in cells]
+    sizes = list(map(len, contents))
+    if ERASED.salt in salts:
+        sizes = [ERASED_SIZE if salt == ERASED.salt else size for salt, size in zip(salts, sizes, strict=True)]
+    return Frame(first, len(cells), RAW, struct.pack(f">{len(cells)}I", *sizes), b"".join(salts), b"".join(contents))
 
 
 def packed(frame: Frame) -> Frame:
@@ -68,25 +70,25 @@ def packed(frame: Frame) -> Frame:
     return frame._replace(form=ZSTD, content=content) if 0 < len(content) < len(frame.content) else frame
 
 
-def in_files(first: int, cells: Sequence[Cell], commitments: Sequence[bytes]) -> Frame:
-    """Cells whose bytes lie in files named by their commitments."""
-    return raw(first, cells)._replace(form=FILES, content=b"".join(commitments))
+def in_file_of_its_own(first: int, cell: Cell) -> Frame:
+    """A cell whose bytes lie in a file named by its commitment."""
+    return raw(first, [cell])._replace(form=FILES, content=cell.commitment)
 
 
-def cut(first: int, cells: Sequence[Cell], commitments: Sequence[bytes], *, dense: bool) -> Iterator[Frame]:
+def cut(first: int, cells: Sequence[Cell], *, dense: bool) -> Iterator[Frame]:
     """A run of cells as frames, each of a sensible length; `dense` ones are compressed at once."""
     start, held, bytes_max = 0, 0, DENSE_BYTES_MIN if dense else RAW_BYTES_MAX
     for index, cell in enumerate(cells):
         size = len(cell.content)
-        if size >= FILE_BYTES_MIN or (held and held + size > bytes_max) or index - start == CELLS_MAX:
+        if held + size > bytes_max or index - start == CELLS_MAX:
             if index > start:
                 yield _framed(first + start, cells[start:index], dense)
             start, held = index, 0
-        if size >= FILE_BYTES_MIN:
-            yield in_files(first + index, [cell], [commitments[index]])
-            start = index + 1
-        else:
-            held += size
+            if size >= FILE_BYTES_MIN:
+                yield in_file_of_its_own(first + index, cell)
+                start = index + 1
+                continue
+        held += size
     if start < len(cells):
         yield _framed(first + start, cells[start:], dense)
 
@@ -165,10 +167,6 @@ def _inflated(content: bytes, size: int) -> bytes | None:
         return zstandard.ZstdDecompressor().decompress(content, max_output_size=size)
     except zstandard.ZstdError:
         return None
-
-
-def _size(cell: Cell) -> int:
-    return ERASED_SIZE if cell.erased else len(cell.content)
 
 
 def _salt(frame: Frame, at: int) -> bytes:

@@ -114,9 +114,9 @@ class SqliteLog:
 
     def _keep_files(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
-            for index, cell in enumerate(commit.cells):
+            for cell in commit.cells:
                 if len(cell.content) >= FILE_BYTES_MIN:
-                    self.files.keep(commit.commitment(index), cell.content)
+                    self.files.keep(cell.commitment, cell.content)
 
     def _write(self, together: list[Waiting]) -> None:
         """Writes several appends in one transaction; each has its own answer."""
@@ -223,8 +223,7 @@ class SqliteLog:
             stored.append(
                 Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
             )
-        commitments = [c.commitment(i) for c in one.commits for i in range(len(c.cells))]
-        frames = list(cut(cell + 1, cells, commitments, dense=one.dense))
+        frames = list(cut(cell + 1, cells, dense=one.dense))
         for frame in frames:
             if frame.form == FILES and not self.files.holds(named(frame, 0)):  # swept while we waited
                 self.files.keep(named(frame, 0), cells[frame.first - cell - 1].content)

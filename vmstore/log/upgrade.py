@@ -105,8 +105,7 @@ def _frames(old: apsw.Connection, files: CellFiles) -> Iterator[Frame]:
         "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?", (start, BATCH)
     ).fetchall():
         cells = [_cell(number, row) for number, row in enumerate(rows, start)]
-        commitments = [cell.commitment for cell in cells]
-        for frame in cut(start, cells, commitments, dense=True):
+        for frame in cut(start, cells, dense=True):
             if frame.form == FILES:
                 files.keep(named(frame, 0), cells[frame.first - start].content)
             yield frame

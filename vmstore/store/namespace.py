@@ -14,11 +14,13 @@ import apsw
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.known import Known
 from vmstore.errors import ConflictError, CorruptError, InputError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
 
+KNOWN = "known.sqlite"
 TRIES = 64  # each lost race costs a look at what was written
 T = TypeVar("T")
 
@@ -36,7 +38,8 @@ class Namespace:
         self.readonly = readonly
         self.clock = clock
         self.lock = Turn(self)
-        self._engine = Engine(log, projection, clock, ids)
+        self._known = Known(None if folder is None or readonly else folder / KNOWN)
+        self._engine = Engine(log, projection, clock, ids, self._known)
         self._keys: dict[str, int] = {}
         self._closed = False
 
@@ -45,6 +48,7 @@ class Namespace:
         with self.lock:
             if not self._closed:
                 self._closed = True
+                self._known.close()
                 self.projection.close()
                 self.log.close()
 

@@ -1,0 +1,152 @@
+"""Contents that were sealed before, so that they are named again and not written again.
+
+In memory for the sessions at work, and for later processes in a file beside the log: rows of
+(session, position, cell, digest), the digest keyed with a random key of that file. The file is a
+hint and nothing more: what it says is held against the cell before it is believed, rows of it can
+be deleted one by one, and without it contents are written once more. It goes by no name a content
+could be guessed from: without the key a digest says nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.views.lane import Lane
+
+CONTENTS_MAX = 8192
+LOADED_MAX = 1024  # of a session that is taken up again
+NOTED_MAX = 1024  # before they are written
+BUSY_MS = 200
+
+_SCHEMA = """
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = OFF;
+CREATE TABLE IF NOT EXISTS key(key BLOB);
+CREATE TABLE IF NOT EXISTS contents(session INTEGER, position INTEGER, cell INTEGER, digest BLOB,
+  PRIMARY KEY(session, position, cell)) WITHOUT ROWID;
+INSERT INTO key SELECT randomblob(16) WHERE NOT EXISTS (SELECT 1 FROM key);
+"""  # the key is random, and nothing of the log depends on it
+
+
+class Sealed(NamedTuple):
+    """Where a content lies: the first position of its commit, the index there, its commitment once that was checked."""
+
+    position: int
+    cell: int
+    commitment: bytes | None
+
+
+class Known:
+    """What was sealed, by session and digest; `file` is made when the first content comes, None keeps it in memory."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._db: apsw.Connection | None = None
+        self._key = b""
+        self._places: OrderedDict[tuple[int, bytes], Sealed] = OrderedDict()
+        self._noted: list[tuple[int, int, int, bytes]] = []
+
+    def digest(self, content: bytes) -> bytes:
+        """The keyed digest of a content, 16 bytes."""
+        if self._db is None:
+            self._open()
+        return sha256(self._key + content).digest()[:16]
+
+    def find(self, session: int, digest: bytes) -> Sealed | None:
+        """Where a content of a session lies, as far as it is remembered."""
+        return self._places.get((session, digest))
+
+    def note(self, session: int, sealed: Mapping[bytes, Sealed]) -> None:
+        """Remembers what a session sealed, or where it was found to lie."""
+        for digest, place in sealed.items():
+            if (session, digest) not in self._places:
+                self._noted.append((session, place.position, place.cell, digest))
+            self._places[(session, digest)] = place
+        while len(self._places) > CONTENTS_MAX:
+            self._places.popitem(last=False)
+        if len(self._noted) >= NOTED_MAX:
+            self.flush()
+
+    def load(self, lane: Lane) -> None:
+        """Takes up what the file holds of a session and, before it forked, of those it came from."""
+        if self._db is None and (self._file is None or not self._file.exists()):
+            return
+        self.flush()
+        for stretch in reversed(lane.stretches):
+            for position, cell, digest in self._rows(stretch.session, stretch.low, stretch.high):
+                self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
+
+    def _rows(self, session: int, low: int, high: int) -> list[Any]:
+        with contextlib.suppress(apsw.Error):
+            return self._connection().execute(_LOAD, (session, low, high, LOADED_MAX)).fetchall()
+        return []
+
+    def forget(self, session: int, positions: Iterable[int]) -> None:
+        """Deletes what lies at these positions of a session, from memory and from the file."""
+        gone = set(positions)
+        for key in [k for k, place in self._places.items() if k[0] == session and place.position in gone]:
+            del self._places[key]
+        self.flush()
+        sql = "DELETE FROM contents WHERE session = ? AND position = ?"
+        self._connection().executemany(sql, [(session, position) for position in gone])
+
+    def flush(self) -> None:
+        """Writes what was noted; where that is not possible it is forgotten."""
+        noted, self._noted = self._noted, []
+        if noted:
+            with contextlib.suppress(apsw.Error):
+                db = self._connection()
+                with db:
+                    db.executemany("INSERT OR IGNORE INTO contents VALUES(?,?,?,?)", noted)
+
+    def close(self) -> None:
+        """Writes what was noted and lets go of the file."""
+        self.flush()
+        if self._db is not None:
+            self._db.close()
+
+    def _connection(self) -> apsw.Connection:
+        if self._db is None:
+            self._open()
+        assert self._db is not None, "it was opened just now"
+        return self._db
+
+    def _open(self) -> None:
+        """Opens the file; a damaged one is made anew, and where there can be none memory has to do."""
+        if self._file is None or not (self._try(self._file) or self._try(self._file)):
+            self._connect(":memory:")
+
+    def _try(self, file: Path) -> bool:
+        try:
+            self._connect(str(file))
+            return True
+        except (apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.FullError, apsw.IOError):
+            return False
+        except apsw.Error:
+            for suffix in ("", "-wal", "-shm"):
+                file.with_name(file.name + suffix).unlink(missing_ok=True)
+            return False
+
+    def _connect(self, name: str) -> None:
+        db = apsw.Connection(name)
+        try:
+            db.setbusytimeout(BUSY_MS)
+            db.execute(_SCHEMA).fetchall()
+            key = db.execute("SELECT key FROM key").get
+            if not isinstance(key, bytes):
+                raise apsw.CorruptError("the key is gone")
+        except BaseException:
+            db.close()
+            raise
+        self._db, self._key = db, key
+
+
+_LOAD = """SELECT position, cell, digest FROM contents WHERE session = ? AND position > ? AND position <= ?
+  ORDER BY position DESC LIMIT ?"""
