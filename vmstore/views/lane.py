@@ -35,6 +35,7 @@ class Lane:
         self.db = db
         self.session = session
         self.stretches = list(_stretches(db, session))
+        self.known: dict[int, tuple[Any, ...]] = {}  # what contents are, by position, as far as somebody asked
 
     def upto(self, position: int) -> list[Stretch]:
         """The stretches that hold anything at or before a position, each cut there."""
