@@ -15,7 +15,7 @@ from vmstore.core.reference import page_name
 from vmstore.errors import UnknownError
 from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
-from vmstore.views.calls import CallRow, call_at
+from vmstore.views.calls import CallRow
 from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, shown_at
 from vmstore.views.lane import Lane
 
@@ -30,12 +30,11 @@ class Context:
     estimated, `tokens_reported` the provider's count; `factor` what estimates were corrected by.
     """
 
-    def __init__(self, namespace: Namespace, lane: Lane, session: str, position: int) -> None:
+    def __init__(self, namespace: Namespace, lane: Lane, session: str, call: CallRow) -> None:
         self._ns = namespace
         self._lane = lane
         self._log = namespace.log
-        call = call_at(lane, position)
-        self._call: CallRow = call
+        self._call = call
         self._shown: list[Shown] = shown_at(lane, call)
         self._checked = False
         self.basis = Basis(session, call.position, call.turn, call.call)

@@ -74,8 +74,8 @@ class Namespace:
     def asking(self) -> Iterator[int]:
         """All that is asked within is answered from one moment, whatever others fold meanwhile; its ordinal."""
         with self.lock:
-            self.follow()
-            with self.projection.moment_held() as ordinal:
+            self.check()
+            with self.projection.now_held() as ordinal:
                 yield ordinal
 
     def check(self) -> None:

@@ -42,13 +42,17 @@ class Session:
         self._ns = namespace
         self._recording = recording
         self._key = key
+        self._sees: Lane | None = None
         self.name = name
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r}>"
 
     def _lane(self) -> Lane:
-        return Lane(self._ns.views, self._key)
+        """What the session sees, which is settled where it begins."""
+        if self._sees is None:
+            self._sees = Lane(self._ns.views, self._key)
+        return self._sees
 
     # ---- asking
 
@@ -61,8 +65,7 @@ class Session:
         """What the model saw at a call; at the last one where no moment is given."""
         with self._ns.asking():
             lane = self._lane()
-            found = packed(lane, _moment(at, moment))
-            return Context(self._ns, lane, self.name, found.position)
+            return Context(self._ns, lane, self.name, packed(lane, _moment(at, moment)))
 
     def pages(self, at: AsOf | None = None, **moment: Any) -> list[Page]:
         """Every page there was at a moment, those out of context included."""

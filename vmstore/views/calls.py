@@ -169,15 +169,22 @@ def calls_of(lane: Lane) -> Iterator[CallRow]:
             yield _seen(CallRow(*row), stretch.high)
 
 
-def call_at(lane: Lane, position: int) -> CallRow:
-    """The call packed at a position."""
-    owner = lane.owner(position)
-    row = lane.db.execute(
-        "SELECT * FROM calls INDEXED BY calls_position WHERE session = ? AND position = ?", (owner, position)
-    ).fetchone()
-    assert row is not None, "a pack's position has its call"
-    high = next(stretch.high for stretch in lane.stretches if stretch.session == owner)
-    return _seen(CallRow(*row), high)
+def last_call(lane: Lane, position: int) -> CallRow | None:
+    """The last call packed at or before a position."""
+    stretch = lane.at(position)
+    row = lane.db.execute(_LAST, (stretch.session, min(position, stretch.high))).fetchone()
+    if row is None and stretch.call:  # the one in force where the stretch begins
+        number = stretch.call
+        stretch = next(s for s in lane.stretches if number > s.call)
+        row = lane.db.execute(
+            "SELECT * FROM calls WHERE session = ? AND call = ?", (stretch.session, number)
+        ).fetchone()
+    return None if row is None else _seen(CallRow(*row), stretch.high)
+
+
+_NUMBERED = "SELECT * FROM calls WHERE session = ? AND call = ?"
+_LAST = """SELECT * FROM calls INDEXED BY calls_position WHERE session = ? AND position <= ?
+  ORDER BY position DESC LIMIT 1"""
 
 
 def _seen(call: CallRow, high: int) -> CallRow:

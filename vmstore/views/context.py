@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from hashlib import sha256
-from typing import BinaryIO, NamedTuple
+from operator import itemgetter
+from typing import Any, BinaryIO, NamedTuple
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED
 from vmstore.cells.merkle import Tree, leaf
@@ -14,7 +15,7 @@ from vmstore.errors import CorruptError, UnknownError
 from vmstore.log.port import Log
 from vmstore.views.calls import CallRow
 from vmstore.views.lane import Lane
-from vmstore.views.residency import AT, knower
+from vmstore.views.residency import residents_at
 
 
 class Shown(NamedTuple):
@@ -22,6 +23,7 @@ class Shown(NamedTuple):
 
     rank: int
     page: int
+    since: int
     message: int
     part: int
     role: int
@@ -34,17 +36,44 @@ class Shown(NamedTuple):
     size: int
     cell: int | None
     commitment: bytes | None
-    since: int
+
+
+_ROW: Callable[[Iterable[Any]], Shown] = partial(tuple.__new__, Shown)
+_TOKENS = itemgetter(Shown._fields.index("tokens"))
 
 
 def shown_at(lane: Lane, call: CallRow) -> list[Shown]:
     """The pages of a call in order; raises CorruptError where they are not as many as its pack counted."""
-    knows = knower(lane, call.position)
-    told = {"s": knows[0], "q": knows[1], **bounds(lane)} if knows else {}
-    shown = sorted(map(Shown._make, lane.db.execute(_shown(len(lane.stretches)), told))) if knows else []
-    if len(shown) != call.leaves or sum([s.tokens for s in shown]) != call.tokens:
+    residents = residents_at(lane, call.position)
+    what = contents(lane, [content for _, _, _, content in residents])
+    shown = [_ROW((rank, page, since, *what[content])) for rank, page, since, content in residents]
+    if len(shown) != call.leaves or sum(map(_TOKENS, shown)) != call.tokens:
         raise _differs(call, "pages")
     return shown
+
+
+def contents(lane: Lane, positions: Collection[int]) -> Mapping[int, tuple[Any, ...]]:
+    """What the contents made at some positions are, in the columns of `Shown` from `message` on.
+
+    That never changes, so a lane keeps it for the next question.
+    """
+    known = lane.known
+    if len(known) > KNOWN_MAX:
+        known.clear()
+    _know(lane, positions)
+    later = [position for position in positions if position not in known]
+    if later:
+        changed = list(lane.rows(_CHANGES, later))
+        _know(lane, {page for _, page, *_ in changed})
+        known.update((position, (*known[page][:6], *rest)) for position, page, *rest in changed)
+    return known
+
+
+def _know(lane: Lane, pages: Iterable[int]) -> None:
+    """Has the lane know what the first contents of pages are."""
+    missing = [page for page in pages if page not in lane.known]
+    if missing:
+        lane.known.update((page, tuple(first)) for page, *first in lane.rows(_PAGES, missing))
 
 
 def check_root(lane: Lane, call: CallRow, shown: Iterable[Shown]) -> None:
@@ -58,35 +87,6 @@ def _differs(call: CallRow, what: str) -> CorruptError:
         f"the context at call {call.call} does not match the {what} its pack recorded; "
         "run `vmstore verify`, then `vmstore rebuild`"
     )
-
-
-@cache
-def _shown(stretches: int) -> str:
-    """The query for a context's pages with all columns, over a lane of so many stretches.
-
-    Without statistics SQLite would begin with the table it should end with: CROSS JOIN holds the order.
-    """
-    return f"""SELECT r.rank, r.page, p.message, p.part, p.role, p.type, p.modality, p.mime,
-  coalesce(c.version, 1), r.level, coalesce(c.tokens, p.tokens), coalesce(c.size, p.size),
-  iif(c.position IS NULL, p.cell, c.cell), iif(c.position IS NULL, p.commitment, c.commitment), r.since
-  FROM ({AT}) r CROSS JOIN pages p ON p.session = {owner("r.page", stretches)} AND p.page = r.page
-  LEFT JOIN changes c ON c.session = {owner("r.content", stretches)}
-   AND c.position = iif(r.content = r.page, NULL, r.content)"""
-
-
-def owner(position: str, stretches: int, first: int = 0) -> str:
-    """SQL for the session that wrote a position, of a lane whose bounds are given as `low0`, `s0` and on."""
-    if stretches == 1:
-        return f":s{first}"
-    half = stretches // 2
-    near, far = owner(position, half, first), owner(position, stretches - half, first + half)
-    return f"iif({position} > :low{first + half - 1}, {near}, {far})"
-
-
-def bounds(lane: Lane) -> dict[str, int]:
-    """What `owner` asks for."""
-    told = {f"s{n}": stretch.session for n, stretch in enumerate(lane.stretches)}
-    return told | {f"low{n}": stretch.low for n, stretch in enumerate(lane.stretches[:-1])}
 
 
 def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
@@ -155,5 +155,10 @@ def open_cell(log: Log, number: int, commitment: bytes) -> BinaryIO:
 
 
 PIECE_BYTES = 1 << 18
+KNOWN_MAX = 50_000
+_PAGES = """SELECT page, message, part, role, type, modality, mime, 1, 0, tokens, size, cell, commitment FROM pages
+  WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_CHANGES = """SELECT position, page, version, level, tokens, size, cell, commitment FROM changes
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _ENVELOPES = """SELECT message, position, cell, commitment FROM envelopes
   WHERE session = ? AND message IN (SELECT value FROM json_each(?)) AND position <= ?"""

@@ -35,6 +35,9 @@ class Lane:
         self.db = db
         self.session = session
         self.stretches = list(_stretches(db, session))
+        # What was asked before and never changes: what contents are, by position; where walks went.
+        self.known: dict[int, tuple[Any, ...]] = {}
+        self.walks: dict[Any, Any] = {}
 
     def upto(self, position: int) -> list[Stretch]:
         """The stretches that hold anything at or before a position, each cut there."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from operator import itemgetter
+from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
@@ -60,27 +62,52 @@ def walk(
 ) -> list[Edge]:
     """The links met from a page towards its sources (`up`) or what came of it, breadth first.
 
-    Only links logged at or before `position` count. Each page is walked from once, so the walk ends.
+    Only links logged at or before `position` count, which the views have reached: what they say of
+    it does not change, so a lane keeps the walks it was asked for. Each page is walked from once,
+    so a walk ends.
     """
-    wanted = None if kinds is None else set(kinds)
-    here, there = ("source", "target") if up else ("target", "source")
-    sql = f"SELECT source, target, kind, position FROM links WHERE session = ? AND {here} = ? AND position <= ?"
+    wanted = None if kinds is None else frozenset(kinds)
+    asked = (page, position, up, depth, wanted)
+    known: list[Edge] | None = lane.walks.get(asked)
+    if known is None:
+        if len(lane.walks) >= WALKS_MAX:
+            lane.walks.clear()
+        known = lane.walks[asked] = _walk(lane, page, position, up, depth, wanted)
+    return list(known)
+
+
+def _walk(
+    lane: Lane, page: int, position: int, up: bool, depth: int | None, wanted: frozenset[int] | None
+) -> list[Edge]:
+    """Goes one step from all pages of a front at once."""
+    stretches = lane.upto(position)
+    sql = _step(up, len(stretches))
+    bounds = [bound for stretch in stretches for bound in (stretch.session, stretch.high)]
+    far = itemgetter(1 if up else 0)
     edges: list[Edge] = []
     seen, front, steps = {page}, [page], 0
-    while front and (depth is None or steps < depth):
+    while front and bounds and (depth is None or steps < depth):
         steps += 1
-        ahead: list[int] = []
-        for at in front:
-            for stretch in lane.upto(position):
-                for source, target, kind, where in lane.db.execute(
-                    sql + f" ORDER BY {there}", (stretch.session, at, stretch.high)
-                ):
-                    if wanted is not None and kind not in wanted:
-                        continue
-                    edges.append(Edge(source, target, kind, where, steps))
-                    other = target if up else source
-                    if other not in seen:
-                        seen.add(other)
-                        ahead.append(other)
-        front = ahead
+        listed = "[" + ",".join(map(str, front)) + "]"
+        met = list(map(_EDGE, lane.db.execute(sql, (*bounds, steps, listed))))
+        if wanted is not None:
+            met = [edge for edge in met if edge.kind in wanted]
+        edges += met
+        front = [other for other in dict.fromkeys(map(far, met)) if other not in seen]
+        seen.update(front)
     return edges
+
+
+@cache
+def _step(up: bool, stretches: int) -> str:
+    """The query for the links of a list of pages; CROSS JOIN holds the order, links last."""
+    near = "source" if up else "target"
+    bounds = ",".join(["(?,?)"] * stretches)
+    return f"""WITH stretch(session, high) AS (VALUES{bounds or "(0,0)"})
+      SELECT l.source, l.target, l.kind, l.position, ?
+        FROM json_each(?) front CROSS JOIN stretch
+        CROSS JOIN links l ON l.session = stretch.session AND l.{near} = front.value AND l.position <= stretch.high"""
+
+
+WALKS_MAX = 1_000
+_EDGE: Callable[[Iterable[Any]], Edge] = partial(tuple.__new__, Edge)

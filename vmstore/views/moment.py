@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
+from vmstore.views.calls import CallRow, last_call
 from vmstore.views.lane import Lane
 
 
@@ -46,43 +47,44 @@ def moment_at(lane: Lane, position: int) -> tuple[int, int]:
 def basis(lane: Lane, as_of: AsOf) -> Basis:
     """The basis of a question about pages, turns or calls as they stood at a moment."""
     end = last(lane)
-    match as_of:
-        case Head():
-            return Basis(end.position, end.turn, end.call)
-        case Position(number):
-            _within("position", number, end.position)
-            return Basis(number, *moment_at(lane, number))
-        case Turn(number):
-            _within("turn", number, end.turn, first=0)
-            position = turn_end(lane, number, end)
-            return Basis(position, number, moment_at(lane, position)[1])
-        case Call(number):
-            position = call_position(lane, number, end)
-            return Basis(position, *moment_at(lane, position))
-        case Time(at):
-            position = _at_time(lane, "at_max", at, "time")
-            return Basis(position, *moment_at(lane, position))
-        case LoggedTime(at):
-            position = _at_time(lane, "logged_max", at, "logged time")
-            return Basis(position, *moment_at(lane, position))
+    if isinstance(as_of, Head):
+        return Basis(*end)
+    position = _position(lane, as_of, end)
+    return Basis(position, *moment_at(lane, position))
 
 
-def packed(lane: Lane, as_of: AsOf) -> Basis:
-    """The basis of a context: the call it shows. A turn's is its last call, a position's the last before it."""
-    at = basis(lane, as_of)
-    if isinstance(as_of, Turn):
-        position = call_position(lane, at.call, last(lane)) if at.call else 0
-        if not position or moment_at(lane, position)[0] != as_of.number:
-            raise UnknownError(f"turn {as_of.number} made no call; {_nearest_turn(lane, as_of.number)}")
-        return Basis(position, as_of.number, at.call)
-    if at.call == 0:
+def packed(lane: Lane, as_of: AsOf) -> CallRow:
+    """The call that a context shows: a turn's is its last, a position's the last before it."""
+    position = _position(lane, as_of, last(lane))
+    call = last_call(lane, position)
+    if isinstance(as_of, Turn) and (call is None or call.turn != as_of.number):
+        raise UnknownError(f"turn {as_of.number} made no call; {_nearest_turn(lane, as_of.number)}")
+    if call is None:
         first = _first_call(lane)
         raise UnknownError(
-            f"nothing was packed at or before position {at.position}; "
+            f"nothing was packed at or before position {position}; "
             + (f"the first call is at position {first}" if first else "the session has no call yet")
         )
-    position = call_position(lane, at.call, last(lane))
-    return Basis(position, moment_at(lane, position)[0], at.call)
+    return call
+
+
+def _position(lane: Lane, as_of: AsOf, end: Last) -> int:
+    """The last position of a moment; raises UnknownError where there is no such moment."""
+    match as_of:
+        case Head():
+            return end.position
+        case Position(number):
+            _within("position", number, end.position)
+            return number
+        case Turn(number):
+            _within("turn", number, end.turn, first=0)
+            return turn_end(lane, number, end)
+        case Call(number):
+            return call_position(lane, number, end)
+        case Time(at):
+            return _at_time(lane, "at_max", at, "time")
+        case LoggedTime(at):
+            return _at_time(lane, "logged_max", at, "logged time")
 
 
 def turn_end(lane: Lane, turn: int, end: Last) -> int:

@@ -240,6 +240,21 @@ class Projection:
             if not outer:
                 self.db.execute("COMMIT")
 
+    @contextmanager
+    def now_held(self) -> Iterator[int]:
+        """A moment held that has all the log does; within another the same one."""
+        if self.db.in_transaction:
+            yield self.ordinal
+            return
+        target = self.log.ordinal
+        with self.moment_held() as ordinal:
+            if ordinal >= target:
+                yield ordinal
+                return
+        self.catch_up(upto=target)
+        with self.moment_held() as ordinal:
+            yield ordinal
+
     def dump(self, view: str) -> Iterator[bytes]:
         """The view's rows in canonical form: one line a row, tables and rows in order."""
         for projector in self.projectors:

@@ -8,6 +8,7 @@ in `residents`. A fork takes a copy of what it inherits at its first pack, and n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
 import apsw
@@ -151,33 +152,41 @@ class Residency(Projector):
 _OPEN = "SELECT page, f, content, level, rank, since FROM residents WHERE session = ?"
 
 
+def residents_at(lane: Lane, position: int) -> list[tuple[int, int, int, int]]:
+    """Rank, page, since when it stayed and position of the content of each page in L0 at a position, in order."""
+    knows = _knower(lane, position)
+    return sorted(lane.db.execute(_ORDER, knows), key=itemgetter(0)) if knows else []
+
+
 def resident_at(lane: Lane, position: int) -> list[Resident]:
     """The pages in L0 at a position, in order."""
     return sorted((r for _, r in _resident(lane.db, lane, position)), key=lambda r: r.rank)
 
 
 def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
-    """(from, resident) of every page in L0 at a position, asked of the session that knows."""
-    knows = knower(lane, position)
-    if knows is not None:
-        for f, *rest in db.execute(AT, {"s": knows[0], "q": knows[1]}):
-            yield f, Resident(*rest)
+    """(from, resident) of every page in L0 at a position."""
+    knows = _knower(lane, position)
+    for f, *rest in db.execute(_AT, knows) if knows else ():
+        yield f, Resident(*rest)
 
 
-def knower(lane: Lane, position: int) -> tuple[int, int] | None:
+def _knower(lane: Lane, position: int) -> dict[str, int] | None:
     """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
     for stretch in lane.upto(position):
         start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
         if start is not None and start <= stretch.high:
-            return stretch.session, stretch.high
+            return {"s": stretch.session, "q": stretch.high}
     return None
 
 
-AT = """
-SELECT spans.f, spans.page, spans.content, spans.level, spans.rank, spans.since
+def _at(columns: str) -> str:
+    """The query for the residencies that hold at a position: one short range of each class, and what is open."""
+    return f"""SELECT {columns}
   FROM classes CROSS JOIN spans ON spans.session = :s AND spans.k = classes.k
    AND spans.f > :q - (1 << classes.k) AND spans.f <= :q AND spans.t > :q
  WHERE classes.session = :s
-UNION ALL
-SELECT f, page, content, level, rank, since FROM residents WHERE session = :s AND f <= :q
-"""
+UNION ALL SELECT {columns} FROM residents WHERE session = :s AND f <= :q"""
+
+
+_AT = _at("f, page, content, level, rank, since")
+_ORDER = _at("rank, page, since, content")
