@@ -22,7 +22,8 @@ import vmstore
 
 KILLS = 60  # of one store
 LOOKS = 3  # after one kill in so many the log is read
-PATIENCE_S = 10.0  # a machine may stall; a lock that outlives its holder stalls for ever
+STARVED_S = 2.0  # who comes to no write for so long while others do is killed as it is
+PATIENCE_S = 20.0  # a machine may stall; a lock that outlives its holder stalls for ever
 NEEDED = {"holding", "flushing", "folding", "anywhere", "timed", "looks", "interleaved", "others went on"}
 
 
@@ -42,6 +43,18 @@ def batch(seed: int, folder: Path, kills: int = KILLS) -> Counter[str]:
     crew.found["interleaved"] += crew.reading.turns
     crew.found["calls"] += len(crew.reading.calls)
     return crew.found
+
+
+def wait(pid: int, seconds: float) -> bool:
+    """Whether a process ends within some seconds; raises Broken where it failed."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            ended(status)
+            return True
+        time.sleep(0.0005)
+    return False
 
 
 class Plan:
@@ -114,28 +127,21 @@ class Crew:
 
     def _await_death(self, writer: int, name: str) -> None:
         """Waits until a writer's disk has killed it; one that loses every race to others comes to no write."""
-        acked = self.slots.snapshot()
-        try:
-            self.await_end(self.pids.pop(writer))
+        pid, before = self.pids.pop(writer), self.slots.snapshot()
+        if wait(pid, STARVED_S):
             self.found[name] += 1
-        except Broken as error:
-            if error.kind != "stuck" or self.slots.snapshot() == acked:
-                raise
-            self.found["starved"] += 1
+        elif self.slots.snapshot() != before:
+            self.found["starved"] += kill(pid)
+        else:
+            self.await_end(pid)
 
     def await_end(self, pid: int) -> None:
         """Waits until a process has ended, by its disk or because its work is done."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
-                ended(status)
-                return
-            time.sleep(0.0005)
-        os.kill(pid, signal.SIGUSR1)
-        time.sleep(0.1)
-        kill(pid)
-        raise Broken("stuck", f"a process did not end in {PATIENCE_S} s")
+        if not wait(pid, PATIENCE_S):
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(0.1)
+            kill(pid)
+            raise Broken("stuck", f"a process did not end in {PATIENCE_S} s")
 
     def _others_go_on(self, dead: int) -> None:
         """Raises Broken unless some other writer, alive, is acknowledged something new."""

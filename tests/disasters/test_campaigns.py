@@ -1,0 +1,237 @@
+"""A short form of every campaign, and the runner that repeats, adds up and refuses to be deaf."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import campaign
+import pytest
+from campaigns import flips, full, kill, power, sweep, writers
+from campaigns.crew import Reading, Slots, Told, start
+from campaigns.crew import kill as killed
+from campaigns.cut import SECTOR, World
+from campaigns.disk import IO, Event, Fault, disk
+from campaigns.held import Broken
+from campaigns.script import script
+
+Short = Callable[[Path], Counter[str]]
+
+SHORT: dict[str, tuple[Any, Short, set[str]]] = {
+    "sweep": (sweep, lambda folder: sweep.batch(1, folder, 6, 11), {"again"}),
+    "power": (power, lambda folder: power.batch(1, folder, 400), set()),
+    "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
+    "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
+    "flips": (flips, lambda folder: flips.batch(3, folder, 250), {"swapped", "zeroed"}),
+    "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
+}
+
+
+@pytest.fixture
+def folder() -> Any:
+    """A folder in memory, where a flush costs nothing."""
+    with TemporaryDirectory(dir=campaign.MEMORY if campaign.MEMORY.is_dir() else None) as place:
+        yield Path(place)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_campaign_finds_nothing_and_is_not_deaf(name: str, folder: Path) -> None:
+    """A short run of a campaign breaks no invariant and meets the faults it is there for."""
+    module, run, rare = SHORT[name]
+    found = run(folder)
+    missing = {kind for kind in module.NEEDED - rare if not found[kind] and not found[f"skipped {kind}"]}
+    assert not missing
+
+
+def test_a_seed_cuts_the_same_points(folder: Path) -> None:
+    """A batch repeated with its seed plays the same script and meets the same faults."""
+    found = []
+    for name in ("first", "second"):
+        (folder / name).mkdir()
+        found.append(power.batch(5, folder / name, 120))
+    assert found[0] == found[1]
+    assert script(5) == script(5) != script(6)
+
+
+# ---- the runner
+
+
+def run(*arguments: str) -> int:
+    """Runs the tool."""
+    return campaign.main(["power", *arguments])
+
+
+@pytest.fixture
+def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A campaign whose batches take no time, meet what they must, and break at seed 8."""
+
+    def batch(seed: int, folder: Path) -> Counter[str]:
+        assert folder.is_dir()
+        if seed == 8:
+            raise Broken("lost", "an append is not there")
+        return Counter(points=10, **dict.fromkeys(power.NEEDED, 1))
+
+    monkeypatch.setattr(power, "batch", batch)
+
+
+def test_totals_grow_with_every_run(stubbed: None, tmp_path: Path) -> None:
+    """What each run did is added to the sums of its campaign in the file, with its seeds."""
+    totals = tmp_path / "deep" / "totals.json"
+    for seed in ("1", "4"):
+        assert run("--seed", seed, "--batches", "2", "--totals", str(totals)) == 0
+    told = json.loads(totals.read_text())["power"]
+    assert (told["sums"]["points"], told["sums"]["runs"], told["sums"]["failures"]) == (40, 2, 0)
+    assert told["seeds"] == [[1, 2], [4, 5]]
+
+
+def test_a_broken_invariant_ends_with_the_command_that_repeats_it(
+    stubbed: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first failure ends the run with exit code 1, counted by its kind, its seed and commit in the last line."""
+    totals = tmp_path / "totals.json"
+    assert run("--seed", "7", "--batches", "9", "--totals", str(totals)) == 1
+    told = capsys.readouterr()
+    last = told.out.splitlines()[-1]
+    assert last.endswith("python tools/campaign.py power --seed 8 --batches 1") and "git checkout " in last
+    assert "an append is not there" in told.err
+    sums = json.loads(totals.read_text())["power"]["sums"]
+    assert (sums["failures"], sums["lost"], sums["batches"]) == (1, 1, 2)
+
+
+def test_json_is_one_object(stubbed: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json the run says one object: its seeds, its counts, its problem."""
+    assert run("--seed", "8", "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["campaign"], told["seeds"], told["found"]["lost"]) == ("power", [8, 8], 1)
+    assert "--seed 8" in told["problem"]
+
+
+def test_a_deaf_campaign_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run in which a kind of fault never came fails, however few invariants broke."""
+    monkeypatch.setattr(power, "batch", lambda seed, folder: Counter(points=10, torn=3))
+    assert run("--batches", "1") == 1
+    assert "never met again, dropped" in capsys.readouterr().out
+
+
+def test_a_shim_that_never_fires_is_deaf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no operation is written down there is nothing to cut, and the campaign says so."""
+    monkeypatch.setattr(power.Disk, "note", lambda *_, **__: None)
+    assert campaign.deaf(power, power.batch(1, folder, 5)) is not None
+
+
+# ---- the pieces
+
+
+def world(*events: Event) -> World:
+    """A world after some events."""
+    made = World(events, Path("/r"))
+    made.advance(len(events))
+    return made
+
+
+def left(made: World, mode: str) -> bytes | None:
+    """What a cut leaves of the one file."""
+    import random
+
+    return made.image({"/r/f": mode}, 99, random.Random(1)).get("f")
+
+
+def test_a_cut_keeps_what_was_flushed_and_no_more_than_was_written() -> None:
+    """Flushed bytes stay; of those written since none, all, some sectors or later ones only are there."""
+    flushed = [
+        Event("make", "/r/f"),
+        Event("write", "/r/f", 0, b"a" * 1024),
+        Event("sync", "/r/f"),
+        Event("flush", "/r"),
+    ]
+    made = world(*flushed, Event("write", "/r/f", 0, b"b" * 1024), Event("write", "/r/f", 1024, b"c" * 1024))
+    assert left(made, "dropped") == b"a" * 1024
+    assert left(made, "kept") == b"b" * 1024 + b"c" * 1024
+    assert left(made, "torn 1") == b"b" * 1024 + b"c" * SECTOR
+    assert left(made, "reordered") in (b"a" * 1024 + b"c" * 1024, b"b" * 1024 + b"c" * 1024)
+    made = world(*flushed, Event("write", "/r/f", 0, b"b" * 1024), Event("unsynced", "/r/f"), Event("sync", "/r/f"))
+    assert left(made, "kept") == b"a" * 1024, "a flush that failed loses its writes for good"
+
+
+def test_a_cut_keeps_names_in_the_order_they_were_made() -> None:
+    """A name is sure once its folder is flushed; before that a file may be missing, or stand under its old name."""
+    made = world(
+        Event("mkdir", "/r/new"),
+        Event("make", "/r/new/f"),
+        Event("write", "/r/new/f", 0, b"x"),
+        Event("sync", "/r/new/f"),
+        Event("flush", "/r/new"),
+        Event("rename", "/r/new", 0, ("/r/old", None)),
+    )
+    assert set(made.names(0)) == {"/r/new", "/r/new/f"}
+    assert set(made.names(1)) == {"/r/old", "/r/old/f"}
+    made = world(Event("make", "/r/f"), Event("write", "/r/f", 0, b"x"), Event("sync", "/r/f"))
+    assert made.names(0) == {}, "the file was flushed, its name was not"
+
+
+def test_plain_files_are_on_the_disk_too(tmp_path: Path) -> None:
+    """What is done to a plain file through `os` is written down, and fails when told."""
+    with disk(tmp_path) as made:
+        handle = os.open(tmp_path / "f", os.O_CREAT | os.O_WRONLY)
+        os.write(handle, b"all of it")
+        os.fsync(handle)
+        os.close(handle)
+        os.rename(tmp_path / "f", tmp_path / "g")
+        made.fault = Fault(1, IO, touches=lambda kind, path: kind == "rename")
+        with pytest.raises(OSError, match="Input/output error"):
+            os.rename(tmp_path / "g", tmp_path / "h")
+    assert [event.kind for event in made.events] == ["make", "sync", "rename"]
+    assert made.events[1].data == b"all of it"
+    assert (tmp_path / "g").exists()
+
+
+def test_an_order_that_time_forbids_is_found() -> None:
+    """A call acknowledged before another was asked for must stand before it."""
+    one, other = Told(1, 0, 1), Told(2, 1, 1)
+    assert writers.check_order([one, other], {(0, 1): [0, 5], (1, 1): [6, 9]}) == 2
+    assert writers.check_order([other, one], {(0, 1): [0, 7], (1, 1): [6, 9]}) == 2
+    with pytest.raises(Broken, match="order"):
+        writers.check_order([other, one], {(0, 1): [0, 5], (1, 1): [6, 9]})
+
+
+def test_a_wait_too_long_is_found() -> None:
+    """One wait of more medians than allowed is starvation."""
+    times = {(0, n): [0, 10] for n in range(9)}
+    assert writers.check_waits(times, 50) == 1
+    with pytest.raises(Broken, match="starved"):
+        writers.check_waits({**times, (1, 1): [0, 600]}, 50)
+
+
+@pytest.mark.parametrize("kind, numbers, asked, acked", [
+    ("doubled", [1, 2, 2], 3, 2),
+    ("lost", [1, 3], 3, 1),
+    ("lost", [1, 2], 3, 3),
+    ("foreign", [1, 2, 3], 2, 2),
+])  # fmt: skip
+def test_what_a_log_must_not_hold_is_found(
+    kind: str, numbers: list[int], asked: int, acked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call recorded twice, lost, or never asked for is named after a kill."""
+    slots, reading = Slots(1), Reading(Path("unread"))
+    monkeypatch.setattr(reading, "read", lambda: None)
+    reading.calls = [Told(n, 0, number) for n, number in enumerate(numbers, 1)]
+    slots.ask(0, asked)
+    slots.ack(0, acked)
+    with pytest.raises(Broken) as raised:
+        reading.check(slots, 1)
+    assert raised.value.kind == kind
+
+
+def test_a_process_that_fails_by_itself_is_no_kill() -> None:
+    """A writer that ended with an error is a failure of the campaign, not one of its victims."""
+    pid = start(lambda: os._exit(3))
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        pass
+    with pytest.raises(Broken, match="ended with 3"):
+        killed(pid)

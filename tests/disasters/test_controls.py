@@ -1,0 +1,169 @@
+"""The campaigns can fail: with less flushing, a wrong projector or a hash check removed each finds what is wrong."""
+
+from __future__ import annotations
+
+import logging
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import apsw
+import campaign
+import pytest
+from campaigns import flips, power
+from campaigns.cut import World, lay
+from campaigns.held import Broken, held
+from campaigns.script import LOG, STORE
+from msgspec.structs import replace
+
+from vmstore.errors import StoreError
+from vmstore.views.calls import Calls
+from vmstore.views.residency import Residency
+
+CUTS = 120
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory, where a flush costs nothing."""
+    with TemporaryDirectory(dir=campaign.MEMORY if campaign.MEMORY.is_dir() else None) as place:
+        yield Path(place)
+
+
+@contextmanager
+def synchronous(level: str) -> Iterator[None]:
+    """Every connection opened meanwhile flushes as little as `level` says, whatever it asks for."""
+
+    def weaken(db: apsw.Connection) -> None:
+        db.execute(f"PRAGMA synchronous = {level}")
+        db.authorizer = ignored
+
+    apsw.connection_hooks.append(weaken)
+    try:
+        yield
+    finally:
+        apsw.connection_hooks.remove(weaken)
+
+
+def ignored(operation: int, name: str | None, *_: Any) -> int:
+    """Lets everything happen but a change of how much is flushed."""
+    asked = operation == apsw.SQLITE_PRAGMA and (name or "").lower() == "synchronous"
+    return apsw.SQLITE_IGNORE if asked else apsw.SQLITE_OK
+
+
+def broken(folder: Path, level: str) -> Counter[str]:
+    """Cuts the power at moments of a script played with less flushing; what is broken after each."""
+    with synchronous(level):
+        told = power.play(1, folder)
+    chance, kinds = random.Random(1), Counter[str]()
+    for moment in chance.choices(power.moments(told.events), k=CUTS):
+        try:
+            power.cuts(told, [moment], folder / "left", chance)
+        except Broken as error:
+            kinds[error.kind] += 1
+    return kinds
+
+
+def test_full_loses_nothing(folder: Path) -> None:
+    """The control of the controls: as vmstore flushes, the same cuts break nothing."""
+    assert broken(folder, "FULL") == Counter()
+
+
+def test_normal_loses_what_was_acknowledged(folder: Path) -> None:
+    """With synchronous=NORMAL a power cut loses acknowledged appends, and tears nothing."""
+    assert broken(folder, "NORMAL").keys() == {"lost"}
+
+
+def test_off_corrupts(folder: Path) -> None:
+    """With synchronous=OFF a power cut leaves logs that cannot be read."""
+    assert broken(folder, "OFF")["unreadable"]
+
+
+def later(name: str) -> Any:
+    """A change of a mutation: one of its numbers is one too high."""
+    return lambda mutation: replace(mutation, **{name: getattr(mutation, name) + 1})
+
+
+OFF_BY_ONE = {
+    "a call is numbered one too high": (Calls, "on_pack", later("call")),
+    "a page that left stays": (Residency, "on_pack", lambda pack: replace(pack, left=pack.left[1:])),
+}
+
+
+@pytest.mark.parametrize("fault", OFF_BY_ONE)
+def test_a_projector_off_by_one_is_caught(fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A projector that folds wrongly breaks what is asked of the store after a cut."""
+    told = power.play(1, folder)
+    ask_anew(told, folder / "left")
+    projector, handler, change = OFF_BY_ONE[fault]
+    right = getattr(projector, handler)
+
+    def wrong(self: Any, *given: Any) -> None:
+        right(self, *given[:-1], change(given[-1]))  # the mutation is the last thing a handler is given
+
+    monkeypatch.setattr(projector, handler, wrong)
+    with pytest.raises(Broken):
+        ask_anew(told, folder / "left")
+
+
+def ask_anew(told: power.Told, left: Path) -> None:
+    """Cuts the power at some moments and asks the store everything, its views folded anew."""
+    for moment in range(len(told.events) // 2, len(told.events), len(told.events) // 8):
+        world = World(told.events, told.root)
+        world.advance(moment)
+        views_gone(world)
+        power.whole(world, told, left, random.Random(moment))
+
+
+def views_gone(world: World) -> None:
+    """Has the views folded anew, by the projectors as they are now."""
+    for names in (world.now, world.flushed):
+        for path in [path for path in names if not power.of_the_log(path)]:
+            del names[path]
+    world.journal = [change for change in world.journal if power.of_the_log(change[1])]
+
+
+def test_a_removed_hash_check_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a commit's hash is taken as it stands, flips of hashed bytes go unnoticed, and the campaign says so."""
+    for name in ("checked", "unchecked"):
+        (folder / name).mkdir()
+    logging.getLogger("vmstore").setLevel(logging.CRITICAL)
+    try:
+        assert flips.batch(1, folder / "checked")["hashed"]
+        for module in [module for name, module in sys.modules.items() if name.startswith("vmstore.")]:
+            if hasattr(module, "relink"):
+                monkeypatch.setattr(module, "relink", lambda previous, commit: commit.hash)
+        with pytest.raises(Broken) as raised:
+            flips.batch(1, folder / "unchecked")
+    finally:
+        logging.getLogger("vmstore").setLevel(logging.NOTSET)
+    assert raised.value.kind in ("unnoticed", "foreign error", "changed")
+
+
+@pytest.mark.parametrize("noise", [
+    0,
+    pytest.param(512, marks=pytest.mark.xfail(
+        raises=StoreError, reason="the log reads its marks from the file although its WAL holds the page"
+    )),
+])  # fmt: skip
+def test_noise_in_the_first_sector_is_recovered(noise: int, folder: Path) -> None:
+    """A log whose first sector a checkpoint that was cut left as noise opens: its WAL still holds that page."""
+    told = power.play(1, folder)
+    checkpointed = (
+        number
+        for number, event in enumerate(told.events, 1)
+        if (event.kind, event.offset) == ("write", 0) and event.path.endswith(f"{STORE}/{LOG}")
+    )
+    world = World(told.events, told.root)
+    world.advance(next(checkpointed))
+    image = world.image({}, len(world.journal), random.Random(1), power.of_the_log)
+    path = next(path for path in image if path.endswith("/log.sqlite"))
+    image[path] = random.Random(1).randbytes(noise) + (image[path] or b"")[noise:]
+    with power.place(folder / "left"):
+        lay(image, folder / "left")
+        assert held(folder / "left" / STORE).commits
