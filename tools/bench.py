@@ -23,6 +23,7 @@ import importlib.util
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -224,4 +225,5 @@ def machine(quick: bool) -> dict[str, str]:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))  # the checkout's own vmstore, wherever this Python has another
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was built in memory is cleared away
     entry(main)
