@@ -313,7 +313,7 @@ def cell_refs(mutation: AnyMutation) -> list[CellRef]:
     return refs
 
 
-def sealed_again(mutation: Mutation, seal: Callable[[CellRef], CellRef]) -> Mutation:
+def sealed_again(mutation: Known, seal: Callable[[CellRef], CellRef]) -> Known:
     """The same mutation with every cell it names replaced by what `seal` gives for it."""
     fields = {name: getattr(mutation, name) for name in CELL_FIELDS.get(type(mutation), ())}
     told: dict[str, Any] = {name: seal(ref) for name, ref in fields.items() if ref is not None}

@@ -15,7 +15,7 @@ import apsw
 import msgspec
 
 from vmstore.core.asof import Position
-from vmstore.core.mutation import AnyMutation, CellRef, Mutation, Open, Pack, decode, sealed_again
+from vmstore.core.mutation import AnyMutation, CellRef, Known, Open, Pack, Unknown, decode, sealed_again
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Engine, Opening
 from vmstore.engine.head import Head
@@ -259,8 +259,8 @@ def _inherit(engine: Engine, head: Head, opening: Opening) -> None:
     head.restore(resident[:4] for resident in resident_at(lookups.lane, position))
 
 
-def _writable(mutation: AnyMutation, foreign: Foreign) -> Mutation:
-    if not isinstance(mutation, Mutation):
+def _writable(mutation: AnyMutation, foreign: Foreign) -> Known:
+    if isinstance(mutation, Unknown):
         raise InputError(
             f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write; import it with --exact"
         )
