@@ -17,13 +17,17 @@ from tests.capture.words import answer as replied
 from tests.capture.words import request as asked
 from tests.engine.stories import answer, chat
 from tests.store.kept import CALLS, tell
-from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.core.mutation import Create, Update
+from vmstore.core.page import Modality, PageType, Role
+from vmstore.engine.gate import Batch
+from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.store.context import Context
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store, open_store
 
 TWINS = [(Store, vmstore.aio.Store), (Session, vmstore.aio.Session), (Context, vmstore.aio.Context)]
 RAW = {"log", "views"}  # handles below the store: nothing there could be awaited
+BLOCKS = {"batch"}  # a block there is a function here
 SYNC = {"Iterator": "AsyncIterator"}
 
 
@@ -31,7 +35,7 @@ def lacking(sync: type, twin: type) -> list[str]:
     """What a twin lacks of a sync class: methods, their arguments, defaults and answers, all to be awaited."""
     wrong = []
     for name, member in inspect.getmembers(sync):
-        if name.startswith("_") or name in RAW:
+        if name.startswith("_") or name in RAW | BLOCKS:
             continue
         other = getattr(twin, name, None)
         if isinstance(member, property):
@@ -90,6 +94,30 @@ def test_open_takes_what_open_takes() -> None:
     """`aio.open` and `aio.memory_store` have the arguments of their sync twins."""
     for sync, twin in ((open_store, vmstore.aio.open), (memory_store, vmstore.aio.memory_store)):
         assert inspect.signature(sync).parameters == inspect.signature(twin).parameters
+
+
+def test_a_batch_is_a_function() -> None:
+    """What a function adds to a batch is one commit, its answer comes back, and a broken rule writes nothing."""
+
+    def claim(batch: Batch) -> int:
+        return batch.add(Create(PageType.CLAIM, Modality.TEXT, Role.ASSISTANT, 0, 0, batch.cell(b"so"), 2, 1))
+
+    def broken(batch: Batch) -> None:
+        claim(batch)
+        batch.add(Update(99, 2, batch.cell(b"x"), 1, 1))
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            session = await store.session("s", create=True)
+            page = await session.batch(claim, at=5)
+            with pytest.raises(RefusedError, match="page_exists"):
+                await session.batch(broken)
+            assert await session.content(f"p{page}") == b"so"
+            with await session.open(f"p{page}") as file:
+                assert file.read() == b"so"
+            assert [p.created_at for p in await session.pages()] == [5]
+
+    asyncio.run(work())
 
 
 # ---- the same answers

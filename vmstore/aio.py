@@ -26,12 +26,14 @@ import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
+from vmstore.engine.gate import Batch
 from vmstore.errors import InputError
 from vmstore.store import context as sync_context
 from vmstore.store.answers import (
     Backup,
     Basis,
     CallInfo,
+    Compacted,
     ContextPage,
     Diff,
     Entry,
@@ -43,6 +45,7 @@ from vmstore.store.answers import (
     Recorded,
     Relation,
     SessionInfo,
+    Swept,
     TurnInfo,
     Usage,
     Verdict,
@@ -231,6 +234,14 @@ class Store:
         """See `vmstore.Store.backup`."""
         return await self._worker.do(self._store.backup, to, progress)
 
+    async def compact(self, progress: Progress | None = None) -> Compacted:
+        """See `vmstore.Store.compact`."""
+        return await self._worker.do(self._store.compact, progress)
+
+    async def sweep(self, *, grace: float = sync_store.GRACE_S, dry_run: bool = False) -> Swept:
+        """See `vmstore.Store.sweep`."""
+        return await self._worker.do(partial(self._store.sweep, grace=grace, dry_run=dry_run))
+
     async def verify(self, progress: Progress | None = None) -> Verdict:
         """See `vmstore.Store.verify`."""
         return await self._worker.do(self._store.verify, progress)
@@ -272,6 +283,12 @@ class Session:
     ) -> bytes:
         """See `vmstore.Session.content`."""
         return await self._worker.do(partial(self._session.content, reference, at, level=level, **moment))
+
+    async def open(
+        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    ) -> BinaryIO:
+        """See `vmstore.Session.open`; the file itself is read as any other."""
+        return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
 
     async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """See `vmstore.Session.history`."""
@@ -322,6 +339,15 @@ class Session:
         """See `vmstore.Session.record`."""
         told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
         return await self._worker.do(told, request, response)
+
+    async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
+        """`vmstore.Session.batch` with its block as a function, which runs in the store's thread; its answer."""
+
+        def whole() -> T:
+            with self._session.batch(at=at) as batch:
+                return write(batch)
+
+        return await self._worker.do(whole)
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""

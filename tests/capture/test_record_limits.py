@@ -139,9 +139,11 @@ def test_fifty_megabytes_are_kept_to_the_bit(store_path: Path) -> None:
     body["messages"][0]["content"] = [{"type": "text", "text": "see"}, picture]
     with open_store(store_path) as store:
         store.record("s", body)
-        size = store.info().bytes_log
+        store.record("s", body)
+        size, files = store.info().bytes_log, store.info().bytes_blobs
         store.record("s", body)
         assert store.info().bytes_log < size + 100_000
+        assert store.info().bytes_blobs == files < 1.01 * len(data)
         assert store.session("s").request() == body
         assert [page.modality for page in store.session("s").pages()] == ["text", "image"]
 

@@ -37,13 +37,10 @@ def files(folder: Path) -> Weights:
     found: Weights = Counter()
     for file in sorted(one for one in folder.rglob("*") if one.is_file()):
         part = _part(file.relative_to(folder))
-        if part in ("log", "views"):
-            if file.suffix == ".sqlite":
-                for name, size in tables(file):
-                    found[part, name] += size
-            elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):
-                found[part, "files"] += file.stat().st_size
-        else:
+        if file.suffix == ".sqlite":
+            for name, size in tables(file):
+                found[part, name] += size
+        elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):
             found[part, "files"] += file.stat().st_size
     return +found
 
@@ -77,14 +74,17 @@ def tables(file: Path) -> list[tuple[str, int]]:
 
 
 def _opened(file: Path) -> apsw.Connection:
-    """A connection that reads; where its folder may not be written it reads the file as it is."""
+    """A connection that leaves no file behind: where nobody writes, or nobody may, it reads the file as it is."""
     uri, flags = file.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    as_it_is = uri + "?immutable=1"
+    if not file.with_name(f"{file.name}-wal").exists():
+        return apsw.Connection(as_it_is, flags=flags)
     try:
         db = apsw.Connection(uri, flags=flags)
         db.setbusytimeout(10_000)
         db.execute("PRAGMA page_count").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        db = apsw.Connection(uri + "?immutable=1", flags=flags)
+        db = apsw.Connection(as_it_is, flags=flags)
     return db
 
 

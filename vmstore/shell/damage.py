@@ -9,6 +9,9 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.cells.cell import Cell
+from vmstore.log.frame import opened, raw
+from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.shell import keep
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.tour import Step
@@ -79,12 +82,15 @@ def _flip(log: Path, cell: int) -> tuple[int, int]:
     """Changes one bit of a cell in its file, as a failing disk or a forger would; which byte of how many."""
     db = apsw.Connection(str(log))
     try:
-        blob = db.blob_open("main", "cells", "content", cell, True)
-        content = blob.read()
+        held_by = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC"
+        frame = frame_of(db.execute(held_by, (cell,)).fetchone())
+        every = opened(frame, range(frame.first, frame.after), lambda _: None)
+        cells = [held for _, held in every if held is not None]
+        sealed = cells[cell - frame.first]
+        content = sealed.content
         at = len(content) // 2
-        blob.seek(at)
-        blob.write(bytes([content[at] ^ 1]))
-        blob.close()
+        cells[cell - frame.first] = Cell(sealed.salt, content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        db.execute("REPLACE INTO frames VALUES(?,?,?,?,?,?)", raw(frame.first, cells))
     finally:
         db.close()
     return at + 1, len(content)
