@@ -17,7 +17,7 @@ from vmstore.core.mutation import Unknown, decode
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
@@ -42,6 +42,7 @@ from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 
 GRACE_S = 3600.0
+IMPORT_TRIES = 64
 
 
 class Store:
@@ -195,9 +196,14 @@ class Store:
         file = Path(path)
         reading = read(file, format)
         with self._ns.lock:
-            taken = Importer(self._ns.engine, reading, file, None if session is None else session_name(session)).run(
-                progress
-            )
+            importer = Importer(self._ns.engine, reading, file, None if session is None else session_name(session))
+            for attempt in range(IMPORT_TRIES):
+                try:
+                    taken = importer.run(progress)
+                    break
+                except ConflictError:  # another process was first: what it took in is found and gone on from
+                    if attempt == IMPORT_TRIES - 1:
+                        raise
             self._recording.forget()
             self._ns.follow()
             infos = [self._ns.session_info(one.session) for one in taken]
@@ -218,9 +224,9 @@ class Store:
         given = 0
         while limit is None or given < limit:
             with self._ns.lock:
-                self._ns.follow()
-                names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
                 commits = self._ns.log.tail(max(ordinal - 1, 0), 100)
+                self._ns.follow()  # after the look, so that every session in it has its name
+                names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
             if not commits:
                 return
             for commit in commits:
