@@ -1,10 +1,11 @@
 """Writes the golden files of this folder: `PYTHONPATH=. python tests/golden/make_golden.py`.
 
 `format-1.json` holds the log rows of a small session recorded through the public API with a clock
-and ids that repeat; `kinds-1.json` the bytes of one mutation of each kind. Run it only when the
-format is changed on purpose: once the format is frozen these files are never edited again.
+and ids that repeat; `frames-1.json` the rows of its cells as they lie, and one row of each other
+form; `kinds-1.json` the bytes of one mutation of each kind. Run it only when the format is changed
+on purpose: once the format is frozen these files are never edited again.
 
-No content in the session is long enough to be deflated, so the bytes do not hang on a zlib.
+`format-0.json` is what format 0 held of the same session, for the test of the upgrade.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 import vmstore
+from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import (
     Compress,
@@ -31,9 +35,11 @@ from vmstore.core.mutation import (
     encode,
 )
 from vmstore.log.commit import Commit
+from vmstore.log.frame import cut, packed, raw
 
 FOLDER = Path(__file__).resolve().parent
 SESSION = FOLDER / "format-1.json"
+FRAMES = FOLDER / "frames-1.json"
 KINDS = FOLDER / "kinds-1.json"
 
 Request = dict[str, Any]
@@ -87,6 +93,32 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return found
 
 
+def lying(path: Path) -> list[list[Any]]:
+    """The rows of a closed store's cells, as they lie in the file."""
+    db = apsw.Connection(str(path / "default" / "log.sqlite"), flags=apsw.SQLITE_OPEN_READONLY)
+    found = [_hex(row) for row in db.execute("SELECT * FROM frames ORDER BY first")]
+    db.close()
+    return found
+
+
+def _hex(row: Any) -> list[Any]:
+    return [*row[:3], *(blob.hex() for blob in row[3:])]
+
+
+def forms() -> dict[str, Any]:
+    """A row of each form, the cells it holds, and a file it names."""
+    salts = SeededIds(1)
+    cells = [Cell(salts.salt(), content) for content in (b"to be, or not to be " * 9, b"", b"that is the question")]
+    cells.insert(1, ERASED)
+    plain, long = raw(7, cells), Cell(salts.salt(), b"long " * 13_108)
+    rows = {"raw": plain, "packed": packed(plain), "in a file": next(cut(11, [long], dense=False))}
+    return {
+        **{name: _hex(row) for name, row in rows.items()},
+        "cells": [[cell.salt.hex(), cell.content.decode()] for cell in cells],
+        "long": [long.salt.hex(), "long ", 13_108],
+    }
+
+
 def kinds() -> dict[str, str]:
     """One mutation of each kind, every field set, as the bytes of a body that holds it alone."""
     examples = [
@@ -106,9 +138,11 @@ def kinds() -> dict[str, str]:
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes the files."""
     with tempfile.TemporaryDirectory() as folder:
-        SESSION.write_text(json.dumps(rows(Path(folder) / "golden.vms"), indent=1, ensure_ascii=False) + "\n")
+        path = Path(folder) / "golden.vms"
+        SESSION.write_text(json.dumps(rows(path), indent=1, ensure_ascii=False) + "\n")
+        FRAMES.write_text(json.dumps({"session": lying(path), **forms()}, indent=1) + "\n")
     KINDS.write_text(json.dumps(kinds(), indent=1) + "\n")
 
 

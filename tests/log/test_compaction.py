@@ -16,7 +16,7 @@ from vmstore.errors import ReadOnlyError, StoreError
 from vmstore.log import compaction, sqlite
 from vmstore.log.commit import genesis
 from vmstore.log.compaction import DUE_FRAMES, due, pack
-from vmstore.log.frame import DENSE_BYTES_MIN, FILE_BYTES_MIN, RAW, ZSTD
+from vmstore.log.frame import FILE_BYTES_MIN, FRAME_BYTES_MAX, RAW, ZSTD
 from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import Told, chain
 
@@ -56,12 +56,12 @@ def forms(log: SqliteLog) -> list[int]:
 
 
 def test_cells_are_what_they_were(log: SqliteLog) -> None:
-    """Packed, every commit and cell reads the same, in far fewer rows of about 16 KiB and less room."""
+    """Packed, every commit and cell reads the same, in far fewer rows of about 64 KiB and less room."""
     commits, cells = log.tail(0, 999), log.cells(range(999))
     found = log.compact()
     assert (log.tail(0, 999), log.cells(range(999))) == (commits, cells)
     assert (found.frames_before, found.frames_after) == (300, len(forms(log))) and set(forms(log)) == {ZSTD}
-    assert found.frames_after <= sum(map(len, TEXTS)) / DENSE_BYTES_MIN * 2
+    assert found.frames_after <= sum(map(len, TEXTS)) / FRAME_BYTES_MAX * 2
     assert found.bytes_after * 3 < found.bytes_before
     fill(log, 1)
     assert (log.last_cell, forms(log)[-1]) == (301, RAW)

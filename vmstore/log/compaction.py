@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from vmstore.cells.cell import SALT_BYTES
 from vmstore.errors import StoreError
 from vmstore.log.file import LogFile
-from vmstore.log.frame import CELLS_MAX, DENSE_BYTES_MIN, ERASED_SIZE, RAW, ZSTD, Frame, packed, unpacked
+from vmstore.log.frame import CELLS_MAX, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
 from vmstore.log.port import Packed, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
 
@@ -22,7 +22,7 @@ STEP_BYTES = 4 << 20  # of content read at a time
 DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing
 LOOK_BACK_FRAMES = 4096
 SHRINK_PAGES = 1024  # moved at a time, while writers wait
-FULL_BYTES = DENSE_BYTES_MIN // 2  # a packed frame with this much is left as it is
+FULL_BYTES = FRAME_BYTES_MAX // 2  # a packed frame with this much is left as it is
 
 _READ = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"
 _BETWEEN = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? AND first <= ? ORDER BY first"
@@ -135,7 +135,7 @@ def _flushed(pending: Sequence[Frame]) -> Iterator[Frame]:
     lengths = struct.unpack(f">{len(sizes) // 4}I", sizes)
     for at, entry in enumerate(lengths):
         length = 0 if entry == ERASED_SIZE else entry
-        if at > start and (held + length > DENSE_BYTES_MIN or at - start == CELLS_MAX):
+        if at > start and (held + length > FRAME_BYTES_MAX or at - start == CELLS_MAX):
             yield _piece(first, start, at, sizes, salts, content[place : place + held])
             start, place, held = at, place + held, 0
         held += length

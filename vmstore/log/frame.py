@@ -21,8 +21,7 @@ from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Ce
 RAW, ZSTD, FILES = 0, 1, 2
 ERASED_SIZE = 0xFFFF_FFFF
 FILE_BYTES_MIN = 65_537  # longer than 64 KiB: a file of its own
-RAW_BYTES_MAX = 65_536
-DENSE_BYTES_MIN = 16_384  # a packed frame is closed once it holds this much
+FRAME_BYTES_MAX = 65_536  # of content; larger ones pack better and cost more to read one cell of
 CELLS_MAX = 256
 LEVEL = 3
 
@@ -77,10 +76,10 @@ def in_file_of_its_own(first: int, cell: Cell) -> Frame:
 
 def cut(first: int, cells: Sequence[Cell], *, dense: bool) -> Iterator[Frame]:
     """A run of cells as frames, each of a sensible length; `dense` ones are compressed at once."""
-    start, held, bytes_max = 0, 0, DENSE_BYTES_MIN if dense else RAW_BYTES_MAX
+    start, held = 0, 0
     for index, cell in enumerate(cells):
         size = len(cell.content)
-        if held + size > bytes_max or index - start == CELLS_MAX:
+        if held + size > FRAME_BYTES_MAX or index - start == CELLS_MAX:
             if index > start:
                 yield _framed(first + start, cells[start:index], dense)
             start, held = index, 0

@@ -216,9 +216,8 @@ class Store:
             raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
         reading = read(file, format)
         with self._ns.lock:
-            taken = Importer(self._ns.engine, reading, file, None if session is None else session_name(session)).run(
-                progress
-            )
+            importer = Importer(self._ns.engine, reading, file, None if session is None else session_name(session))
+            taken = self._ns.retried(lambda: importer.run(progress))  # what another took in is gone on from
             self._recording.forget()
             self._ns.follow()
             infos = [self._ns.session_info(one.session) for one in taken]
