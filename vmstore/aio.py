@@ -242,9 +242,9 @@ class Store:
         """See `vmstore.Store.sweep`."""
         return await self._worker.do(partial(self._store.sweep, grace=grace, dry_run=dry_run))
 
-    async def verify(self, progress: Progress | None = None) -> Verdict:
+    async def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool = True) -> Verdict:
         """See `vmstore.Store.verify`."""
-        return await self._worker.do(self._store.verify, progress)
+        return await self._worker.do(partial(self._store.verify, progress, views=views, rules=rules))
 
     async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """See `vmstore.Store.rebuild`."""

@@ -7,11 +7,14 @@ replaying each session through the gate's own predicates, the views against a fr
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import apsw
+import msgspec
 
+from vmstore.cells.cell import SALT_BYTES
 from vmstore.core.mutation import AnyMutation, Compress, Create, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
 from vmstore.engine.head import Head, Nothing
@@ -23,10 +26,13 @@ from vmstore.log.port import Log
 from vmstore.views.fold import fork_moment
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
+from vmstore.views.projector import Projector
 from vmstore.views.residency import resident_at
 
 PROBLEMS_MAX = 1000
 READ = 256  # commits at a time
+CELLS = 256  # cells at a time, and those of one commit beyond
+ROWS = 1000
 
 
 class Finding(NamedTuple):
@@ -45,30 +51,38 @@ class Counts(NamedTuple):
     sessions: int
 
 
-def verify(log: Log, projection: Projection, progress: Progress | None = None) -> tuple[Counts, list[Finding]]:
-    """Checks a log and the views that follow it."""
+def verify(
+    log: Log, projection: Projection, progress: Progress | None = None, *, views: bool = True, rules: bool = True
+) -> tuple[Counts, list[Finding]]:
+    """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to."""
     check = ChainCheck(log)
     total = log.ordinal
+    parts = 1 + (views or rules)
     try:
-        for commit in commits_of(log):
-            check.commit(commit)
-            if progress is not None and commit.ordinal % 64 == 0:
-                progress(commit.ordinal, total * 2)
+        for batch in batches_of(log):
+            check.batch(batch)
+            if progress is not None and batch[0].ordinal <= total:  # others may write on while it runs
+                progress(min(batch[-1].ordinal, total), total * parts)
         check.end()
     except CorruptError as error:
         check.problems.append(Finding("log", "log", str(error)))
     counts = Counts(check.commits, check.mutations, len(check.heads))
-    if check.problems:
+    if check.problems or not (views or rules):
         return counts, check.problems[:PROBLEMS_MAX]
-    return counts, list(_views(log, projection, progress))
+    return counts, list(_folded(log, projection, progress, views, rules))
+
+
+def batches_of(log: Log) -> Iterator[list[Commit]]:
+    """Every commit of a log, in order, some at a time."""
+    position = 0
+    while batch := log.tail(position, READ):
+        yield batch
+        position = batch[-1].ordinal
 
 
 def commits_of(log: Log) -> Iterator[Commit]:
     """Every commit of a log, in order."""
-    position = 0
-    while batch := log.tail(position, READ):
-        yield from batch
-        position = batch[-1].ordinal
+    return (commit for batch in batches_of(log) for commit in batch)
 
 
 class ChainCheck:
@@ -85,8 +99,21 @@ class ChainCheck:
         self._parents: dict[int, int | None] = {}
         self._last_cell = 0
 
+    def batch(self, commits: Sequence[Commit]) -> None:
+        """Checks commits with the cells they brought, read some at a time."""
+        waiting: list[Commit] = []
+        cells = 0
+        for commit in commits:
+            self.commit(commit)
+            waiting.append(commit)
+            cells += commit.cell_count
+            if cells >= CELLS:
+                self._sealed(waiting)
+                waiting, cells = [], 0
+        self._sealed(waiting)
+
     def commit(self, commit: Commit) -> None:
-        """Checks one commit: its link, its positions, its body, its cells."""
+        """Checks one commit: its link, its positions, its body, where its cells begin."""
         where = f"commit {commit.ordinal}"
         self.commits += 1
         self.mutations += commit.count
@@ -163,14 +190,19 @@ class ChainCheck:
         self._last_cell = max(self._last_cell, numbers.stop - 1)
         if len(commit.commitments) % 32:
             self._add("commit", f"commit {commit.ordinal}", "its commitments are cut short")
-        cells = self.log.cells(numbers)
-        for index, number in enumerate(numbers):
-            where = f"cell {number} of commit {commit.ordinal}"
-            cell = cells.get(number)
-            if cell is None:
-                self._add("cell", where, "it is missing")
-            elif len(cell.salt) != 16 or cell.commitment != commit.commitment(index):
-                self._add("cell", where, f"position {commit.first}: its bytes do not match their commitment")
+
+    def _sealed(self, commits: Sequence[Commit]) -> None:
+        """Checks the bytes of cells against their commitments."""
+        numbers = [number for commit in commits for number in range(commit.cell, commit.cell + commit.cell_count)]
+        cells = self.log.cells(numbers) if numbers else {}
+        for commit in commits:
+            for index in range(commit.cell_count):
+                cell = cells.get(commit.cell + index)
+                if cell is None:
+                    self._add("cell", f"cell {commit.cell + index} of commit {commit.ordinal}", "it is missing")
+                elif len(cell.salt) != SALT_BYTES or cell.commitment != commit.commitment(index):
+                    where = f"cell {commit.cell + index} of commit {commit.ordinal}"
+                    self._add("cell", where, f"position {commit.first}: its bytes do not match their commitment")
 
     def end(self) -> None:
         """Checks that no cell lies beyond the last commit."""
@@ -181,13 +213,14 @@ class ChainCheck:
         self.problems.append(Finding(kind, where, what))
 
 
-def _views(log: Log, projection: Projection, progress: Progress | None) -> Iterator[Finding]:
+def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:
     """Replays the rules over the log, and compares each view with a fresh fold of it."""
     fresh = Projection(log, apsw.Connection(""), projectors=projection.projectors)
     total = log.ordinal
     try:
         fresh.catch_up(None if progress is None else lambda done, _: progress(total + done, total * 2), upto=total)
-        yield from _rules(log, fresh, total)
+        if rules:
+            yield from _rules(log, fresh, total)
     except (VmstoreError, apsw.Error, AssertionError, ValueError) as error:
         yield Finding("fold", "log", f"the log cannot be folded: {error}")
         return
@@ -195,14 +228,16 @@ def _views(log: Log, projection: Projection, progress: Progress | None) -> Itera
         projection.catch_up()
         with projection.moment_held() as ordinal:  # others may write meanwhile; the views stand still
             fresh.catch_up(upto=ordinal)
-            yield from _file(projection.db, fresh.db)
-            for projector in projection.projectors:
-                if projection.digest(projector.name) != fresh.digest(projector.name):
-                    yield Finding("view", projector.name, _difference(projection, fresh, projector.name))
+            if views:
+                yield from _file(projection.db, fresh.db)
+            for projector in projection.projectors if views else ():
+                difference = _difference(projection, fresh, projector)
+                if difference is not None:
+                    yield Finding("view", projector.name, difference)
     except (apsw.Error, ValueError, TypeError) as error:  # what SQLite refuses, or gives of another type
         yield Finding("view", "views", f"the views cannot be read ({error}); delete them and they are rebuilt")
     finally:
-        fresh.db.close()
+        fresh.close()
 
 
 def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:
@@ -216,16 +251,25 @@ def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:
         yield Finding("view", "views", f"their file is damaged ({told}); {remedy}")
 
 
-def _difference(have: Projection, want: Projection, view: str) -> str:
-    """The first row in which a view differs from a fresh fold."""
-    for mine, right in zip(have.dump(view), want.dump(view), strict=False):
-        if mine != right:
-            return f"holds {_short(mine)} where the log gives {_short(right)}; run `vmstore rebuild --view {view}`"
-    return f"holds more or fewer rows than the log gives; run `vmstore rebuild --view {view}`"
+def _difference(have: Projection, want: Projection, projector: type[Projector]) -> str | None:
+    """The first row in which a view differs from a fresh fold; None where it holds what the log gives."""
+    remedy = f"run `vmstore rebuild --view {projector.name}`"
+    for table in sorted(projector.schema):
+        mine, right = have.rows(table), want.rows(table)
+        while True:
+            some, wanted = list(islice(mine, ROWS)), list(islice(right, ROWS))
+            for one, other in zip(some, wanted, strict=False) if some != wanted else ():
+                if one != other:
+                    return f"holds {_short(table, one)} where the log gives {_short(table, other)}; {remedy}"
+            if len(some) != len(wanted):
+                return f"holds more or fewer rows of {table} than the log gives; {remedy}"
+            if not some:
+                break
+    return None
 
 
-def _short(row: bytes) -> str:
-    text = row.decode("utf-8", "replace")
+def _short(table: str, row: tuple[Any, ...]) -> str:
+    text = f"{table} {msgspec.json.encode(row).decode('utf-8', 'replace')}"
     return text if len(text) <= 160 else text[:159] + "…"
 
 

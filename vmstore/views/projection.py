@@ -255,13 +255,17 @@ class Projection:
         with self.moment_held() as ordinal:
             yield ordinal
 
+    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """The rows of a table in the order of their columns, which begin with its key."""
+        columns = [row[1] for row in self.db.execute(f"PRAGMA table_info({table})")]
+        return self.db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(columns)}")
+
     def dump(self, view: str) -> Iterator[bytes]:
         """The view's rows in canonical form: one line a row, tables and rows in order."""
         for projector in self.projectors:
             if projector.name == view:
                 for table in sorted(projector.schema):
-                    columns = [row[1] for row in self.db.execute(f"PRAGMA table_info({table})")]
-                    for row in self.db.execute(f"SELECT * FROM {table} ORDER BY {', '.join(columns)}"):
+                    for row in self.rows(table):
                         yield table.encode() + b" " + msgspec.json.encode(row)
 
     def digest(self, view: str) -> bytes:
