@@ -66,6 +66,8 @@ def commits_of(log: Log) -> Iterator[Commit]:
     position = 0
     while batch := log.tail(position, BATCH):
         yield from batch
+        if batch[-1].ordinal <= position:  # else pages that changed places are walked for ever
+            raise CorruptError(f"the log gives commit {batch[-1].ordinal} after {position}; put back a backup")
         position = batch[-1].ordinal
 
 
