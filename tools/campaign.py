@@ -83,7 +83,9 @@ def one(campaign: Any, name: str, seed: int, folder: Path | None, found: Counter
     try:
         with TemporaryDirectory(dir=folder or (MEMORY if MEMORY.is_dir() else None)) as place:
             found.update(campaign.batch(seed, Path(place)))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
         found["failures"] += 1
         found[getattr(error, "kind", "crashed")] += 1

@@ -28,9 +28,16 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "power": (power, lambda folder: power.batch(1, folder, 400), set()),
     "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
-    "flips": (flips, lambda folder: flips.batch(3, folder, 250), {"swapped", "zeroed"}),
+    "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
     "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
 }
+
+
+def flipped(folder: Path) -> Counter[str]:
+    """Damages of a store that was closed, and of one as it lies while it is open."""
+    for name in ("closed", "open"):
+        (folder / name).mkdir()
+    return flips.batch(1, folder / "closed", 120) + flips.batch(3, folder / "open", 80)
 
 
 @pytest.fixture

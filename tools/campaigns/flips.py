@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import apsw
 from campaigns.cut import lay
-from campaigns.held import Broken, Held, held, pick, prefix
+from campaigns.held import Broken, Held, held, patient, pick, prefix
 from campaigns.power import place
 from campaigns.script import SOURCE, STORE, Player, script, summary, write_source
 
@@ -23,7 +23,7 @@ import vmstore
 from vmstore.errors import VmstoreError
 
 FLIPS = 400  # of one store
-STEPS = 10  # of the script that makes it
+STEPS = 12  # of the script that makes it
 ASKED = 10  # after one damage in so many that nobody named, everything is asked
 CHUNK = 64  # bytes of a blob that are looked for in the file at once; a page may end between two
 PAGE = 4096
@@ -71,8 +71,9 @@ def made(seed: int, folder: Path, *, closed: bool) -> Sound:
     root.mkdir()
     write_source(folder, random.Random(seed))
     player = Player(root, folder / SOURCE, seed)
-    for step in script(seed, STEPS)[: None if closed else -1]:  # the last one reopens it
+    for step in script(seed, STEPS)[:-1]:  # the last one reopens it
         player.play(step)
+    player.store.record("a", {"model": "m", "messages": [{"role": "user", "content": "in the WAL"}]})
     answers = answered(player.store)
     if closed:
         player.close()
@@ -170,7 +171,7 @@ def named(left: Path, asking: bool) -> tuple[bool, Any]:
     Raises Broken where an error is not ours.
     """
     try:
-        with vmstore.open(left / STORE) as store:
+        with patient(), vmstore.open(left / STORE) as store:
             if not store.verify().ok:
                 return True, None
             return False, answered(store) if asking else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,11 @@ from vmstore.log.commit import Commit
 from vmstore.log.sqlite import SqliteLog
 
 ALL = 1 << 30
+PATIENCE_S = 60
 
 
-class Broken(AssertionError):
-    """An invariant that does not hold; `kind` is the word it is counted under."""
+class Broken(BaseException):
+    """An invariant that does not hold; `kind` is the word it is counted under. No `except Exception` swallows it."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(f"{kind}: {what}")
@@ -32,12 +34,26 @@ def ours() -> Iterator[None]:
     """Where only success is right: an error of vmstore makes a store unusable, any other must not be seen at all."""
     try:
         yield
-    except Broken:
-        raise
     except VmstoreError as error:
         raise Broken("unusable", f"{type(error).__name__}: {error}") from error
     except Exception as error:
         raise Broken("foreign error", f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Raises Broken where something takes so long that it will not end."""
+
+    def late(*_: object) -> None:
+        raise Broken("stuck", f"no end in {PATIENCE_S} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Held(NamedTuple):

@@ -77,6 +77,8 @@ def batches_of(log: Log) -> Iterator[list[Commit]]:
     position = 0
     while batch := log.tail(position, READ):
         yield batch
+        if batch[-1].ordinal <= position:  # else pages that changed places are walked for ever
+            raise CorruptError(f"the log gives commit {batch[-1].ordinal} after {position}; put back a backup")
         position = batch[-1].ordinal
 
 
