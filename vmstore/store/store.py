@@ -112,14 +112,21 @@ class Store:
             key = self._ns.key(session_name(name))
             if key is None and create:
                 told = {"user": user, "agent": agent, "title": title}
-                opening = Opening(session_name(name), {word: text for word, text in told.items() if text is not None})
-                now = self._ns.clock.now()
-                key = self._ns.engine.begin(opening, now).commit(now)[-1].session
-                self._ns.follow()
+                opening = Opening(name, {word: text for word, text in told.items() if text is not None})
+                key = self._ns.retried(lambda: self._opened(opening))
             if key is None:
                 names = [info.session for info in self.sessions()]
                 raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
             return Session(self._ns, self._recording, key, name)
+
+    def _opened(self, opening: Opening) -> int:
+        """The key of a session, opened where nobody did."""
+        key = self._ns.key(opening.name)
+        if key is None:
+            now = self._ns.clock.now()
+            key = self._ns.begin(opening, now).commit(now)[-1].session
+            self._ns.follow()
+        return key
 
     def find(self, reference: str) -> tuple[Session, str]:
         """The session and page that a reference is an unambiguous tail of: `p17`, `s1/p17`, `vm://…`.
