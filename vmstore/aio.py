@@ -26,6 +26,7 @@ import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
+from vmstore.engine.gate import Batch
 from vmstore.errors import InputError
 from vmstore.store import context as sync_context
 from vmstore.store.answers import (
@@ -322,6 +323,15 @@ class Session:
         """See `vmstore.Session.record`."""
         told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
         return await self._worker.do(told, request, response)
+
+    async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
+        """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
+
+        def work() -> T:
+            with self._session.batch(at=at) as batch:
+                return write(batch)
+
+        return await self._worker.do(work)
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""
