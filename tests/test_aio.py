@@ -17,7 +17,7 @@ from tests.capture.words import answer as replied
 from tests.capture.words import request as asked
 from tests.engine.stories import answer, chat
 from tests.store.kept import CALLS, tell
-from vmstore.core.mutation import Create, Update
+from vmstore.core.mutation import Create, Mark, Turn, Update
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
@@ -138,6 +138,9 @@ def test_every_question_has_the_same_answer(store_path: Path, tmp_path: Path) ->
             child = await (await store.session("s")).fork("child", call=2)
             assert (await child.record(asked(CALLS[0][0]))).session == "child"
             assert (await store.record_gap(child, "lost")).call == 4
+            assert await child.batch(lambda batch: batch.add(Mark(Mark.NAMED, name=batch.cell(b"here")))) > 0
+            with pytest.raises(RefusedError):
+                await child.batch(lambda batch: batch.add(Turn(99)))
             assert (await store.verify()).ok and (await store.rebuild("pages"))["pages"]
             assert (await store.backup(tmp_path / "b")).namespaces[0].sessions == 2
             assert store.folder == store_path / "default"

@@ -16,11 +16,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
@@ -50,37 +50,11 @@ from vmstore.store.answers import (
     Usage,
     Verdict,
 )
+from vmstore.store.worker import Worker
 from vmstore.views.projection import Progress
 
-P = ParamSpec("P")
 T = TypeVar("T")
 ENTRIES = 200  # of a tail, fetched at once
-
-
-class _Worker:
-    """The one thread that does a store's work."""
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore")
-        self._ended = False
-
-    async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Does some work after what was asked before it."""
-        return await asyncio.wrap_future(self.begin(work, *args, **kwargs))
-
-    def begin(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Asks for some work."""
-        if self._ended:
-            raise InputError("the store is closed; open it again")
-        return self._thread.submit(partial(work, *args, **kwargs))
-
-    async def end(self, last: Callable[[], None]) -> None:
-        """Does the last work, whoever stops waiting for it, and lets the thread go; twice does nothing."""
-        if not self._ended:
-            done = self.begin(last)
-            self._ended = True
-            self._thread.shutdown(wait=False)
-            await asyncio.shield(asyncio.wrap_future(done))
 
 
 def open(
@@ -105,7 +79,7 @@ class Store:
 
     def __init__(self, opens: Callable[[], sync_store.Store]) -> None:
         self._opens = opens
-        self._worker = _Worker()
+        self._worker = Worker()
         self._sync: sync_store.Store | None = None
 
     async def __aenter__(self) -> Store:
@@ -254,7 +228,7 @@ class Store:
 class Session:
     """One session of a store."""
 
-    def __init__(self, session: sync_session.Session, worker: _Worker) -> None:
+    def __init__(self, session: sync_session.Session, worker: Worker) -> None:
         self._session = session
         self._worker = worker
         self.name = session.name
@@ -341,13 +315,13 @@ class Session:
         return await self._worker.do(told, request, response)
 
     async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
-        """`vmstore.Session.batch` with its block as a function, which runs in the store's thread; its answer."""
+        """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
 
-        def whole() -> T:
+        def work() -> T:
             with self._session.batch(at=at) as batch:
                 return write(batch)
 
-        return await self._worker.do(whole)
+        return await self._worker.do(work)
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""
@@ -357,7 +331,7 @@ class Session:
 class Context:
     """What the model saw at one call. What was read already is at hand; the rest is awaited, `pages` too."""
 
-    def __init__(self, context: sync_context.Context, worker: _Worker) -> None:
+    def __init__(self, context: sync_context.Context, worker: Worker) -> None:
         self._context = context
         self._worker = worker
         self.basis: Basis = context.basis

@@ -12,9 +12,15 @@ from tests.capture.imports import all_seen, in_lines, pi
 from tests.capture.test_import_killed import EVERY, line, runs, tree
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
-from vmstore.store.store import memory_store
+from vmstore.store.store import Store, memory_store
 
 PROCESSES = 4
+
+
+def completed(store: Store) -> list[int]:
+    """How often each session's import was completed."""
+    store.follow()
+    return [row[0] for row in store.views.execute("SELECT count(*) FROM marks WHERE reason = 2 GROUP BY session")]
 
 
 @pytest.mark.parametrize("make", [runs, tree, line])
@@ -33,6 +39,7 @@ def test_the_same_file_at_once_is_one_copy(tmp_path: Path, store_path: Path, mak
         assert all_seen(store, EVERY) == all_seen(other, EVERY)
         assert len(store.sessions(hidden=True)) == len(other.sessions(hidden=True))
         assert store.import_file(file).new == 0 and store.verify().ok
+        assert set(completed(store)) == {1}
 
 
 def test_a_grown_file_at_once_is_one_copy(tmp_path: Path, store_path: Path) -> None:
@@ -51,6 +58,7 @@ def test_a_grown_file_at_once_is_one_copy(tmp_path: Path, store_path: Path) -> N
     with vmstore.open(store_path) as store, memory_store() as other:
         other.import_file(file)
         assert all_seen(store, EVERY) == all_seen(other, EVERY) and store.verify().ok
+        assert completed(store) == [1]
 
 
 def test_an_import_beside_a_recorder_is_whole(tmp_path: Path, store_path: Path) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vmstore.core.asof import AsOf, Head
-from vmstore.engine.adopt import Adopted
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.bundle import lines_of
 from vmstore.exports.database import write_database
@@ -19,7 +18,8 @@ from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, select, whole
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import Exported, Import, Imported
+from vmstore.store.answers import Exported, Import
+from vmstore.store.imports import imported
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
@@ -115,13 +115,8 @@ def import_bundle(ns: Namespace, path: Path, *, name: str | None, exact: bool, p
     ns.follow()
     asked = [one for one, inside in zip(taken, bundle.sessions, strict=True) if inside.asked]
     others = [one for one in taken if one not in asked]
-    return Import([_imported(ns, one) for one in (*asked, *others)], new=sum(one.commits for one in taken))
-
-
-def _imported(ns: Namespace, taken: Adopted) -> Imported:
-    info = ns.session_info(taken.session)
-    counts = (info.turns, info.calls, info.messages, info.pages, info.mutations, info.raw, info.position)
-    return Imported(info.session, BUNDLE, info.fidelity, *counts)
+    infos = [ns.session_info(one.session) for one in (*asked, *others)]
+    return Import([imported(info, BUNDLE) for info in infos], new=sum(one.commits for one in taken))
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from typing import Any, BinaryIO
 
 import apsw
 
-from vmstore.capture.importer import Importer
 from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, as_of
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
@@ -27,9 +26,7 @@ from vmstore.store.answers import (
     Entry,
     Exported,
     Import,
-    Imported,
     Info,
-    LineProblem,
     Problem,
     Recorded,
     SessionInfo,
@@ -40,6 +37,7 @@ from vmstore.store.answers import (
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
+from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
 from vmstore.store.session import Session
@@ -216,17 +214,8 @@ class Store:
             raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
         reading = read(file, format)
         with self._ns.lock:
-            importer = Importer(self._ns.engine, reading, file, None if session is None else session_name(session))
-            taken = self._ns.retried(lambda: importer.run(progress))  # what another took in is gone on from
             self._recording.forget()
-            self._ns.follow()
-            infos = [self._ns.session_info(one.session) for one in taken]
-        return Import(
-            sessions=[_imported(info, reading.format) for info in infos],
-            new=sum(one.new for one in taken),
-            problems=[LineProblem(*problem) for one in taken for problem in one.problems],
-            torn=None if reading.torn is None else reading.torn.line,
-        )
+            return import_source(self._ns, reading, file, name=session, progress=progress)
 
     # ---- exporting
 
@@ -356,21 +345,6 @@ def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> 
     projection = Projection(log, apsw.Connection(":memory:"))
     return Store(
         Namespace(log, projection, folder=None, readonly=False, clock=clock or SystemClock(), ids=ids or SystemIds())
-    )
-
-
-def _imported(info: SessionInfo, format: str) -> Imported:
-    return Imported(
-        info.session,
-        format,
-        info.fidelity,
-        info.turns,
-        info.calls,
-        info.messages,
-        info.pages,
-        info.mutations,
-        info.raw,
-        info.position,
     )
 
 

@@ -1,0 +1,42 @@
+"""Files of agents on their way into a namespace, and what is said of the sessions they became."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vmstore.capture.importer import Importer
+from vmstore.capture.sources.step import Reading
+from vmstore.store.answers import Import, Imported, LineProblem, SessionInfo
+from vmstore.store.namespace import Namespace, session_name
+from vmstore.views.projection import Progress
+
+
+def import_source(
+    ns: Namespace, reading: Reading, file: Path, *, name: str | None, progress: Progress | None
+) -> Import:
+    """Imports what was read of a file; what became of it."""
+    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name))
+    taken = ns.retried(lambda: importer.run(progress))  # what another process took in is gone on from
+    ns.follow()
+    return Import(
+        sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],
+        new=sum(one.new for one in taken),
+        problems=[LineProblem(*problem) for one in taken for problem in one.problems],
+        torn=None if reading.torn is None else reading.torn.line,
+    )
+
+
+def imported(info: SessionInfo, format: str) -> Imported:
+    """A session after an import, by its counts."""
+    return Imported(
+        session=info.session,
+        format=format,
+        fidelity=info.fidelity,
+        turns=info.turns,
+        calls=info.calls,
+        messages=info.messages,
+        pages=info.pages,
+        mutations=info.mutations,
+        raw=info.raw,
+        position=info.position,
+    )
