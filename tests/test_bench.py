@@ -46,7 +46,7 @@ def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str
     assert set(wanted) - set(names) <= set(optional)
     for row in told["rows"]:
         assert list(row) == ["name", "figure", "low", "high", "goal", "better", "ok"]
-        assert 0 < row["low"] <= row["figure"] <= row["high"] < math.inf
+        assert -math.inf < row["low"] <= row["figure"] <= row["high"] < math.inf
         assert row["better"] in ("higher", "lower")
         if not isinstance(row["goal"], str):
             better = row["figure"] >= row["goal"] if row["better"] == "higher" else row["figure"] <= row["goal"]
@@ -81,6 +81,14 @@ def test_plain_output_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not for quoting" in lines[6]
 
 
+def walled(arguments: list[str], *missing: str) -> subprocess.CompletedProcess[str]:
+    """Runs the tool, quick, where some packages are not there."""
+    tool = f"sys.path[:0] = {[str(bench.ROOT), str(bench.ROOT / 'tools')]!r}; import bench, bootstrap; "
+    run = f"bootstrap.entry(lambda _: bench.main({[*arguments, '--quick']!r}))"
+    command = [sys.executable, "-c", WALL + tool + run, *missing]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "missing", "words"),
     [
@@ -91,14 +99,20 @@ def test_plain_output_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_what_cannot_be_measured_is_refused(arguments: list[str], missing: list[str], words: str) -> None:
     """A wrong argument and a missing peer end it with a code that is not 0 and a line that says what to do."""
-    tool = f"sys.path[:0] = {[str(bench.ROOT), str(bench.ROOT / 'tools')]!r}; import bench, bootstrap; "
-    run = f"bootstrap.entry(lambda _: bench.main({[*arguments, '--quick']!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", WALL + tool + run, *missing], capture_output=True, text=True, check=False
-    )
+    done = walled(arguments, *missing)
     assert done.returncode != 0
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_peer_that_developers_need_not_have_is_left_out() -> None:
+    """Without chuk its row is missing, the pip line is told, and the rest is measured."""
+    done = walled(["append", "--json"], "chuk_ai_session_manager")
+    assert done.returncode == 0, done.stderr
+    names = [row["name"] for row in json.loads(done.stdout)["rows"]]
+    wanted = [figure for of, figure in bench.goals() if of == "append"]
+    assert set(wanted) - set(names) == {figure for figure in wanted if "chuk" in figure}
+    assert "pip install --no-deps chuk-ai-session-manager" in done.stderr
 
 
 # ---- what it measures with
