@@ -66,7 +66,7 @@ def test_views_that_cannot_be_written_are_folded_in_memory(store_path: Path) -> 
 def an_index_of_another_table(db: apsw.Connection) -> None:
     """An index leads to other rows than those of its table."""
     roots = dict(db.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0 ORDER BY name"))
-    first, second = [name for name, _ in sorted(roots.items()) if name in ("pages", "versions")]
+    first, second = [name for name, _ in sorted(roots.items()) if name in ("pages", "changes")]
     for name, other in ((first, second), (second, first)):
         db.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (roots[other], name))
 

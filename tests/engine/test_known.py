@@ -168,7 +168,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [known.find(1, digest) is not None for digest in digests] == [False] * 10 + [True] * 10
     assert known.find(2, digests[-1]) is None
     db = apsw.Connection(":memory:")
-    db.execute("CREATE TABLE sessions(session, origin, parent, fork_position)")
+    db.execute("CREATE TABLE sessions(session, origin, parent, fork_position, turn_before, call_before)")
     known.load(Lane(db, 1))
     assert known.find(1, digests[0]) == Sealed(1, 0, None)
     known.close()
