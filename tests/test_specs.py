@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+import campaign
 import measure
 import pytest
 
@@ -143,6 +144,12 @@ def figures(text: str) -> list[str]:
     return [] if told == measure.FIGURES else [f"{told} are not {measure.FIGURES}"]
 
 
+def campaigns(text: str) -> list[str]:
+    """What reliability.md gets wrong about which campaigns there are."""
+    told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
+    return [] if tuple(told) == campaign.CAMPAIGNS else [f"{told} are not {campaign.CAMPAIGNS}"]
+
+
 def formats(text: str) -> list[str]:
     """What sources.md gets wrong about the formats and the order they are tried in."""
     told = [quoted(row[0])[0] for row in tables(text)[0]]
@@ -272,13 +279,14 @@ CHECKS = [
     Check("commands.md", options, "## rebuild", "## repair"),
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
     Check("performance.md", figures, "| < 5 ms |", "| < 50 ms |"),
+    Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
 ]
 
 
 @pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
 def test_a_table_is_what_the_code_says(check: Check) -> None:
-    """Kinds, numbers, rules, views, states, options, figures and formats stand in the specs as in the code."""
+    """Kinds, numbers, rules, views, states, options, figures, campaigns and formats stand in the specs as in the code."""
     assert check.find((SPECS / check.page).read_text()) == []
 
 
