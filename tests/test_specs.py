@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import apsw
 import bench
+import campaign
 import pytest
 
 from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
@@ -150,6 +151,12 @@ def exported(text: str) -> list[str]:
     return [] if told == [(one.name, *(c.name for c in one.columns)) for one in TABLES] else [f"tables {told}"]
 
 
+def campaigns(text: str) -> list[str]:
+    """What reliability.md gets wrong about which campaigns there are."""
+    told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
+    return [] if tuple(told) == campaign.CAMPAIGNS else [f"{told} are not {campaign.CAMPAIGNS}"]
+
+
 def formats(text: str) -> list[str]:
     """What sources.md gets wrong about the formats and the order they are tried in."""
     told = [quoted(row[0])[0] for row in tables(text)[0]]
@@ -280,6 +287,7 @@ CHECKS = [
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
     Check("performance.md", figures, "| at most 5 |", "| at most 50 |"),
     Check("performance.md", figures, "| `many` | open", "| `one` | open"),
+    Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),
 ]
@@ -287,7 +295,11 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
 def test_a_table_is_what_the_code_says(check: Check) -> None:
+<<<<<<< HEAD
     """Kinds, numbers, rules, views, states, options, figures, formats and exports stand in the specs as in the code."""
+=======
+    """Kinds, numbers, rules, views, states, options, figures, campaigns and formats in the specs are the code's."""
+>>>>>>> eng-campaign
     assert check.find((SPECS / check.page).read_text()) == []
 
 

@@ -98,7 +98,7 @@ OFF_BY_ONE = {
 @pytest.mark.parametrize("fault", OFF_BY_ONE)
 def test_a_projector_off_by_one_is_caught(fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A projector that folds wrongly breaks what is asked of the store after a cut."""
-    told = power.play(1, folder)
+    told = power.play(6, folder)
     ask_anew(told, folder / "left")
     projector, handler, change = OFF_BY_ONE[fault]
     right = getattr(projector, handler)

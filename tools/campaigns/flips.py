@@ -96,7 +96,7 @@ def hashed_bytes(path: Path, content: bytes) -> list[int]:
             for blob in (value for value in row if isinstance(value, bytes) and len(value) >= 16):
                 for start in range(0, len(blob), CHUNK):
                     part = blob[start : start + CHUNK]
-                    at = content.find(part) if len(part) >= 16 else -1
+                    at = content.rfind(part) if len(part) >= 16 else -1  # a page that was split keeps stale copies
                     found.update(range(at, at + len(part)) if at >= 0 else ())
     db.close()
     return sorted(found)

@@ -72,7 +72,7 @@ class Draft:
     def text(self) -> str:
         """Something said: mostly short, sometimes of pages, rarely larger than a row may be."""
         size = self.chance.choice((5, 20, 60, 200, 800, 4000) * 7 + (LARGE,))
-        return f"{self.chance.getrandbits(40):x} " + "word " * (size // 5)
+        return f"{self.chance.getrandbits(2 * size + 40):x} " + "word " * (size // 10)
 
     def record(self, session: str) -> None:
         """A call that says something more."""
