@@ -85,11 +85,14 @@ def test_other_sessions_share_nothing(path: Path) -> None:
         assert isinstance(batch_of(store, "other").cell(LONG.encode()), int)
 
 
-@pytest.mark.parametrize("harm", ["delete", "garbage", "folder"])
+@pytest.mark.parametrize("harm", ["delete", "garbage", "folder", "keyless", "tableless"])
 def test_without_its_file_contents_are_sealed_again(path: Path, harm: str) -> None:
     """Where the file is gone, damaged or cannot be made, the content is written once more and all else holds."""
     file = file_of(path)
-    for suffix in ("", "-wal", "-shm"):
+    db = apsw.Connection(str(file))
+    db.execute({"keyless": "UPDATE key SET key = 7", "tableless": "DROP TABLE contents"}.get(harm, "SELECT 1"))
+    db.close()
+    for suffix in ("", "-wal", "-shm") if harm in ("delete", "garbage", "folder") else ():
         file.with_name(file.name + suffix).unlink(missing_ok=True)
     if harm == "garbage":
         file.write_bytes(b"no database " * 500)
@@ -98,7 +101,7 @@ def test_without_its_file_contents_are_sealed_again(path: Path, harm: str) -> No
     with vmstore.open(path) as store:
         batch = batch_of(store)
         assert isinstance(batch.cell(LONG.encode()), int)
-        batch.add(Message(0, 0, 0))
+        batch.add(Message(0, 0, batch.cell(LONG.encode())))
         batch.commit(0)
         assert isinstance(batch_of(store).cell(LONG.encode()), tuple)
         assert store.verify().ok

@@ -104,6 +104,16 @@ def test_a_cell_is_read_in_pieces(log: SqliteLog) -> None:
     assert log.open_cell(3) is None
 
 
+def test_a_file_that_cannot_be_read_is_named(log: SqliteLog) -> None:
+    """Where a file is there and the disk does not give it, the error names it."""
+    log.append(commits(LONG), 0, 0)
+    path = found(log)[0]
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match=rf"{path.name} cannot be read"):
+        log.cells([1])
+
+
 # ---- what nobody names
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.disasters.child import kill, start
 from tests.disasters.disk import disk
-from vmstore.errors import ReadOnlyError, StoreError
+from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log import compaction, sqlite
 from vmstore.log.commit import genesis
 from vmstore.log.compaction import DUE_FRAMES, due, pack
@@ -169,6 +169,18 @@ def test_a_failing_disk_leaves_old_frames_or_new(path: Path) -> None:
             SqliteLog.create(path)
         else:
             raise AssertionError("it never succeeded")
+
+
+def test_a_packing_that_breaks_off_leaves_the_old_frames(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error while frames are replaced rolls back; how far packing came is told as it goes."""
+    expected, told = log.cells(range(999)), list[tuple[int, int]]()
+    monkeypatch.setattr(compaction, "packed_again", lambda frames: [*list(frames)[1:], *list(frames)[1:]])
+    with pytest.raises(CorruptError):
+        log.compact()
+    assert log.cells(range(999)) == expected and set(forms(log)) == {RAW}
+    monkeypatch.undo()
+    log.compact(lambda done, total: told.append((done, total)))
+    assert told[-1] == (300, 300) and told == sorted(told)
 
 
 def test_a_killed_packing_loses_nothing(log: SqliteLog, path: Path) -> None:

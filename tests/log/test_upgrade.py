@@ -81,7 +81,10 @@ def test_the_upgraded_log_holds_the_same(tmp_path: Path, commits: list[Commit]) 
     path = tmp_path / "log.sqlite"
     old_log(path, commits)
     before = path.read_bytes()
-    found = upgrade(path)
+    path.with_name("log.sqlite.new").write_bytes(b"left by a try that was killed")
+    told: list[tuple[int, int]] = []
+    found = upgrade(path, lambda done, total: told.append((done, total)))
+    assert told == sorted(told) and (not commits or told[-1][0] == told[-1][1])
     assert (found.before, found.now, found.commits) == (0, FORMAT, len(commits))
     assert Path(found.kept or "").read_bytes() == before
     log = SqliteLog(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.disasters.child import joined, kill, start
-from vmstore.errors import ConflictError, StoreError
+from vmstore.errors import ConflictError, ReadOnlyError, StoreError
 from vmstore.log.commit import genesis
 from vmstore.log.lock import WriteLock
 from vmstore.log.sqlite import SqliteLog
@@ -158,3 +158,60 @@ def test_heads_are_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConflictError):
         log.append(chain([Told()], keys[0].hash, 9), keys[0].session, 9, after=0)
     log.close()
+
+
+def test_an_interrupted_writer_leaves_others_unsure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C in the thread that writes for all reaches that thread; the others hear that nobody knows; all go on."""
+    log, other = SqliteLog(path), WriteLock(path.with_suffix(".lock"))
+    lay, said = log._lay, list[BaseException]()
+
+    def interrupted(*told: object) -> bool:
+        lay(*told)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    def write(name: bytes) -> None:
+        try:
+            log.append(chain([Told(contents=(name,))], genesis(name)), 0, 0)
+        except BaseException as error:
+            said.append(error)
+
+    log.append(chain([Told()], genesis(b"first")), 0, 0)
+    with other:
+        threads = [threading.Thread(target=write, args=(name,)) for name in (b"one", b"two", b"three")]
+        threads[0].start()
+        until(lambda: log._turn.locked() and not log._queue)
+        for thread in threads[1:]:
+            thread.start()
+        until(lambda: len(log._queue) == 2)
+        monkeypatch.setattr(log, "_lay", interrupted)
+    for thread in threads:
+        thread.join()
+    monkeypatch.undo()
+    assert sorted(type(error).__name__ for error in said) == ["KeyboardInterrupt", "KeyboardInterrupt", "StoreError"]
+    assert any("whether the commit is there is not known" in str(error) for error in said)
+    assert (log.ordinal, log.last_cell) == (2, 0)
+    assert log.append(chain([Told(contents=(b"x",))], genesis(b"one")), 0, 0)[0].ordinal == 3
+    log.close()
+    other.close()
+
+
+def test_a_file_that_refuses_writes_is_named(path: Path) -> None:
+    """An append to a file that turned out to be unwritable is a ReadOnlyError that names it, and leaves nothing."""
+    log = SqliteLog(path)
+    with log.file as db:
+        db.execute("PRAGMA query_only = ON")
+    with pytest.raises(ReadOnlyError, match=r"log\.sqlite is not writable .*mode 'r'"):
+        log.append(chain([Told()], genesis(b"two")), 0, 0)
+    with log.file as db:
+        db.execute("PRAGMA query_only = OFF")
+    assert log.ordinal == 1
+    log.close()
+
+
+def test_windows_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows a log is neither made nor opened, and the reason and the remedy are said."""
+    monkeypatch.setattr("sys.platform", "win32")
+    for refused in (lambda: SqliteLog(path), lambda: SqliteLog.create(path.with_name("new.sqlite"))):
+        with pytest.raises(StoreError, match=r"no store on Windows.*use WSL 2"):
+            refused()
+    assert not path.with_name("new.sqlite").exists()

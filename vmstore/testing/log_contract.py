@@ -279,6 +279,30 @@ class LogContract(ABC):
         assert log.cells([3, 1, 3, 0, -1, 4, 2**62]) == {1: cells[0], 3: cells[2]}
         assert log.cells([]) == {}
 
+    @pytest.mark.parametrize("content", [b"", b"short", bytes(range(256)) * 500])
+    def test_a_cell_is_opened_as_a_file(self, log: Log, content: bytes) -> None:
+        """A cell of any length is read in pieces from any place, and one that is not there is None."""
+        made = chain([Told(contents=(content,))])
+        log.append(made, 0, 0)
+        opened = log.open_cell(1)
+        assert opened is not None and opened.salt == made[0].cells[0].salt
+        with opened.file as file:
+            assert file.read() == content
+            file.seek(len(content) // 2)
+            assert file.read(3) == content[len(content) // 2 :][:3]
+        assert log.open_cell(2) is None
+
+    def test_keeping_house_changes_no_answer(self, log: Log) -> None:
+        """Packed and swept a log holds the same commits and cells, and is written on."""
+        commits = chain([Told(contents=(b"word " * n, b"x" * 70_000)) for n in range(20)])
+        log.append(commits, 0, 0)
+        tail, cells = log.tail(0, 99), log.cells(range(99))
+        log.compact()
+        assert log.sweep(2**60, dry=True) == log.sweep(2**60) == []
+        assert (log.tail(0, 99), log.cells(range(99)), log.last_cell) == (tail, cells, 40)
+        log.append(chain([Told(contents=(b"more",))], tail[-1].hash, 20), 1, 20)
+        assert log.cells([41])[41].content == b"more"
+
     def test_a_tail_is_not_moved_by_what_comes_later(self, log: Log) -> None:
         """A list a tail gave does not change when more is appended."""
         first = log.append(chain([Told()]), 0, 0)
