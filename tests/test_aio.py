@@ -213,7 +213,9 @@ def test_work_is_done_in_order_and_elsewhere() -> None:
             done.set()
             await ticking
             assert [call.call for call in calls] == list(range(1, 41)) and ticks > 40
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("vmstore") and _busy(thread)]
+        assert not [
+            thread for thread in threading.enumerate() if thread.name.startswith("vmstore-aio") and _busy(thread)
+        ]
 
     asyncio.run(work())
 

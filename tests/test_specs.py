@@ -295,11 +295,7 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
 def test_a_table_is_what_the_code_says(check: Check) -> None:
-<<<<<<< HEAD
-    """Kinds, numbers, rules, views, states, options, figures, formats and exports stand in the specs as in the code."""
-=======
-    """Kinds, numbers, rules, views, states, options, figures, campaigns and formats in the specs are the code's."""
->>>>>>> eng-campaign
+    """Kinds, rules, views, states, options, figures, campaigns, formats and exports in the specs are the code's."""
     assert check.find((SPECS / check.page).read_text()) == []
 
 

@@ -180,6 +180,23 @@ def test_every_namespace_is_backed_up(store_path: Path, tmp_path: Path) -> None:
         vmstore.backup(store_path, tmp_path / "none", namespace="third")
 
 
+def test_blobs_are_backed_up(store_path: Path, tmp_path: Path) -> None:
+    """Files of long contents come along and are compared on the way back; those still being written do not."""
+    with vmstore.open(store_path) as store:
+        store.record("s", chat("hello"))
+    blob = store_path / "default" / "blobs" / "ab" / "abcd"
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    blob.write_bytes(b"long")
+    blob.with_name("abcd.1.2.new").write_bytes(b"lo")
+    vmstore.backup(store_path, tmp_path / "b")
+    vmstore.restore(tmp_path / "b", tmp_path / "r.vms")
+    back = tmp_path / "r.vms" / "default" / "blobs" / "ab"
+    assert [file.name for file in back.iterdir()] == ["abcd"] and (back / "abcd").read_bytes() == b"long"
+    (tmp_path / "b" / "default" / "blobs" / "ab" / "abcd").write_bytes(b"lost")
+    with pytest.raises(CorruptError, match="abcd is not what was backed up"):
+        vmstore.restore(tmp_path / "b", tmp_path / "again.vms")
+
+
 def test_a_full_disk_leaves_no_backup(store_path: Path, tmp_path: Path) -> None:
     """Where a backup does not fit, the error names the disk and nothing is left there."""
     with vmstore.open(store_path) as store:

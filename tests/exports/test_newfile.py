@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import vmstore
 from tests.disasters.child import kill, start
+from tests.engine.stories import answer, chat
 from tests.exports.moved import taken
 from tests.exports.test_backup import hashes, recorder
 from vmstore.errors import StoreError
@@ -107,3 +109,23 @@ def test_bundles_beside_a_writer_hold_a_prefix(store_path: Path, tmp_path: Path)
                 assert len(hashes(other)) == found.count(b'\n{"kind":"commit"')
     sizes = [len(found) for found in bundles]
     assert sizes == sorted(sizes) and len(set(sizes)) > 2, "the writer wrote between the exports"
+
+
+@pytest.mark.parametrize("format", ["jsonl", "sqlite", "parquet"])
+def test_other_threads_write_meanwhile(store_path: Path, tmp_path: Path, format: str) -> None:
+    """While one thread exports, another records through the same handle and is not kept waiting to the end."""
+    with vmstore.open(store_path) as store:
+        for number in range(5):
+            store.record("s", chat(f"question {number}"), answer("fine"))
+        recorded: list[bool] = []
+
+        def progress(done: int, total: int) -> None:
+            if not recorded:
+                thread = threading.Thread(target=lambda: store.record("s", chat("meanwhile"), None))
+                thread.start()
+                thread.join(20)
+                recorded.append(not thread.is_alive())
+
+        found = store.export(tmp_path / "x", format=format, progress=progress)
+        assert recorded == [True] and len(store.session("s").calls()) == 6
+        assert found.mutations < store.session("s").info().mutations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import apsw
 import msgspec
@@ -225,7 +225,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
 
         for mutation in decode(commit.body):
             if not isinstance(mutation, Open):
-                told = sealed_again(_writable(mutation, foreign), again)
+                told: Any = sealed_again(_writable(mutation, foreign), again)
                 if isinstance(told, Pack):  # the leaves of its root name the session that made each page
                     totals = batch.head.sketch().enter(told.entered, told.left)
                     told = msgspec.structs.replace(told, root=totals.root)

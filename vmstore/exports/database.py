@@ -26,9 +26,7 @@ def write_database(out: Path, found: Iterable[Row]) -> int:
     try:
         from sqlite_utils import Database
     except ImportError as error:
-        raise InputError(
-            "exporting to SQLite needs sqlite-utils; install it with: pip install 'vmstore[exports]'"
-        ) from error
+        raise InputError("a SQLite export needs sqlite-utils; get it with: pip install sqlite-utils") from error
     with beside(out) as part, naming(out):
         import sqlite3
 

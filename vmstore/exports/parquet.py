@@ -28,9 +28,7 @@ def write_parquet(out: Path, found: Iterable[Row]) -> int:
     try:
         import duckdb
     except ImportError as error:
-        raise InputError(
-            "exporting to Parquet needs duckdb; install it with: pip install 'vmstore[exports]'"
-        ) from error
+        raise InputError("a Parquet export needs duckdb; get it with: pip install duckdb") from error
     with beside(out) as part, naming(out), tempfile.TemporaryDirectory(prefix="vmstore-rows-") as lines:
         part.mkdir()
         _write_lines(Path(lines), found)

@@ -28,7 +28,7 @@ from vmstore.views.lane import Lane
 from vmstore.views.projection import BATCH, Progress
 
 DBSTAT = "ENABLE_DBSTAT_VTAB"
-FOLDERS = ("blobs", "columns", "text")
+PARTS = ("log", "views", "blobs", "columns", "text", "known")
 Weights = Counter[tuple[str, str]]
 
 
@@ -40,18 +40,16 @@ def files(folder: Path) -> Weights:
         if file.suffix == ".sqlite":
             for name, size in tables(file):
                 found[part, name] += size
-        elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):
+        elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):  # told with their database, and memory
             found[part, "files"] += file.stat().st_size
     return +found
 
 
 def _part(path: Path) -> str:
+    """The folder a file lies in, or what its name begins with."""
     first = path.parts[0]
-    if first in FOLDERS and len(path.parts) > 1:
-        return first
-    if first.startswith("log.sqlite"):
-        return "log"
-    return "views" if first.startswith("views-") else "other"
+    name = first if len(path.parts) > 1 else first.partition(".")[0].partition("-")[0]
+    return name if name in PARTS else "other"
 
 
 def tables(file: Path) -> list[tuple[str, int]]:

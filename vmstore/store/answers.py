@@ -294,7 +294,7 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """Bytes on disk: of which part (log, views, blobs, columns, text, other), and what in it."""
+    """Bytes on disk: of which part (log, views, blobs, columns, other), and what in it."""
 
     part: str
     what: str

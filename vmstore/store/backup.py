@@ -30,6 +30,7 @@ LIST = "backup.json"
 VERSION = 1
 STEP_PAGES = 512
 CHUNK_BYTES = 1 << 20
+UNFINISHED = ".new"
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -171,7 +172,7 @@ def _copy_blobs(source: Path, target: Path) -> None:
     """Copies blobs after the log that names them: they are written before it and never changed."""
     if not source.is_dir():
         return
-    for file in sorted(one for one in source.rglob("*") if one.is_file() and not one.name.startswith(".")):
+    for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix != UNFINISHED):
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from vmstore.core.asof import AsOf, Head
 from vmstore.errors import InputError, UnknownError
@@ -28,6 +28,7 @@ from vmstore.views.projection import Progress
 WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
 FORMATS = ("jsonl", *WRITERS)
 BUNDLE = "bundle"
+T = TypeVar("T")
 
 
 def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
@@ -61,7 +62,7 @@ def export(
         return _exported(ns, portions, format, _write_lines(ns, out, portions, progress))
     if not isinstance(out, Path):
         raise InputError(f"{format} is no stream; name the path it shall have")
-    told = _counted(rows(ns.projection, portions), _mutations(ns, portions), progress)
+    told = _counted(_in_turns(ns, rows(ns.projection, portions)), _mutations(ns, portions), progress)
     return _exported(ns, portions, format, WRITERS[format](out, told))
 
 
@@ -69,12 +70,23 @@ def _write_lines(ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion
     total = sum(len(portion.ordinals) for portion in portions)
     size = 0
     with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
-        for done, line in enumerate(lines_of(ns.log, portions)):
+        for done, line in enumerate(_in_turns(ns, lines_of(ns.log, portions))):
             file.write(line)
             size += len(line)
             if progress is not None:
                 progress(min(done, total), total)
     return size
+
+
+def _in_turns(ns: Namespace, found: Iterator[T]) -> Iterator[T]:
+    """Reads under the lock, item by item, so that other threads may ask and write in between."""
+    while True:
+        with ns.lock:
+            try:
+                item = next(found)
+            except StopIteration:
+                return
+        yield item
 
 
 def _counted(found: Iterable[Row], total: int, progress: Progress | None) -> Iterator[Row]:

@@ -241,7 +241,7 @@ class Store:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
-            return export(self._ns, target, portions, format, progress)
+        return export(self._ns, target, portions, format, progress)
 
     # ---- tails
 

@@ -18,7 +18,7 @@ class Worker:
     """The one thread that does a store's work."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore-aio")
         self._ended = False
 
     async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
