@@ -9,6 +9,9 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.cells.cell import Cell
+from vmstore.log.frame import opened, raw
+from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.shell import keep
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.tour import Step
@@ -75,16 +78,20 @@ def tampered(path: Path, cell: int, name: str, named: str) -> Step:
     )
 
 
-def _flip(log: Path, cell: int) -> tuple[int, int]:
-    """Changes one bit of a cell in its file, as a failing disk or a forger would; which byte of how many."""
-    db = apsw.Connection(str(log))
+def _flip(path: Path, cell: int) -> tuple[int, int]:
+    """Changes one bit of a cell in its file and leaves its neighbours be, as a forger would; which byte of how many."""
+    db = apsw.Connection(str(path))
     try:
-        blob = db.blob_open("main", "cells", "content", cell, True)
-        content = blob.read()
+        row = db.execute(f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC", (cell,)).fetchone()
+        frame = frame_of(row)
+        cells = [
+            found for _, found in opened(frame, range(frame.first, frame.after), lambda name: None) if found is not None
+        ]
+        content = bytearray(cells[cell - frame.first].content)
         at = len(content) // 2
-        blob.seek(at)
-        blob.write(bytes([content[at] ^ 1]))
-        blob.close()
+        content[at] ^= 1
+        cells[cell - frame.first] = Cell(cells[cell - frame.first].salt, bytes(content))
+        db.execute("REPLACE INTO frames VALUES(?,?,?,?,?,?)", raw(frame.first, cells))
     finally:
         db.close()
     return at + 1, len(content)
