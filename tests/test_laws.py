@@ -11,16 +11,44 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 
 from tests import laws
 from vmstore.store.store import memory_store
+from vmstore.testing.agent import Answer, Edit
 from vmstore.testing.life import Player, play
-from vmstore.testing.strategies import Life, conversations, lives
+from vmstore.testing.strategies import LISTING, Ask, Fork, Life, conversations, lives
 
 # What explains a failure costs minutes here; shrinking it is enough.
 TRIED = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
 FEWER = settings(TRIED, max_examples=max(1, settings.default.max_examples // 3))
+
+# Lives that broke a law once.
+GONE = Answer("aborts")
+EDITED_THEN_FORKED = Life(
+    steps=(
+        Ask(edits=(Edit("say", text=LISTING), Edit("say", text="b")), answer=GONE),
+        Ask(edits=(Edit("grow", text="!"),), answer=GONE),
+        Fork(),
+        Ask(session=-1, edits=(Edit("delete"),), answer=GONE),
+    )
+)
+TEXT_THEN_PICTURE = Life(
+    "gemini",
+    (
+        Ask(answer=Answer("thinks", LISTING)),
+        Ask(edits=(Edit("clear"), Edit("show", text=LISTING)), answer=GONE),
+        Ask(edits=(Edit("recast", k=1),), answer=GONE),
+    ),
+)
+CALLED_BY_A_PERSON = Life(
+    "anthropic",
+    (
+        Ask(edits=(Edit("say", text="hi"),), answer=Answer("asks")),
+        Ask(edits=(Edit("recast", n=1),), answer=GONE),
+        Ask(edits=(Edit("answer", k=1, text="r"),), answer=GONE),
+    ),
+)
 
 
 def hold(law: Callable[[Player], None], life: Life) -> None:
@@ -50,6 +78,7 @@ def twice(law: Callable[[Life, Path], None], life: Life) -> None:
 
 @TRIED
 @given(lives())
+@example(EDITED_THEN_FORKED)
 def test_every_answer_is_the_models(life: Life) -> None:
     """Every view answers at every call and at past positions as the model does, forks and restarts included."""
     hold(laws.answers_are_the_models, life)
@@ -82,6 +111,8 @@ def test_a_conversation_comes_back_from_memory(requests: list[dict[str, Any]]) -
 
 @TRIED
 @given(lives())
+@example(EDITED_THEN_FORKED)
+@example(TEXT_THEN_PICTURE)
 def test_the_past_does_not_move(life: Life) -> None:
     """What was answered about a moment is answered again, live, later, on a fork and rebuilt (law 3)."""
     witnessed(life)
@@ -110,6 +141,7 @@ def test_the_same_stimuli_give_the_same_bytes(life: Life) -> None:
 
 @FEWER
 @given(lives())
+@example(CALLED_BY_A_PERSON)
 def test_reopening_changes_nothing_that_is_written(life: Life) -> None:
     """A store reopened after every step writes the mutations it would have written had it stayed open."""
     twice(laws.reopening_changes_nothing, life)

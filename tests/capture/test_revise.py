@@ -300,3 +300,38 @@ def test_answers_are_said_of_the_call_they_came_for() -> None:
         store.record("s", request(looked(LONG)[:4]), answer(said("Sixty lines.")))
         told = [entry.mutation["reply_to"] for entry in entries(store, "s") if entry.kind == "message"]
         assert told == [None, None, 1, None, 2]
+
+
+def messages(*contents: Any) -> dict[str, Any]:
+    """A request in Anthropic's form, user and assistant in turns."""
+    told = [{"role": ("user", "assistant")[i % 2], "content": content} for i, content in enumerate(contents)]
+    return {"model": "claude-x", "max_tokens": 9, "messages": told}
+
+
+def test_a_result_of_another_call_is_another_page() -> None:
+    """Where a message shows another call's result in the place of one, the page of the first is left as it is."""
+    calls = [{"type": "tool_use", "id": c, "name": "look", "input": {}} for c in ("c1", "c2")]
+
+    def found(*names: str, text: str) -> list[dict[str, Any]]:
+        return [{"type": "tool_result", "tool_use_id": c, "content": f"{c} {text}"} for c in names]
+
+    with memory_store() as store:
+        for results in (found("c1", "c2", text=LONG), found("c2", "c1", text=LONG.upper())):
+            store.record("s", messages("Look twice.", calls, results, "Both are there.", "Go on."))
+        session = store.session("s")
+        shown = [page for page in session.context().pages if page.type == "artifact"]
+        assert len(shown) == 2
+        for page in shown:
+            (link,) = session.sources(page.page, depth=1, kinds=["caused_by"])
+            assert f'"{session.content(page.page).decode()[:2]}"' in session.content(link.target).decode()
+
+
+def test_a_part_of_another_modality_is_another_page() -> None:
+    """A picture in the place of a text is a new page: no text becomes a picture."""
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    with memory_store() as store:
+        for part in ({"type": "text", "text": LONG}, picture):
+            store.record("s", messages([part], "I see.", "Go on."))
+        first, *_, last = store.session("s").pages()
+        assert (first.modality, first.version, last.modality, last.version) == ("text", 1, "image", 1)
+        assert store.session("s").context().text()

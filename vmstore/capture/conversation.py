@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from vmstore.capture.held import Held, HeldPage, digest, result_of
+from vmstore.capture.held import Held, HeldPage, digest, kin
 from vmstore.capture.rank import assign
 from vmstore.capture.skeleton import dumps, loads
 from vmstore.core.draft import Draft, Part, Reply, Usage
@@ -80,7 +80,7 @@ class Conversation:
         envelope = self.batch.cell(draft.skeleton)
         aside = None if draft.aside is None else self.batch.cell(draft.aside)
         message = self.batch.add(Message(draft.role, draft.slot, envelope, int(draft.human), aside, reply_to))
-        held = Held(message, draft.role, draft.slot, draft.skeleton, result_of(draft))
+        held = Held(message, draft.role, draft.slot, draft.skeleton)
         for index, part in enumerate(draft.parts):
             links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
             held.pages.append(self._create(draft, part, message, index, links, type_))
@@ -105,7 +105,9 @@ class Conversation:
         type_: PageType | None,
     ) -> HeldPage:
         content = self.batch.cell(part.content)
-        labels = {key: value for key, value in (("hint", draft.hint), ("mime", part.mime_name)) if value}
+        is_ = kin(part)
+        told = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
+        labels = {key: value for key, value in told.items() if value}
         page = self.batch.add(
             Create(
                 type=type_ if type_ is not None else part.type,
@@ -121,16 +123,17 @@ class Conversation:
                 labels=self.batch.cell(dumps(labels)) if labels else None,
             )
         )
-        if part.is_call and part.call_id:
-            self.calls[part.call_id] = page
+        if is_.asks:
+            self.calls[is_.asks] = page
         if draft.hint:
             self.hints.setdefault(draft.hint, []).append(page)
-        return HeldPage(page, digest(part.content))
+        return HeldPage(page, digest(part.content), is_)
 
     def _links(self, draft: Draft, part: Part) -> list[tuple[int, int]]:
         found = [(int(kind), page) for kind, hint in draft.links for page in self.hints.get(hint, ())]
-        if part.is_result and part.call_id in self.calls:
-            found.append((int(LinkKind.CAUSED_BY), self.calls[part.call_id]))
+        answers = kin(part).answers
+        if answers in self.calls:
+            found.append((int(LinkKind.CAUSED_BY), self.calls[answers]))
         return found
 
     def raw(self, content: bytes, where: str, reason: str) -> int:

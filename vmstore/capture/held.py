@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
-from vmstore.core.draft import Draft
+from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Role, Slot
+from vmstore.views.projector import plain
 
 Digest = bytes
 
@@ -17,13 +18,28 @@ def digest(content: bytes) -> Digest:
     return blake2b(content, digest_size=16).digest()
 
 
+class Kin(NamedTuple):
+    """What a page stays whatever it shows: its modality, and the tool call it makes or answers."""
+
+    modality: int
+    asks: str | None = None
+    answers: str | None = None
+
+
+def kin(part: Part) -> Kin:
+    """What a page of this part is; the call ids are those a view can hold."""
+    call_id = plain(part.call_id)
+    return Kin(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
+
+
 class HeldPage:
     """A page of a message: the contents of its last version, and the one it shows now."""
 
-    __slots__ = ("contents", "full", "level", "page", "position", "shown", "version")
+    __slots__ = ("contents", "full", "kin", "level", "page", "position", "shown", "version")
 
-    def __init__(self, page: int, first: Digest) -> None:
+    def __init__(self, page: int, first: Digest, kin: Kin) -> None:
         self.page = page
+        self.kin = kin
         self.version = 1
         self.level = 0
         self.shown = first
@@ -47,9 +63,9 @@ class HeldPage:
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("call_id", "changed", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
+    __slots__ = ("changed", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
 
-    def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes, call_id: str | None = None) -> None:
+    def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes) -> None:
         self.message = message
         self.role = role
         self.slot = slot
@@ -57,7 +73,6 @@ class Held:
         self.packed = skeleton  # the skeleton the log holds
         self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
-        self.call_id = call_id
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.worded = False  # the value holds no number or boolean, so `==` cannot confuse 1 and True
 
@@ -75,6 +90,11 @@ class Held:
     def key(self) -> Hashable:
         """Equal for messages that say the same; results of two calls are two, however alike."""
         return (self.slot, self.role, self.call_id, *(page.shown for page in self.pages))
+
+    @property
+    def call_id(self) -> str | None:
+        """The tool call it answers, where it answers just one."""
+        return _answered([page.kin for page in self.pages])
 
     @property
     def place(self) -> Hashable:
@@ -122,6 +142,9 @@ class Incoming:
 
 def result_of(draft: Draft) -> str | None:
     """The tool call a message answers, where it answers just one."""
-    answers = {part.call_id for part in draft.parts if part.is_result}
-    whole = all(part.is_result for part in draft.parts)
-    return answers.pop() if whole and len(answers) == 1 else None
+    return _answered([kin(part) for part in draft.parts])
+
+
+def _answered(kins: Sequence[Kin]) -> str | None:
+    answers = {each.answers for each in kins}
+    return answers.pop() if len(answers) == 1 else None

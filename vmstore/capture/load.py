@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from vmstore.capture.conversation import OPAQUE_HINT, Conversation
-from vmstore.capture.held import Held, HeldPage, digest
+from vmstore.capture.held import Held, HeldPage, Kin, digest
 from vmstore.capture.skeleton import fill, loads
-from vmstore.core.page import Modality, Role, Slot, Status
+from vmstore.core.page import Role, Slot, Status
 from vmstore.engine.gate import Engine
 from vmstore.views.calls import CallRow, before, calls_of, factor
 from vmstore.views.context import envelopes_at, read_cells
@@ -67,7 +67,7 @@ def _pages(engine: Engine, lane: Lane, conversation: Conversation) -> dict[int, 
     """Every page of every message with the contents of its last version; all contents by position."""
     held = {h.message: h for h in conversation.messages}
     contents: dict[int, bytes] = {}
-    for page, message, hint, structured, versions in _versions(engine, lane):
+    for page, message, hint, is_, versions in _versions(engine, lane):
         contents.update((version[0], version[4]) for version in versions)
         if hint == OPAQUE_HINT and not message:
             conversation.opaque_page, conversation.opaque = page, versions[0][3]
@@ -75,25 +75,27 @@ def _pages(engine: Engine, lane: Lane, conversation: Conversation) -> dict[int, 
             conversation.hints.setdefault(hint, []).append(page)
         if message not in held:
             continue
-        first = versions[0][4]
-        state = HeldPage(page, digest(first))
+        state = HeldPage(page, digest(versions[0][4]), is_)
         for position, level, version, _, content in versions[1:]:
             state.version = version
             state.show(digest(content), position, level)
         held[message].pages.append(state)
-        _call_ids(conversation, held[message], page, first if structured else b"")
+        if is_.asks:
+            conversation.calls[is_.asks] = page
     return contents
 
 
-def _versions(engine: Engine, lane: Lane) -> Iterable[tuple[int, int, str | None, bool, list[Any]]]:
+def _versions(engine: Engine, lane: Lane) -> Iterable[tuple[int, int, str | None, Kin, list[Any]]]:
     pages: dict[int, Any] = {}
     versions: dict[int, list[Any]] = {}
     for stretch in reversed(lane.upto(NEVER)):
         args = (stretch.session, stretch.high)
-        for page, message, hint, modality in lane.db.execute(
-            "SELECT page, message, hint, modality FROM pages WHERE session = ? AND page <= ? ORDER BY page", args
+        for page, message, hint, modality, labels in lane.db.execute(
+            "SELECT page, message, hint, modality, labels FROM pages WHERE session = ? AND page <= ? ORDER BY page",
+            args,
         ):
-            pages[page] = (message, hint, modality)
+            told = loads(labels.encode()) if labels else {}
+            pages[page] = (message, hint, Kin(modality, told.get("asks"), told.get("answers")))
         for page, *row in lane.db.execute(
             "SELECT page, position, level, version, tokens, cell, commitment FROM versions"
             " WHERE session = ? AND position <= ? ORDER BY position",
@@ -102,46 +104,9 @@ def _versions(engine: Engine, lane: Lane) -> Iterable[tuple[int, int, str | None
             versions.setdefault(page, []).append(row)
     cells = {row[4]: row[5] for rows in versions.values() for row in rows if row[4] is not None}
     contents = read_cells(engine.log, cells)
-    for page, (message, hint, modality) in pages.items():
+    for page, (message, hint, is_) in pages.items():
         rows = [(*row[:4], contents[row[4]] if row[4] is not None else b"") for row in versions[page]]
-        yield page, message, hint, modality == Modality.STRUCTURED, rows
-
-
-def _call_ids(conversation: Conversation, held: Held, page: int, content: bytes) -> None:
-    """The call a part makes or a message answers, read back from what was written."""
-    if held.role is Role.ASSISTANT and content[:1] == b"{":
-        value = loads(content)
-        call_id = value.get("call_id") or value.get("id") if isinstance(value, dict) else None
-        if isinstance(call_id, str):
-            conversation.calls[call_id] = page
-    elif held.role in (Role.TOOL, Role.USER):
-        held.call_id = _answered(loads(held.skeleton))
-
-
-def _answered(skeleton: Any) -> str | None:
-    """The call id a message's skeleton answers, where it answers just one."""
-    if not isinstance(skeleton, dict):
-        return None
-    for key in ("tool_call_id", "toolCallId", "call_id"):
-        if isinstance(skeleton.get(key), str):
-            return str(skeleton[key])
-    ids = skeleton.get("tool_call_ids")
-    if isinstance(ids, list) and len(ids) == 1:
-        return str(ids[0])
-    parts = skeleton.get("content", skeleton.get("parts"))
-    if not isinstance(parts, list):
-        return None
-    answered = {_answers_call(part) for part in parts}
-    return answered.pop() if len(answered) == 1 else None
-
-
-def _answers_call(part: Any) -> str | None:
-    """The call id one part of a message answers."""
-    if not isinstance(part, dict):
-        return None
-    response = part.get("functionResponse", part.get("function_response"))
-    found = response.get("id") if isinstance(response, dict) else part.get("tool_use_id")
-    return found if isinstance(found, str) else None
+        yield page, message, hint, is_, rows
 
 
 def _context(lane: Lane, conversation: Conversation) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from vmstore.capture.align import Gap, align, pair
 from vmstore.capture.change import alike, reads_like_a_summary, shorter
 from vmstore.capture.conversation import Conversation
-from vmstore.capture.held import Held, HeldPage, Incoming
+from vmstore.capture.held import Digest, Held, HeldPage, Incoming, Kin, kin
 from vmstore.core.page import PageType, Role, Slot
 
 INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
@@ -174,18 +174,13 @@ class Settling:
     def _revise(self, held: Held, entry: Incoming) -> None:
         """Brings a held message to what the request says: parts matched, changed, added, dropped."""
         conversation = self.conversation
-        if [page.shown for page in held.pages] != entry.digests:
+        kins = [kin(part) for part in entry.draft.parts]
+        wanted = list(zip(kins, entry.digests, strict=True))
+        if [(page.kin, page.shown) for page in held.pages] != wanted:
             spare = list(held.pages)
-            pages: list[HeldPage | None] = []
-            for content in entry.digests:
-                page = next((p for p in spare if content in p.contents), None)
-                if page is not None:
-                    spare.remove(page)
-                pages.append(page)
+            pages = [_take(spare, is_, content) for is_, content in wanted]
             for index, part in enumerate(entry.draft.parts):
-                page = pages[index]
-                if page is None and spare:
-                    page = spare.pop(0)
+                page = pages[index] or _take(spare, kins[index])
                 if page is None:
                     page = conversation.add_page(held, entry.draft, index)
                 elif page.shown != entry.digests[index]:
@@ -197,3 +192,12 @@ class Settling:
             held.changed = True
         if held.skeleton != entry.draft.skeleton:
             held.skeleton, held.changed = entry.draft.skeleton, True
+
+
+def _take(pages: list[HeldPage], is_: Kin, content: Digest | None = None) -> HeldPage | None:
+    """Takes out of a list the first page of a kin, where a content is told one that has it."""
+    for page in pages:
+        if page.kin == is_ and (content is None or content in page.contents):
+            pages.remove(page)
+            return page
+    return None

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import difflib
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Engine
+from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known
-from vmstore.errors import InputError, ReadOnlyError
+from vmstore.errors import ConflictError, InputError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
 
 KNOWN = "known.sqlite"
+TRIES = 64  # each lost race costs a look at what was written
+T = TypeVar("T")
 
 
 class Namespace:
@@ -80,6 +84,25 @@ class Namespace:
                 return None
             self._keys[name] = key
         return self._keys[name]
+
+    def begin(self, opening: Opening, at: int) -> Batch:
+        """A batch that opens a session whose name was free; ConflictError where another process was first."""
+        try:
+            return self.engine.begin(opening, at)
+        except RefusedError as error:
+            if self.key(opening.name) is None:
+                raise
+            raise ConflictError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
+
+    def retried(self, write: Callable[[], T]) -> T:
+        """Decides and writes under the lock, again where another process was first."""
+        with self.lock:
+            for _ in range(TRIES - 1):
+                try:
+                    return write()
+                except ConflictError:  # read what the other wrote, decide again
+                    continue
+            return write()
 
     def session_info(self, key: int) -> SessionInfo:
         """One session's row as an answer."""

@@ -103,15 +103,17 @@ def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[st
     stays: dict[int, tuple[int, int | None, int, int, int]] = {}
     for stretch in lane.upto(position):
         args = (stretch.session, page, stretch.high)
-        for f, t, level, version, since in (
+        for f, t, level, content, since in (
             *lane.db.execute(_RESIDENTS, args),
             *lane.db.execute(_SPANS, args),
         ):
             ended = t if t is not None and t <= stretch.high else None
-            stays.setdefault(f, (f, ended, level, version or 1, since))  # a fork's own knowledge comes first
+            stays.setdefault(f, (f, ended, level, content, since))  # a fork's own knowledge comes first
+    versions = dict(lane.rows(_VERSION, {content for _, _, _, content, _ in stays.values()}))
     events: list[tuple[int, int, dict[str, Any]]] = []
     ordered = sorted(stays.values())
-    for index, (f, t, level, version, since) in enumerate(ordered):
+    for index, (f, t, level, content, since) in enumerate(ordered):
+        version = versions[content]
         told = {"event": "enter" if f == since else "shown", "level": level, "version": version}
         if f <= position:
             events.append((f, 2, told))
@@ -166,12 +168,10 @@ _VERSIONS = """SELECT page, version, tokens, size FROM versions
 _CONTENTS = """SELECT position, version, level, tokens, method FROM versions
   WHERE session = ? AND page = ? AND position <= ?"""
 _LINKED = "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?"
-_SPANS = """SELECT s.f, s.t, s.level, v.version, s.since FROM spans s
-  LEFT JOIN versions v ON v.session = s.session AND v.position = s.content
-  WHERE s.session = ? AND s.page = ? AND s.f <= ?"""
-_RESIDENTS = """SELECT r.f, NULL, r.level, v.version, r.since FROM residents r
-  LEFT JOIN versions v ON v.session = r.session AND v.position = r.content
-  WHERE r.session = ? AND r.page = ? AND r.f <= ?"""
+_SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
+_RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
+_VERSION = """SELECT position, version FROM versions
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _CELLS = (
     """SELECT page, cell, commitment FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 )

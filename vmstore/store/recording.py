@@ -17,7 +17,6 @@ from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.views.lane import Lane
 
-TRIES = 64  # each lost race costs a look at what was written
 CONVERSATIONS_MAX = 64
 MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
 COST_MAX = 1e9
@@ -71,14 +70,8 @@ class Recording:
     ) -> Recorded:
         session_name(name)
         _within("at", at)
-        with self._ns.lock:
-            for attempt in range(TRIES):
-                try:
-                    return self._write_once(name, write, self._ns.clock.now() if at is None else at, asked)
-                except ConflictError:  # another process was first: read what it wrote, decide again
-                    if attempt == TRIES - 1:
-                        raise
-            raise AssertionError("the last try returns or raises")
+        happened = self._ns.clock.now() if at is None else at  # a retry happened no later
+        return self._ns.retried(lambda: self._write_once(name, write, happened, asked))
 
     def _write_once(
         self,
@@ -94,7 +87,7 @@ class Recording:
             if first is not None:
                 return first
         position, conversation = self._conversation(key)
-        batch = engine.begin(Opening(name), at) if key is None else engine.batch(key)
+        batch = self._ns.begin(Opening(name), at) if key is None else engine.batch(key)
         if key is not None and batch.head.position != position:
             raise ConflictError(f"session {name!r} moved on while it was read; read it again")
         try:

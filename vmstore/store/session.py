@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from vmstore.capture.skeleton import loads
 from vmstore.core.asof import AsOf, Head, as_of
 from vmstore.core.page import Fidelity, LinkKind, PageType, Role, Status
 from vmstore.core.reference import Reference, page_name, page_position, parse
+from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.answers import (
     CallInfo,
@@ -202,11 +204,27 @@ class Session:
                 self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
             )
 
+    @contextmanager
+    def batch(self, *, at: int | None = None) -> Iterator[Batch]:
+        """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
+
+        Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
+        the block ends, and none is written where it raises. ConflictError where another process
+        wrote to the session meanwhile: decide again.
+        """
+        with self._ns.lock:
+            happened = self._ns.clock.now() if at is None else at
+            batch = self._ns.engine.batch(self._key)
+            yield batch
+            if not batch.empty:
+                batch.commit(happened)
+
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
         with self._ns.lock:
             position = basis(self._lane(), _moment(at, moment)).position
-            key = self._ns.engine.fork(self._key, position, session_name(name), self._ns.clock.now())
+            now, child = self._ns.clock.now(), session_name(name)
+            key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
 

@@ -17,7 +17,7 @@ from vmstore.core.mutation import Unknown, decode
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
-from vmstore.errors import ConflictError, InputError, UnknownError
+from vmstore.errors import InputError, UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
@@ -42,7 +42,6 @@ from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 
 GRACE_S = 3600.0
-IMPORT_TRIES = 64
 
 
 class Store:
@@ -109,14 +108,21 @@ class Store:
             key = self._ns.key(session_name(name))
             if key is None and create:
                 told = {"user": user, "agent": agent, "title": title}
-                opening = Opening(session_name(name), {word: text for word, text in told.items() if text is not None})
-                now = self._ns.clock.now()
-                key = self._ns.engine.begin(opening, now).commit(now)[-1].session
-                self._ns.follow()
+                opening = Opening(name, {word: text for word, text in told.items() if text is not None})
+                key = self._ns.retried(lambda: self._opened(opening))
             if key is None:
                 names = [info.session for info in self.sessions()]
                 raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
             return Session(self._ns, self._recording, key, name)
+
+    def _opened(self, opening: Opening) -> int:
+        """The key of a session, opened where nobody did."""
+        key = self._ns.key(opening.name)
+        if key is None:
+            now = self._ns.clock.now()
+            key = self._ns.begin(opening, now).commit(now)[-1].session
+            self._ns.follow()
+        return key
 
     def find(self, reference: str) -> tuple[Session, str]:
         """The session and page that a reference is an unambiguous tail of: `p17`, `s1/p17`, `vm://…`.
@@ -197,13 +203,7 @@ class Store:
         reading = read(file, format)
         with self._ns.lock:
             importer = Importer(self._ns.engine, reading, file, None if session is None else session_name(session))
-            for attempt in range(IMPORT_TRIES):
-                try:
-                    taken = importer.run(progress)
-                    break
-                except ConflictError:  # another process was first: what it took in is found and gone on from
-                    if attempt == IMPORT_TRIES - 1:
-                        raise
+            taken = self._ns.retried(lambda: importer.run(progress))  # what another took in is gone on from
             self._recording.forget()
             self._ns.follow()
             infos = [self._ns.session_info(one.session) for one in taken]

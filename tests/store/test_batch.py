@@ -1,0 +1,84 @@
+"""Mutations of one's own: a session as the backend of somebody else's memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.engine.stories import chat
+from vmstore.core.mutation import Create, Link, Update
+from vmstore.core.page import LinkKind, Modality, PageType, Role
+from vmstore.engine.gate import Batch
+from vmstore.errors import ConflictError, RefusedError
+from vmstore.store.store import memory_store
+
+
+def made(batch: Batch, content: bytes) -> int:
+    """A claim page that no message holds."""
+    return batch.add(
+        Create(
+            PageType.CLAIM, Modality.TEXT, Role.ASSISTANT, 0, 0, batch.cell(content), len(content), len(content) // 4
+        )
+    )
+
+
+def test_a_batch_is_one_commit(store_path: Path) -> None:
+    """What a block adds is one commit, durable when it ends, at the time told."""
+    with vmstore.open(store_path) as store:
+        session = store.session("s", create=True)
+        with session.batch(at=1_000_000) as batch:
+            first, second = made(batch, b"one"), made(batch, b"two")
+            batch.add(Link(second, first, LinkKind.DERIVES))
+    with vmstore.open(store_path) as store:
+        session = store.session("s")
+        assert [page.page for page in session.pages()] == [f"p{first}", f"p{second}"]
+        assert [r.target for r in session.sources(f"p{second}")] == [f"p{first}"]
+        commit = store.log.tail(0, 100)[-1]
+        assert (commit.first, commit.count, commit.at) == (first, 3, 1_000_000)
+        assert store.verify().ok
+
+
+def test_a_refused_batch_writes_nothing() -> None:
+    """A mutation that breaks a rule is named, and nothing of its block is written."""
+    session = memory_store().session("s", create=True)
+    with pytest.raises(RefusedError, match="page_exists"), session.batch() as batch:
+        made(batch, b"one")
+        batch.add(Update(99, 2, batch.cell(b"x"), 1, 1))
+    assert session.pages() == [] and session.info().position == 1
+
+
+def test_an_empty_batch_writes_nothing() -> None:
+    """A block that adds nothing leaves the log as it was."""
+    session = memory_store().session("s", create=True)
+    with session.batch():
+        pass
+    assert session.info().position == 1
+
+
+def test_a_batch_that_was_overtaken_conflicts(store_path: Path) -> None:
+    """A block during which another handle wrote to the session is refused whole."""
+    with vmstore.open(store_path) as store, vmstore.open(store_path) as other:
+        session = store.session("s", create=True)
+        with pytest.raises(ConflictError), session.batch() as batch:
+            made(batch, b"mine")
+            with other.session("s").batch() as theirs:
+                page = made(theirs, b"theirs")
+        assert session.content(f"p{page}") == b"theirs"
+        with session.batch() as batch:
+            made(batch, b"mine, again")
+        assert len(session.pages()) == 2
+
+
+def test_calls_go_on_after_a_batch() -> None:
+    """A conversation is recorded on after a batch wrote to its session, with the batch's pages beside it."""
+    store = memory_store()
+    store.record("s", chat("hello"))
+    session = store.session("s")
+    with session.batch() as batch:
+        page = made(batch, b"remember this")
+    store.record("s", chat("hello", "again"))
+    assert session.request(call=2) == chat("hello", "again")
+    assert f"p{page}" in [p.page for p in session.pages()]
+    assert store.verify().ok
