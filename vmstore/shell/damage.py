@@ -78,9 +78,9 @@ def tampered(path: Path, cell: int, name: str, named: str) -> Step:
     )
 
 
-def _flip(log: Path, cell: int) -> tuple[int, int]:
-    """Changes one bit of a cell in its file, as a failing disk or a forger would; which byte of how many."""
-    db = apsw.Connection(str(log))
+def _flip(path: Path, cell: int) -> tuple[int, int]:
+    """Changes one bit of a cell in its file and leaves its neighbours be, as a forger would; which byte of how many."""
+    db = apsw.Connection(str(path))
     try:
         held_by = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC"
         frame = frame_of(db.execute(held_by, (cell,)).fetchone())
