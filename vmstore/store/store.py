@@ -216,7 +216,7 @@ class Store:
             self._recording.forget()
             return import_source(self._ns, reading, file, name=session, progress=progress)
 
-    # ---- exporting
+    # ---- handing on
 
     def export(
         self,
@@ -241,6 +241,17 @@ class Store:
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
         return export(self._ns, target, portions, format, progress)
+
+    def usage(self, progress: Progress | None = None) -> Usage:
+        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        with self._ns.lock:
+            return usage(self._ns, progress)
+
+    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
+        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        if self._ns.folder is None:
+            raise InputError("a store in memory has no files to back up; export it")
+        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
     # ---- tails
 
@@ -290,17 +301,6 @@ class Store:
             log, views, blobs = sizes(self._ns.folder)
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
-
-    def usage(self, progress: Progress | None = None) -> Usage:
-        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
-        with self._ns.lock:
-            return usage(self._ns, progress)
-
-    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
-        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        if self._ns.folder is None:
-            raise InputError("a store in memory has no files to back up; export it")
-        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
     def verify(self, progress: Progress | None = None) -> Verdict:
         """Checks every hash of the log, every rule, and every view against a fresh fold."""
