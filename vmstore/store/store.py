@@ -217,7 +217,7 @@ class Store:
             self._recording.forget()
             return import_source(self._ns, reading, file, name=session, progress=progress)
 
-    # ---- exporting
+    # ---- handing on
 
     def export(
         self,
@@ -243,6 +243,17 @@ class Store:
             portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
         return export(self._ns, target, portions, format, progress)
 
+    def usage(self, progress: Progress | None = None) -> Usage:
+        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        with self._ns.lock:
+            return usage(self._ns, progress)
+
+    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
+        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        if self._ns.folder is None:
+            raise InputError("a store in memory has no files to back up; export it")
+        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
+
     # ---- tails
 
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
@@ -261,17 +272,6 @@ class Store:
             log, views, blobs = sizes(self._ns.folder)
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
-
-    def usage(self, progress: Progress | None = None) -> Usage:
-        """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
-        with self._ns.lock:
-            return usage(self._ns, progress)
-
-    def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
-        """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        if self._ns.folder is None:
-            raise InputError("a store in memory has no files to back up; export it")
-        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
     def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool = True) -> Verdict:
         """Checks every hash of the log, every rule, and every view against a fresh fold, unless told not to."""
