@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import apsw
 from campaigns.cut import lay
-from campaigns.held import Broken, Held, held, patient, pick, prefix
+from campaigns.held import Broken, Held, check_goes_on, held, patient, pick, prefix
 from campaigns.power import place
 from campaigns.script import SOURCE, STORE, Player, script, summary, write_source
 
@@ -80,9 +80,14 @@ def made(seed: int, folder: Path, *, closed: bool) -> Sound:
     files = {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
     files = {path: content for path, content in files.items() if content and not path.endswith("-shm")}
     whole = held(root / STORE)
-    hashed = {path: hashed_bytes(root / path, content) for path, content in files.items() if "/views-" not in path}
+    hashed = {path: hashed_bytes(root / path, content) for path, content in files.items() if of_the_log(path)}
     player.close()
     return Sound(files, whole, answers, {path: places for path, places in hashed.items() if places})
+
+
+def of_the_log(path: str) -> bool:
+    """Whether a file is the truth itself, and nothing that can be made anew."""
+    return "/blobs/" in path or Path(path).name.startswith("log.sqlite")
 
 
 def hashed_bytes(path: Path, content: bytes) -> list[int]:
@@ -141,12 +146,12 @@ def one(sound: Sound, hurt: Damage, left: Path, chance: random.Random, ear: Ear)
     with place(left):
         lay(dict[str, bytes | None](sound.files) | {hurt.path: hurt.content}, left)
         try:
-            noticed, told = named(left, pick(chance, ASKED))
+            noticed, told = named(left, sound, pick(chance, ASKED), of_the_log(hurt.path))
             if noticed or ear.heard:
                 found["noticed" if noticed else "said"] += 1
                 found["hashed"] += hurt.hashed
                 return found
-            shorter = same(left, sound, cut=hurt.path.endswith("-wal"))
+            shorter = of_the_log(hurt.path) and same(left, sound, cut=hurt.path.endswith("-wal"))
         except Broken as error:
             raise Broken(error.kind, f"{error}; {difference(sound.files[hurt.path], hurt)}") from error
     if told is not None:
@@ -160,21 +165,25 @@ def one(sound: Sound, hurt: Damage, left: Path, chance: random.Random, ear: Ear)
 def kind_of(path: str) -> str:
     """The word a file's damages are counted under."""
     name = Path(path).name
-    if name.startswith("views-"):
-        return "views"
-    return "wal" if name.endswith("-wal") else "log" if name.startswith("log") else "blobs"
+    if of_the_log(path):
+        return "blobs" if "/blobs/" in path else "wal" if name.endswith("-wal") else "log"
+    return "views" if name.startswith("views-") else "others"
 
 
-def named(left: Path, asking: bool) -> tuple[bool, Any]:
+def named(left: Path, sound: Sound, asking: bool, of_log: bool) -> tuple[bool, Any]:
     """Whether opening, verify or a question names a problem, and what was answered where it was asked.
 
-    Raises Broken where an error is not ours.
+    A store whose log is sound must go on. Raises Broken where an error is not ours.
     """
     try:
         with patient(), vmstore.open(left / STORE) as store:
             if not store.verify().ok:
                 return True, None
-            return False, answered(store) if asking else None
+            told = answered(store) if asking else None
+            if asking and not of_log:
+                messages = max(sound.answers["a"][1], key=len)
+                check_goes_on(store, summary(store), {"a": {"model": "m", "messages": messages}})
+            return False, told
     except VmstoreError:
         return True, None
     except Exception as error:
