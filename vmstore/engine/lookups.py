@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import apsw
 
 from vmstore.engine.head import OPAQUE, Content, Head
+from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
-from vmstore.views.residency import resident_at
+from vmstore.views.residency import Resident, resident_at
 
 
 class ViewLookups:
@@ -16,6 +19,16 @@ class ViewLookups:
         self.db = db
         self.lane = Lane(db, session)
         self.upto = NEVER
+        self._contents: dict[int, Content] = {}  # of the working set, looked up at once
+        self._uids: dict[int, bytes] = {}
+
+    def prepare(self, residents: Iterable[Resident]) -> None:
+        """Looks up what a working set shows, all of it at once."""
+        pages = {resident.content: resident.page for resident in residents}
+        found = contents(self.lane, pages)
+        for position, page in pages.items():
+            *_, version, level, tokens, _, _, commitment = found[position]
+            self._contents[position] = Content(page, version, level, tokens, commitment or OPAQUE)
 
     def inherited(self) -> ViewLookups:
         """The same, blind to what the session itself wrote: a fork as it began."""
@@ -26,6 +39,8 @@ class ViewLookups:
         """The content made at a position."""
         if position > self.upto:
             return None
+        if position in self._contents:
+            return self._contents[position]
         row = self.db.execute(
             "SELECT page, version, level, tokens, commitment FROM versions WHERE session = ? AND position = ?",
             (self.lane.owner(position), position),
@@ -62,9 +77,12 @@ class ViewLookups:
 
     def uid(self, page: int) -> bytes:
         """The uid of the session that created a page."""
-        found = self.db.execute("SELECT uid FROM sessions WHERE session = ?", (self.lane.owner(page),)).get
-        assert isinstance(found, bytes), "a lane's sessions are in the view"
-        return found
+        owner = self.lane.owner(page)
+        if owner not in self._uids:
+            found = self.db.execute("SELECT uid FROM sessions WHERE session = ?", (owner,)).get
+            assert isinstance(found, bytes), "a lane's sessions are in the view"
+            self._uids[owner] = found
+        return self._uids[owner]
 
 
 def load_head(db: apsw.Connection, session: int, hash_: bytes, position: int) -> Head:
@@ -74,5 +92,7 @@ def load_head(db: apsw.Connection, session: int, hash_: bytes, position: int) ->
     head = Head(uid, lookups)
     head.session, head.position, head.hash, head.opened = session, position, hash_, True
     head.turn, head.call = turns, calls
-    head.restore(r[:4] for r in resident_at(lookups.lane, position))
+    residents = resident_at(lookups.lane, position)
+    lookups.prepare(residents)
+    head.restore(r[:4] for r in residents)
     return head
