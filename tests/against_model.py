@@ -124,6 +124,10 @@ def _context(model: Model, name: str, session: Session, position: int, moment: d
 def _moment(model: Model, name: str, session: Session, position: int) -> None:
     pages = model.pages(name, position)
     assert [_page(page) for page in session.pages(position=position)] == [_modelled(page) for page in pages]
+    stale = model.outdated(name, position)
+    assert {page.position for page in session.pages(position=position, dirty=True)} == stale
+    faults = [(fault.position, int(fault.page[1:]), fault.out_since) for fault in session.faults(position=position)]
+    assert faults == model.faults(name, position)
     if model.calls(name, position):
         _context(model, name, session, position, {"position": position})
     else:
