@@ -14,7 +14,7 @@ from collections import Counter, namedtuple
 from collections.abc import Iterator, Sequence
 
 from vmstore.core import mutation as m
-from vmstore.core.page import Level, LinkKind, Origin, Tier
+from vmstore.core.page import Level, Origin, Tier
 
 HEAD = 1 << 62
 
@@ -197,28 +197,3 @@ class Model:
             front = {edge.target if up else edge.source for edge in taken} - known
             known |= front
         return met
-
-    def outdated(self, session: str, position: int = HEAD) -> set[int]:
-        """The pages made from one that has a later version than they and their link to it."""
-        last = {
-            page: [content.position for content in contents if content.level == Level.FULL][-1]
-            for page, contents in self.versions(session, position).items()
-        }
-        return {
-            edge.source
-            for edge in self.links(session, position)
-            if edge.kind == LinkKind.DERIVES and last[edge.target] > max(edge.position, last[edge.source])
-        }
-
-    def faults(self, session: str, position: int = HEAD) -> list[tuple[int, int, int]]:
-        """Each return to the context: its position, the page, since when it was out."""
-        here: set[int] = set()
-        left: dict[int, int] = {}
-        found = []
-        for fact in self.seen(session, position):
-            if isinstance(fact.mutation, m.Pack):
-                entered = {new[0] for new in fact.mutation.entered}
-                found += [(fact.position, page, left[page]) for page in sorted(entered - here) if page in left]
-                left.update(dict.fromkeys(fact.mutation.left, fact.position))
-                here = (here | entered) - set(fact.mutation.left)
-        return found
