@@ -9,7 +9,7 @@ from typing import Any
 
 from specs.model import Edge, Model
 from vmstore.core import mutation as kinds
-from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.page import Fidelity, Level, LinkKind, Modality, PageType, Role, Status
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -124,12 +124,43 @@ def _context(model: Model, name: str, session: Session, position: int, moment: d
 def _moment(model: Model, name: str, session: Session, position: int) -> None:
     pages = model.pages(name, position)
     assert [_page(page) for page in session.pages(position=position)] == [_modelled(page) for page in pages]
+    dirty = {page.position for page in session.pages(position=position, dirty=True)}
+    assert dirty == _outdated(model, name, position)
+    faults = [(fault.position, int(fault.page[1:]), fault.out_since) for fault in session.faults(position=position)]
+    assert faults == _returned(model, name, position)
     if model.calls(name, position):
         _context(model, name, session, position, {"position": position})
     else:
         unknown(session.context, position=position)
     for page in pages[:: max(1, len(pages) // 4)]:
         _about_page(model, name, session, page.page, position)
+
+
+def _outdated(model: Model, name: str, position: int) -> set[int]:
+    """The pages made from one that has a later version than they and their link to it."""
+    last = {
+        page: [content.position for content in contents if content.level == Level.FULL][-1]
+        for page, contents in model.versions(name, position).items()
+    }
+    return {
+        edge.source
+        for edge in model.links(name, position)
+        if edge.kind == LinkKind.DERIVES and last[edge.target] > max(edge.position, last[edge.source])
+    }
+
+
+def _returned(model: Model, name: str, position: int) -> list[tuple[int, int, int]]:
+    """Each return to the context: its position, the page, since when it was out."""
+    here: set[int] = set()
+    left: dict[int, int] = {}
+    found = []
+    for fact in model.seen(name, position):
+        if isinstance(fact.mutation, kinds.Pack):
+            entered = {new[0] for new in fact.mutation.entered}
+            found += [(fact.position, page, left[page]) for page in sorted(entered - here) if page in left]
+            left.update(dict.fromkeys(fact.mutation.left, fact.position))
+            here = (here | entered) - set(fact.mutation.left)
+    return found
 
 
 def _page(page: Any) -> tuple[Any, ...]:

@@ -121,6 +121,32 @@ def test_a_copy_is_apart(story: list[Deed]) -> None:
     assert (state(head), answers(head)) == (before, told)
 
 
+def questions(engine: Engine, session: int) -> int:
+    """How many statements the views are asked to load a session's head."""
+    asked: list[str] = []
+    db = engine.projection.db
+    db.exec_trace = lambda _, sql, __: asked.append(sql) is None
+    try:
+        head = engine.head(session)
+        load_head(db, session, head.hash, head.position)
+    finally:
+        db.exec_trace = None
+    return len(asked)
+
+
+def test_a_head_is_loaded_by_its_context() -> None:
+    """Loading a head asks the views as little after two hundred calls over twenty pages as after two over three."""
+    told = []
+    for says, calls in ((1, 2), (7, 200)):
+        author = Author(engine_over())
+        packs = [*(Deed("pack", n, n) for n in range(calls)), Deed("pack", 1, 2)]
+        author.write([Deed("say", 1, 1, 1, 3)] * says + packs)
+        author.engine.follow()
+        assert len(author.engine.head(1).order) >= says
+        told.append(questions(author.engine, 1))
+    assert told[0] == told[1]
+
+
 def test_a_refused_batch_leaves_the_head() -> None:
     """A batch that is given up leaves the session's head as it was."""
     engine = engine_over()

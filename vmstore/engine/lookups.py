@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import apsw
 
 from vmstore.engine.head import OPAQUE, Content, Head
+from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
-from vmstore.views.residency import resident_at
+from vmstore.views.residency import Resident, resident_at
 
 
 class ViewLookups:
@@ -21,7 +24,16 @@ class ViewLookups:
         self.upto = NEVER
         self._versions: dict[int, int] = {}
         self._messages: set[int] = set()
+        self._contents: dict[int, Content] = {}  # of the working set, looked up at once
         self._uids: dict[int, bytes] = {}
+
+    def prepare(self, residents: Iterable[Resident]) -> None:
+        """Looks up what a working set shows, all of it at once."""
+        pages = {resident.content: resident.page for resident in residents}
+        found = contents(self.lane, pages)
+        for position, page in pages.items():
+            *_, version, level, tokens, _, _, commitment = found[position]
+            self._contents[position] = Content(page, version, level, tokens, commitment or OPAQUE)
 
     def inherited(self) -> ViewLookups:
         """The same, blind to what the session itself wrote: a fork as it began."""
@@ -32,6 +44,8 @@ class ViewLookups:
         """The content made at a position."""
         if position > self.upto:
             return None
+        if position in self._contents:
+            return self._contents[position]
         row = self.db.execute(
             "SELECT page, version, level, tokens, commitment FROM versions WHERE session = ? AND position = ?",
             (self.lane.owner(position), position),
@@ -90,5 +104,7 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
     head.position, head.hash, head.turn, head.call = row[1:]
-    head.restore(r[:4] for r in resident_at(lookups.lane, head.position))
+    residents = resident_at(lookups.lane, head.position)
+    lookups.prepare(residents)
+    head.restore(r[:4] for r in residents)
     return head

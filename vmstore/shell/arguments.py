@@ -191,6 +191,13 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
 
 
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """How much of a store is verified."""
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument("--log", action="store_true", help="only the log and its cells")
+    parts.add_argument("--views", action="store_true", help="the log and the views, without the rules")
+
+
 def add_type(parser: argparse.ArgumentParser) -> None:
     """Which pages."""
     parser.add_argument("--type", metavar="TYPE", help="only pages of this type, like claim or summary")

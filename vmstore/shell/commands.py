@@ -16,6 +16,7 @@ from vmstore.shell.arguments import (
     add_level,
     add_moment,
     add_page,
+    add_parts,
     add_restore,
     add_session,
     add_shell,
@@ -272,9 +273,9 @@ COMMANDS: dict[str, Command] = {
             "check every hash, rule and view",
             "Checks every hash of the log, every rule, and every view against a fresh fold of the log.\n"
             "Leaves with 1 and names each problem where anything is not as it should be.",
-            ("vmstore verify agent.vms", "vmstore verify agent.vms --json"),
+            ("vmstore verify agent.vms", "vmstore verify agent.vms --log", "vmstore verify agent.vms --json"),
             ("vmstore.shell.keep", "verify"),
-            (add_store,),
+            (add_store, add_parts),
         ),
         Command(
             "rebuild",

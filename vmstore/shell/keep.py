@@ -39,7 +39,7 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
     elif not found.ok:
         screen.show(*problems(found, arguments.store))
     elif not screen.quiet:
-        screen.show(sound(found))
+        screen.show(sound(found, views=not arguments.log, rules=not (arguments.log or arguments.views)))
     return 0 if found.ok else 1
 
 
@@ -47,12 +47,12 @@ def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
     """What verify finds; a log too damaged to be opened is a finding too."""
     try:
         with open_to_ask(arguments) as store, screen.progress("verifying") as tell:
-            return store.verify(tell)
+            return store.verify(tell, views=not arguments.log, rules=not (arguments.log or arguments.views))
     except DAMAGE as error:
         return Verdict(False, 0, 0, 0, [Problem("log", str(arguments.store), str(error))])
 
 
-def sound(found: Verdict) -> Line:
+def sound(found: Verdict, *, views: bool = True, rules: bool = True) -> Line:
     """The good news of a verify."""
     told = ", ".join(
         count(number, noun)
@@ -62,7 +62,8 @@ def sound(found: Verdict) -> Line:
             (found.mutations, "mutation"),
         )
     )
-    return (Span("ok", "good"), f": {told}; every hash, every rule and every view holds")
+    held = "every hash, every rule and every view" if rules else "every hash and every view" if views else "every hash"
+    return (Span("ok", "good"), f": {told}; {held} holds")
 
 
 def problems(found: Verdict, store: str) -> list[Line | Table]:

@@ -53,6 +53,17 @@ class Page(msgspec.Struct, frozen=True):
     position: int
 
 
+class Fault(msgspec.Struct, frozen=True):
+    """A page that came back to the prompt at a call, out of it since a position; tokens are what it shows."""
+
+    page: str
+    position: int
+    turn: int
+    call: int
+    out_since: int
+    tokens: int
+
+
 class Event(msgspec.Struct, frozen=True):
     """Something that happened to a page: one line of its history."""
 

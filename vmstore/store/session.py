@@ -17,12 +17,14 @@ from vmstore.store.answers import (
     Change,
     Diff,
     Event,
+    Fault,
     Page,
     Recorded,
     Relation,
     SessionInfo,
     TurnInfo,
 )
+from vmstore.store.catalog import Wanted, chosen, faults_at
 from vmstore.store.context import Context
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.pages import history_of, pages_at, previews, relations
@@ -67,11 +69,35 @@ class Session:
             lane = self._lane()
             return Context(self._ns, lane, self.name, packed(lane, _moment(at, moment)))
 
-    def pages(self, at: AsOf | None = None, **moment: Any) -> list[Page]:
-        """Every page there was at a moment, those out of context included."""
+    def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        order_by: str = "position",
+        **moment: Any,
+    ) -> list[Page]:
+        """Every page there was at a moment, those out of context included, or those that are wanted.
+
+        `dirty` pages were made from one that changed since. `order_by` is position, or importance,
+        tokens or recency (when they last entered the context), greatest first.
+        """
+        wanted = Wanted(type, role, modality, tier, importance_min, dirty, order_by)
         with self._ns.asking():
             lane = self._lane()
-            return pages_at(lane, basis(lane, _moment(at, moment)).position)
+            position = basis(lane, _moment(at, moment)).position
+            return chosen(lane, position, pages_at(lane, position), wanted)
+
+    def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
+        """Every time a page came back to the context after it had left, up to a moment."""
+        with self._ns.asking():
+            lane = self._lane()
+            return faults_at(lane, basis(lane, _moment(at, moment)).position)
 
     def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""

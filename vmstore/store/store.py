@@ -273,8 +273,12 @@ class Store:
             positions = self._ns.projection.positions()
             return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
 
-    def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool = True) -> Verdict:
-        """Checks every hash of the log, every rule, and every view against a fresh fold, unless told not to."""
+    def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None) -> Verdict:
+        """Checks every hash of the log; every view against a fresh fold, and every rule, unless told not to.
+
+        The rules are left out where the views are, unless they are asked for.
+        """
+        rules = views if rules is None else rules
         with self._ns.lock:
             problems: list[Finding] = []
             try:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import apsw
 
 from vmstore.core.mutation import Create, Link
+from vmstore.core.page import LinkKind
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector
 
@@ -109,5 +110,23 @@ def _step(up: bool, stretches: int) -> str:
         CROSS JOIN links l ON l.session = stretch.session AND l.{near} = front.value AND l.position <= stretch.high"""
 
 
+def outdated(lane: Lane, position: int) -> set[int]:
+    """The derived pages that are older than what they were made from: a source changed since, they did not."""
+    changed: dict[int, int] = {}  # page -> position of its last version
+    for stretch in reversed(lane.upto(position)):
+        changed.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high)))
+    found: set[int] = set()
+    for stretch in lane.upto(position) if changed else ():
+        listed = "[" + ",".join(map(str, changed)) + "]"
+        for source, target, linked in lane.db.execute(_DERIVED, (listed, stretch.session, stretch.high)):
+            if changed[target] > max(linked, changed.get(source, 0)):
+                found.add(source)
+    return found
+
+
+_CHANGED = "SELECT page, max(position) FROM changes WHERE session = ? AND position <= ? AND level = 0 GROUP BY page"
+_DERIVED = f"""SELECT l.source, l.target, l.position FROM json_each(?) page
+  CROSS JOIN links l ON l.session = ? AND l.target = page.value AND l.position <= ?
+   AND l.kind = {int(LinkKind.DERIVES)}"""
 WALKS_MAX = 1_000
 _EDGE: Callable[[Iterable[Any]], Edge] = partial(tuple.__new__, Edge)

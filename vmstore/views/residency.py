@@ -152,6 +152,46 @@ class Residency(Projector):
 _OPEN = "SELECT page, f, content, level, rank, since FROM residents WHERE session = ?"
 
 
+class Return(NamedTuple):
+    """A page that came back to L0 at a position, out of it since another; the content it showed."""
+
+    position: int
+    page: int
+    out_since: int
+    content: int
+
+
+def returns(lane: Lane, position: int) -> list[Return]:
+    """Every time a page came back to L0 after it had left, up to a position, in order."""
+    left: dict[int, int] = {}
+    found = []
+    for (f, page), (t, content, since) in sorted(_stays(lane, position).items()):
+        if f == since and page in left:
+            found.append(Return(f, page, left[page], content))
+        if t is not None:
+            left[page] = t
+    return found
+
+
+def last_entries(lane: Lane, position: int) -> dict[int, int]:
+    """When each page that ever was in L0 entered or changed there last, up to a position."""
+    return {page: f for f, page in sorted(_stays(lane, position))}
+
+
+def _stays(lane: Lane, position: int) -> dict[tuple[int, int], tuple[int | None, int, int]]:
+    """Every stay begun up to a position, by its beginning and page: its end, content, since when unbroken.
+
+    What a session inherits it may hold again in rows of its own, which know its end there.
+    """
+    found: dict[tuple[int, int], tuple[int | None, int, int]] = {}
+    for stretch in lane.upto(position):
+        for f, page, t, content, since in lane.db.execute(_BEGUN, {"s": stretch.session, "q": stretch.high}):
+            ended = t if t is not None and t <= stretch.high else None
+            if found.get((f, page), (None,))[0] is None:
+                found[f, page] = (ended, content, since)
+    return found
+
+
 def residents_at(lane: Lane, position: int) -> list[tuple[int, int, int, int]]:
     """Rank, page, since when it stayed and position of the content of each page in L0 at a position, in order."""
     knows = _knower(lane, position)
@@ -188,5 +228,7 @@ def _at(columns: str) -> str:
 UNION ALL SELECT {columns} FROM residents WHERE session = :s AND f <= :q"""
 
 
+_BEGUN = """SELECT f, page, t, content, since FROM spans WHERE session = :s AND f <= :q
+  UNION ALL SELECT f, page, NULL, content, since FROM residents WHERE session = :s AND f <= :q"""
 _AT = _at("f, page, content, level, rank, since")
 _ORDER = _at("rank, page, since, content")

@@ -1,0 +1,54 @@
+"""A context as the views give it: held against its pack, and the same whatever is remembered of other questions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.views.pen import Pen
+from tests.views.test_alphabet import store_over
+from vmstore.core.page import LinkKind
+from vmstore.errors import CorruptError
+from vmstore.store.session import Session
+from vmstore.views import context, lineage
+
+
+def packed() -> tuple[Pen, Session]:
+    """A session of two calls, the second of which shows another version of a page."""
+    pen = Pen()
+    a, b = pen.page("a"), pen.page("bb")
+    pen.pack(a, b)
+    pen.pack(a, b, showing={a: pen.update(a, "aaa")})
+    return pen, store_over(pen.engine).session("s")
+
+
+def test_a_context_of_other_pages_is_refused() -> None:
+    """Where the views hold fewer pages or tokens than the pack counted, no context is given."""
+    for change in ("DELETE FROM residents WHERE page = 3", "UPDATE pages SET tokens = tokens + 1"):
+        pen, session = packed()
+        pen.lane.db.execute(change)
+        with pytest.raises(CorruptError, match="does not match the pages its pack recorded"):
+            session.context()
+
+
+def test_content_of_another_root_is_refused() -> None:
+    """Where the pages do not give the root the pack stated, their order is told and no content of them."""
+    pen, session = packed()
+    pen.lane.db.execute("UPDATE changes SET commitment = zeroblob(32)")
+    told = session.context()
+    assert len(told.pages) == 2
+    for ask in (told.contents, told.messages, told.text):
+        with pytest.raises(CorruptError, match="does not match the root its pack recorded"):
+            ask()
+
+
+def test_what_is_remembered_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lane that may remember nothing answers as one that remembers all."""
+    pen, session = packed()
+    c = pen.page("c", links=[(LinkKind.DERIVES, 3)])
+    calls = [session.context(call=call).shown for call in (1, 2, 1, 2)]
+    walks = [lineage.walk(session._lane(), c, c, up=True) for _ in range(2)]
+    assert calls[:2] == calls[2:] and walks[0] == walks[1] and walks[0]
+    monkeypatch.setattr(context, "KNOWN_MAX", 0)
+    monkeypatch.setattr(lineage, "WALKS_MAX", 0)
+    assert [session.context(call=call).shown for call in (1, 2, 1, 2)] == calls
+    assert [lineage.walk(session._lane(), c, c, up=True) for _ in range(2)] == walks
