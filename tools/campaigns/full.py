@@ -54,7 +54,7 @@ def batch(seed: int, folder: Path, flushes: int = FLUSHES, disks: int = DISKS) -
 
 def failed_flush(seed: int, folder: Path, chance: random.Random, *, after: bool) -> Counter[str]:
     """Lets one flush of the log fail, tries again, goes on, and cuts the power."""
-    fault = Fault(chance.randrange(1, 40), IO, touches=of_the_log, after=after)
+    fault = Fault(chance.randrange(1, 16), IO, touches=of_the_log, after=after)
     told = play(seed, folder, STEPS, fault)
     found = Counter({"flush failed though done" if after else "flush failed": fault.fired["sync"]})
     try:

@@ -110,7 +110,8 @@ class Known:
         """Writes what was noted and lets go of the file."""
         self.flush()
         if self._db is not None:
-            self._db.close()
+            with contextlib.suppress(apsw.Error):  # a hint that could not be tidied up is a hint still
+                self._db.close()
 
     def _connection(self) -> apsw.Connection:
         if self._db is None:

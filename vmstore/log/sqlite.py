@@ -24,7 +24,7 @@ import apsw
 from msgspec import Struct
 
 from vmstore.cells.cell import Cell
-from vmstore.errors import ReadOnlyError, StoreError
+from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
@@ -247,7 +247,12 @@ class SqliteLog:
     def tail(self, after: int, limit: int) -> list[Commit]:
         """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
         with self.file as db:
-            return [commit_of(row) for row in db.execute(_TAIL, (after, limit))]
+            commits = [commit_of(row) for row in db.execute(_TAIL, (after, limit))]
+        for commit in commits:
+            if commit.ordinal <= after:  # else pages that changed places are walked for ever
+                raise CorruptError(f"{self.file.path} gives commit {commit.ordinal} after {after}; put back a backup")
+            after = commit.ordinal
+        return commits
 
     def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
         """The cells of these numbers, each frame read once; one that is not there is left out."""

@@ -114,7 +114,7 @@ class Projection:
         if self.db.in_transaction:
             return self.ordinal
         target = self.log.ordinal if upto is None else upto
-        if self.ordinal < target and (self._applier is None or self._applier.until(lambda: self.ordinal >= target)):
+        if self.ordinal < target and self._elected(target):
             try:
                 while self.ordinal < target:
                     self._moved(self._step(target), target, progress)
@@ -122,6 +122,15 @@ class Projection:
                 if self._applier is not None:
                     self._applier.release()
         return self.ordinal
+
+    def _elected(self, target: int) -> bool:
+        """Whether this process folds; waits until it does, or another has."""
+        try:
+            return self._applier is None or self._applier.until(lambda: self.ordinal >= target)
+        except OSError as error:
+            raise StoreError(
+                f"{self.db.filename} cannot be locked ({error}); mend the disk, or open the store with mode 'r'"
+            ) from error
 
     def _moved(self, position: int, target: int, progress: Progress | None) -> None:
         if self._applier is not None:
