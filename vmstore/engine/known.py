@@ -107,10 +107,11 @@ class Known:
                     db.executemany("INSERT OR IGNORE INTO contents VALUES(?,?,?,?)", noted)
 
     def close(self) -> None:
-        """Writes what was noted and lets go of the file."""
+        """Writes what was noted and lets go of the file; what a failing disk keeps of it is forgotten."""
         self.flush()
         if self._db is not None:
-            self._db.close()
+            with contextlib.suppress(apsw.Error):
+                self._db.close()
 
     def _connection(self) -> apsw.Connection:
         if self._db is None:
