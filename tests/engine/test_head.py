@@ -127,8 +127,7 @@ def questions(engine: Engine, session: int) -> int:
     db = engine.projection.db
     db.exec_trace = lambda _, sql, __: asked.append(sql) is None
     try:
-        head = engine.head(session)
-        load_head(db, session, head.hash, head.position)
+        load_head(db, session)
     finally:
         db.exec_trace = None
     return len(asked)

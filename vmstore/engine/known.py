@@ -107,10 +107,10 @@ class Known:
                     db.executemany("INSERT OR IGNORE INTO contents VALUES(?,?,?,?)", noted)
 
     def close(self) -> None:
-        """Writes what was noted and lets go of the file."""
+        """Writes what was noted and lets go of the file; what a failing disk keeps of it is forgotten."""
         self.flush()
         if self._db is not None:
-            with contextlib.suppress(apsw.Error):  # a hint that could not be tidied up is a hint still
+            with contextlib.suppress(apsw.Error):
                 self._db.close()
 
     def _connection(self) -> apsw.Connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from typing import Any
 
@@ -91,8 +91,9 @@ class Projection:
         return int(self.db.execute("SELECT min(ordinal) FROM positions").get)
 
     def close(self) -> None:
-        """Lets go of the database and of the lock beside it."""
-        self.db.close()
+        """Lets go of the database and of the lock beside it; what could not be tidied up the log gives back."""
+        with suppress(apsw.Error):
+            self.db.close()
         if self._applier is not None:
             self._applier.close()
 

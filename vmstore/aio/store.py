@@ -1,15 +1,4 @@
-"""The async twin: `Store`, `Session` and `Context` with every question and every write awaited.
-
-    async with vmstore.aio.open("agent.vms") as store:
-        await store.record("trip", request, response)
-        async for entry in store.tail():
-            ...
-
-Methods have the names, arguments and answers of `vmstore.Store` and `vmstore.Session`, whose words
-say what they do. The work is done in one thread a store, in the order it was asked for. A task that
-is cancelled stops waiting: work not begun is dropped, work begun is finished, so the log is whole;
-a `request_id` tells afterwards which. Progress is told in that thread.
-"""
+"""The async twin of a store: opened, asked and written to by the tasks of one event loop."""
 
 from __future__ import annotations
 
@@ -20,40 +9,29 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
-import vmstore.store.session as sync_session
 import vmstore.store.store as sync_store
+from vmstore.aio.session import Session
+from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
-from vmstore.engine.gate import Batch
 from vmstore.errors import InputError
-from vmstore.store import context as sync_context
 from vmstore.store.answers import (
     Backup,
-    Basis,
-    CallInfo,
     Compacted,
-    ContextPage,
-    Diff,
     Entry,
-    Event,
     Exported,
     Import,
     Info,
-    Page,
     Recorded,
-    Relation,
     SessionInfo,
     Swept,
-    TurnInfo,
     Usage,
     Verdict,
 )
-from vmstore.store.worker import Worker
 from vmstore.views.projection import Progress
 
-T = TypeVar("T")
 ENTRIES = 200  # of a tail, fetched at once
 
 
@@ -216,157 +194,15 @@ class Store:
         """See `vmstore.Store.sweep`."""
         return await self._worker.do(partial(self._store.sweep, grace=grace, dry_run=dry_run))
 
-    async def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool = True) -> Verdict:
+    async def verify(
+        self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None
+    ) -> Verdict:
         """See `vmstore.Store.verify`."""
         return await self._worker.do(partial(self._store.verify, progress, views=views, rules=rules))
 
     async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """See `vmstore.Store.rebuild`."""
         return await self._worker.do(self._store.rebuild, view, progress)
-
-
-class Session:
-    """One session of a store."""
-
-    def __init__(self, session: sync_session.Session, worker: Worker) -> None:
-        self._session = session
-        self._worker = worker
-        self.name = session.name
-
-    def __repr__(self) -> str:
-        return repr(self._session)
-
-    async def info(self) -> SessionInfo:
-        """See `vmstore.Session.info`."""
-        return await self._worker.do(self._session.info)
-
-    async def context(self, at: AsOf | None = None, **moment: Any) -> Context:
-        """See `vmstore.Session.context`."""
-        return Context(await self._worker.do(self._session.context, at, **moment), self._worker)
-
-    async def pages(self, at: AsOf | None = None, **moment: Any) -> list[Page]:
-        """See `vmstore.Session.pages`."""
-        return await self._worker.do(self._session.pages, at, **moment)
-
-    async def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
-        """See `vmstore.Session.page`."""
-        return await self._worker.do(self._session.page, reference, at, **moment)
-
-    async def content(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
-    ) -> bytes:
-        """See `vmstore.Session.content`."""
-        return await self._worker.do(partial(self._session.content, reference, at, level=level, **moment))
-
-    async def open(
-        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
-    ) -> BinaryIO:
-        """See `vmstore.Session.open`; the file itself is read as any other."""
-        return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
-
-    async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
-        """See `vmstore.Session.history`."""
-        return await self._worker.do(self._session.history, page, at, **moment)
-
-    async def sources(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """See `vmstore.Session.sources`."""
-        return await self._worker.do(self._session.sources, page, depth=depth, kinds=kinds)
-
-    async def derived(
-        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
-    ) -> list[Relation]:
-        """See `vmstore.Session.derived`."""
-        return await self._worker.do(self._session.derived, page, depth=depth, kinds=kinds)
-
-    async def diff(self, before: AsOf, after: AsOf) -> Diff:
-        """See `vmstore.Session.diff`."""
-        return await self._worker.do(self._session.diff, before, after)
-
-    async def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
-        """See `vmstore.Session.messages`."""
-        return await self._worker.do(self._session.messages, at, **moment)
-
-    async def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
-        """See `vmstore.Session.request`."""
-        return await self._worker.do(self._session.request, at, **moment)
-
-    async def turns(self) -> list[TurnInfo]:
-        """See `vmstore.Session.turns`."""
-        return await self._worker.do(self._session.turns)
-
-    async def calls(self) -> list[CallInfo]:
-        """See `vmstore.Session.calls`."""
-        return await self._worker.do(self._session.calls)
-
-    async def record(
-        self,
-        request: dict[str, Any],
-        response: Any = None,
-        *,
-        at: int | None = None,
-        latency: int | None = None,
-        cost: float | None = None,
-        request_id: str | None = None,
-    ) -> Recorded:
-        """See `vmstore.Session.record`."""
-        told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
-        return await self._worker.do(told, request, response)
-
-    async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
-        """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
-
-        def work() -> T:
-            with self._session.batch(at=at) as batch:
-                return write(batch)
-
-        return await self._worker.do(work)
-
-    async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
-        """See `vmstore.Session.fork`."""
-        return Session(await self._worker.do(self._session.fork, name, at, **moment), self._worker)
-
-
-class Context:
-    """What the model saw at one call. What was read already is at hand; the rest is awaited, `pages` too."""
-
-    def __init__(self, context: sync_context.Context, worker: Worker) -> None:
-        self._context = context
-        self._worker = worker
-        self.basis: Basis = context.basis
-        self.fidelity = context.fidelity
-        self.tokens = context.tokens
-        self.tokens_reported = context.tokens_reported
-        self.factor = context.factor
-        self.model = context.model
-        self.root = context.root
-        self.page_ids = context.page_ids
-        self.shown = context.shown
-
-    async def pages(self) -> list[ContextPage]:
-        """See `vmstore.Context.pages`."""
-        return await self._worker.do(lambda: self._context.pages)
-
-    async def contents(self) -> dict[str, bytes]:
-        """See `vmstore.Context.contents`."""
-        return await self._worker.do(self._context.contents)
-
-    async def messages(self) -> list[Any]:
-        """See `vmstore.Context.messages`."""
-        return await self._worker.do(self._context.messages)
-
-    async def request(self) -> dict[str, Any]:
-        """See `vmstore.Context.request`."""
-        return await self._worker.do(self._context.request)
-
-    async def text(self) -> str:
-        """See `vmstore.Context.text`."""
-        return await self._worker.do(self._context.text)
-
-    async def to_dict(self, *, messages: bool = False, render: bool = False) -> dict[str, Any]:
-        """See `vmstore.Context.to_dict`."""
-        return await self._worker.do(self._context.to_dict, messages=messages, render=render)
 
 
 def _named(session: str | Session) -> str:

@@ -1,0 +1,53 @@
+"""The async twin of a context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vmstore.aio.worker import Worker
+from vmstore.store import context as sync_context
+from vmstore.store.answers import (
+    Basis,
+    ContextPage,
+)
+
+
+class Context:
+    """What the model saw at one call. What was read already is at hand; the rest is awaited, `pages` too."""
+
+    def __init__(self, context: sync_context.Context, worker: Worker) -> None:
+        self._context = context
+        self._worker = worker
+        self.basis: Basis = context.basis
+        self.fidelity = context.fidelity
+        self.tokens = context.tokens
+        self.tokens_reported = context.tokens_reported
+        self.factor = context.factor
+        self.model = context.model
+        self.root = context.root
+        self.page_ids = context.page_ids
+        self.shown = context.shown
+
+    async def pages(self) -> list[ContextPage]:
+        """See `vmstore.Context.pages`."""
+        return await self._worker.do(lambda: self._context.pages)
+
+    async def contents(self) -> dict[str, bytes]:
+        """See `vmstore.Context.contents`."""
+        return await self._worker.do(self._context.contents)
+
+    async def messages(self) -> list[Any]:
+        """See `vmstore.Context.messages`."""
+        return await self._worker.do(self._context.messages)
+
+    async def request(self) -> dict[str, Any]:
+        """See `vmstore.Context.request`."""
+        return await self._worker.do(self._context.request)
+
+    async def text(self) -> str:
+        """See `vmstore.Context.text`."""
+        return await self._worker.do(self._context.text)
+
+    async def to_dict(self, *, messages: bool = False, render: bool = False) -> dict[str, Any]:
+        """See `vmstore.Context.to_dict`."""
+        return await self._worker.do(self._context.to_dict, messages=messages, render=render)

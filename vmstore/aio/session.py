@@ -1,0 +1,147 @@
+"""The async twin of a session: every question and every write awaited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, BinaryIO, TypeVar
+
+import vmstore.store.session as sync_session
+from vmstore.aio.context import Context
+from vmstore.aio.worker import Worker
+from vmstore.core.asof import AsOf
+from vmstore.engine.gate import Batch
+from vmstore.store.answers import (
+    CallInfo,
+    Diff,
+    Event,
+    Fault,
+    Page,
+    Recorded,
+    Relation,
+    SessionInfo,
+    TurnInfo,
+)
+
+T = TypeVar("T")
+
+
+class Session:
+    """One session of a store."""
+
+    def __init__(self, session: sync_session.Session, worker: Worker) -> None:
+        self._session = session
+        self._worker = worker
+        self.name = session.name
+
+    def __repr__(self) -> str:
+        return repr(self._session)
+
+    async def info(self) -> SessionInfo:
+        """See `vmstore.Session.info`."""
+        return await self._worker.do(self._session.info)
+
+    async def context(self, at: AsOf | None = None, **moment: Any) -> Context:
+        """See `vmstore.Session.context`."""
+        return Context(await self._worker.do(self._session.context, at, **moment), self._worker)
+
+    async def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        order_by: str = "position",
+        **moment: Any,
+    ) -> list[Page]:
+        """See `vmstore.Session.pages`."""
+        wanted: dict[str, Any] = {"type": type, "role": role, "modality": modality, "tier": tier, "dirty": dirty}
+        told = partial(self._session.pages, importance_min=importance_min, order_by=order_by, **wanted)
+        return await self._worker.do(partial(told, at, **moment))
+
+    async def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
+        """See `vmstore.Session.faults`."""
+        return await self._worker.do(self._session.faults, at, **moment)
+
+    async def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
+        """See `vmstore.Session.page`."""
+        return await self._worker.do(self._session.page, reference, at, **moment)
+
+    async def content(
+        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    ) -> bytes:
+        """See `vmstore.Session.content`."""
+        return await self._worker.do(partial(self._session.content, reference, at, level=level, **moment))
+
+    async def open(
+        self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
+    ) -> BinaryIO:
+        """See `vmstore.Session.open`; the file itself is read as any other."""
+        return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
+
+    async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
+        """See `vmstore.Session.history`."""
+        return await self._worker.do(self._session.history, page, at, **moment)
+
+    async def sources(
+        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
+    ) -> list[Relation]:
+        """See `vmstore.Session.sources`."""
+        return await self._worker.do(self._session.sources, page, depth=depth, kinds=kinds)
+
+    async def derived(
+        self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None
+    ) -> list[Relation]:
+        """See `vmstore.Session.derived`."""
+        return await self._worker.do(self._session.derived, page, depth=depth, kinds=kinds)
+
+    async def diff(self, before: AsOf, after: AsOf) -> Diff:
+        """See `vmstore.Session.diff`."""
+        return await self._worker.do(self._session.diff, before, after)
+
+    async def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
+        """See `vmstore.Session.messages`."""
+        return await self._worker.do(self._session.messages, at, **moment)
+
+    async def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """See `vmstore.Session.request`."""
+        return await self._worker.do(self._session.request, at, **moment)
+
+    async def turns(self) -> list[TurnInfo]:
+        """See `vmstore.Session.turns`."""
+        return await self._worker.do(self._session.turns)
+
+    async def calls(self) -> list[CallInfo]:
+        """See `vmstore.Session.calls`."""
+        return await self._worker.do(self._session.calls)
+
+    async def record(
+        self,
+        request: dict[str, Any],
+        response: Any = None,
+        *,
+        at: int | None = None,
+        latency: int | None = None,
+        cost: float | None = None,
+        request_id: str | None = None,
+    ) -> Recorded:
+        """See `vmstore.Session.record`."""
+        told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
+        return await self._worker.do(told, request, response)
+
+    async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
+        """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
+
+        def work() -> T:
+            with self._session.batch(at=at) as batch:
+                return write(batch)
+
+        return await self._worker.do(work)
+
+    async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
+        """See `vmstore.Session.fork`."""
+        return Session(await self._worker.do(self._session.fork, name, at, **moment), self._worker)
