@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,12 +17,10 @@ from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import Compress, Create, Link, Message, Mutation, Pack, Reply, Turn, Update, encode
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Slot, Status
 from vmstore.engine.gate import Batch, Opening
-from vmstore.engine.verify import ChainCheck, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.projection import PROJECTORS, Projection
 
@@ -160,7 +157,7 @@ class Appender:
     def __init__(self, store: Store) -> None:
         self._log = store.log
         self._salt = SystemIds().salt
-        self._session = self._position = 0
+        self._session = self._position = self._ordinal = 0
         self._hash = genesis(bytes(16))
 
     def append(self, mutations: Sequence[Mutation], contents: Sequence[bytes]) -> None:
@@ -170,8 +167,9 @@ class Appender:
         at = AT + AT_STEP * self._position
         body = encode(mutations)  # type: ignore[arg-type]
         commit: Commit = seal(self._hash, self._position + 1, len(mutations), at, 0, body, cells, NO_REQUEST)
-        (stored,) = self._log.append([commit], self._session, self._position)
+        (stored,) = self._log.append([commit], self._session, self._position, after=self._ordinal)
         self._session, self._position, self._hash = stored.session, stored.last, stored.hash
+        self._ordinal = stored.ordinal
 
 
 # ---- asking
@@ -213,30 +211,18 @@ def context_rows(session: Session, position: int) -> Sequence[Any]:
 
 def closure(store: Store, session: Session, page: int, position: int) -> set[int]:
     """The pages a page rests on, as of a position."""
-    lane = Lane(store.views, session._key)
-    return {edge.target for edge in walk(lane, page, position, up=True)}
+    with store._ns.asking():
+        return {edge.target for edge in walk(session._lane(), page, position, up=True)}
 
 
 def verify(store: Store, *, views: bool) -> bool:
-    """Checks log and cells, and with `views` all rules and views too; whether all is well."""
-    if "views" in inspect.signature(store.verify).parameters:
-        return store.verify(views=views).ok  # type: ignore[call-arg]
-    if views:
-        return store.verify().ok
-    check = ChainCheck(store.log)
-    for commit in commits_of(store.log):
-        check.commit(commit)
-    check.end()
-    return not check.problems
+    """Checks log and cells, and with `views` the views too; whether all is well."""
+    return store.verify(views=views, rules=False).ok
 
 
-def compact(store: Store) -> bool:
-    """Packs what can be packed; whether this vmstore can."""
-    act = getattr(store, "compact", None)
-    if act is None:
-        return False
-    act()
-    return True
+def compact(store: Store) -> None:
+    """Packs what can be packed."""
+    store.compact()
 
 
 VIEWS = ("views-", "columns", "text")  # what a namespace can lose: it is folded again
