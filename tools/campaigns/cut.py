@@ -17,7 +17,6 @@ from typing import Any
 from campaigns.disk import Event
 
 SECTOR = 512
-SPARED = 512  # noise there is refused by the log although its WAL holds the page: tests/disasters/test_campaigns.py
 MODES = ("dropped", "kept", "torn", "reordered", "noise")
 
 Image = dict[str, bytes | None]  # what is left, by path below the root; None is a folder
@@ -84,7 +83,7 @@ def _tear(found: bytearray, offset: int, data: bytes, mode: str, chance: random.
         part = data[start : start + SECTOR]
         if chance.random() < 0.5:
             _apply(found, offset + start, part)
-        elif offset + start >= SPARED:
+        else:
             _apply(found, offset + start, chance.randbytes(len(part)))
 
 

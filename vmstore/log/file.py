@@ -231,9 +231,27 @@ def format_of(path: Path) -> int:
             header = file.read(100)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); name a store you may read") from error
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+    sound = len(header) == 100 and header.startswith(b"SQLite format 3\0")
+    application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")
+    if not sound or application != APPLICATION_ID:
+        application, version = _marks(path) or (application, version)
+        sound = sound or application == APPLICATION_ID
+    if not sound:
         raise StoreError(f"{path} is no vmstore log (no SQLite file); put back a backup, or name another store")
-    application = int.from_bytes(header[68:72], "big")
     if application != APPLICATION_ID:
         raise StoreError(f"{path} is no vmstore log (application id {application}); name another store")
-    return int.from_bytes(header[60:64], "big")
+    return version
+
+
+def _marks(path: Path) -> tuple[int, int] | None:
+    """The marks of a file whose first page may lie in the WAL beside it, as where a checkpoint was cut."""
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists() or not wal.stat().st_size:
+        return None
+    with contextlib.suppress(apsw.Error):
+        db = _connect(path, apsw.SQLITE_OPEN_READONLY)
+        try:
+            return db.execute("PRAGMA application_id").get, db.execute("PRAGMA user_version").get
+        finally:
+            db.close()
+    return None
