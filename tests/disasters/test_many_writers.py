@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import apsw
 
 import vmstore
 from tests.capture.imports import write
-from tests.disasters.child import joined, start
+from tests.disasters.child import joined, kill, start
 from tests.engine.stories import answer, chat
 from vmstore.errors import ConflictError
 from vmstore.log.commit import genesis
@@ -114,3 +116,26 @@ def test_appends_are_seen_whole(tmp_path: Path) -> None:
     assert len(reader.tail(0, 9_999)) == 450
     assert {count % 3 for count in counts} == {0} and len(counts) > 2
     reader.close()
+
+
+def test_a_writer_that_lost_a_race_is_next(tmp_path: Path) -> None:
+    """Beside a process that records into a session without a pause another's calls get in, one after few of its."""
+    path, said = tmp_path / "a.vms", [f"line {n}" for n in range(150)]
+
+    def record_on() -> None:
+        with vmstore.open(path) as store:
+            while True:
+                store.record("shared", chat(*said, "mine"))
+
+    busy = start(record_on)
+    try:
+        with vmstore.open(path) as store:
+            while not store.sessions() or store.session("shared").info().calls < 5:
+                time.sleep(0.001)
+            calls = [store.record("shared", chat(*said, "theirs")).call for _ in range(12)]
+    finally:
+        kill(busy)
+    between = [later - earlier - 1 for earlier, later in pairwise(calls)]
+    assert max(between) < 30, "how many of the other's calls came between two of ours"
+    with vmstore.open(path) as store:
+        assert store.verify().ok

@@ -19,21 +19,31 @@ if sys.platform != "win32":
 
 
 class WriteLock:
-    """Held in a `with`; not by two threads at a time, which the log sees to."""
+    """Held in a `with`, also within itself; not by two threads at a time, which the log sees to."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = -1
+        self._depth = 0
 
     def __enter__(self) -> None:
         if self._file < 0:
             self._file = self._open()
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        if self._depth == 0:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._depth += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        self._depth -= 1
+        if self._depth == 0:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    @property
+    def held(self) -> bool:
+        """Whether this handle holds it."""
+        return self._depth > 0
 
     def _open(self) -> int:
         """Opens the file: a lock belongs to the opened file, so each handle opens its own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from io import BytesIO
 
 import msgspec
@@ -20,7 +21,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
 
     def append(
         self,
@@ -44,6 +45,10 @@ class MemoryLog:
             self._cells += cells
             self._all.extend(stored)
             return stored
+
+    def alone(self) -> AbstractContextManager[bool]:
+        """Keeps other threads waiting."""
+        return self._turn
 
     @property
     def _all(self) -> list[Commit]:

@@ -6,6 +6,7 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -69,6 +70,13 @@ class Log(Protocol):
         who knows that the session stood there at the ordinal `after` says so, and the log looks
         only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
         commits as stored, cells left out.
+        """
+        ...
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Keeps every other writer waiting, so that what is decided within is not overtaken.
+
+        Writers that were waiting already come first. Within it, append as usual.
         """
         ...
 

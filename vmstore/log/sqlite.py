@@ -55,7 +55,7 @@ TIDY_WRITES = 256
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
-class Waiting(Struct):
+class Waiting(Struct, eq=False):
     """An append that waits for its turn, then what came of it."""
 
     commits: Sequence[Commit]
@@ -79,7 +79,7 @@ class SqliteLog:
         self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()
         with self.file as db:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
@@ -106,11 +106,20 @@ class SqliteLog:
         mine = Waiting(commits, session, expected, after, seen, dense)
         self._queue.append(mine)
         with self._turn:
-            if not mine.done:  # nobody wrote it while we waited: now we write everybody's
+            if self.lock.held:  # we are alone: who waits has to wait
+                self._queue.remove(mine)
+                self._write([mine])
+            elif not mine.done:  # nobody wrote it while we waited: now we write everybody's
                 self._write([self._queue.popleft() for _ in range(len(self._queue))])
         if mine.error is not None:
             raise mine.error
         return mine.stored
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps every other writer waiting, so that what is decided within is not overtaken."""
+        with self._turn, self.lock:
+            yield
 
     def _keep_files(self, commits: Sequence[Commit]) -> None:
         for commit in commits:

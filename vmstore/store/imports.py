@@ -16,7 +16,7 @@ def import_source(
 ) -> Import:
     """Imports what was read of a file; what became of it."""
     importer = Importer(ns.engine, reading, file, None if name is None else session_name(name))
-    taken = ns.retried(lambda: importer.run(progress))  # what another process took in is gone on from
+    taken = importer.run(progress)
     ns.follow()
     return Import(
         sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],

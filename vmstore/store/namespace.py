@@ -21,7 +21,6 @@ from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
 
 KNOWN = "known.sqlite"
-TRIES = 64  # each lost race costs a look at what was written
 T = TypeVar("T")
 
 
@@ -104,14 +103,17 @@ class Namespace:
             raise ConflictError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
 
     def retried(self, write: Callable[[], T]) -> T:
-        """Decides and writes under the lock, again where another process was first."""
+        """Decides and writes; where another process was first again, while every other writer waits.
+
+        Deciding anew takes longer than going on, so without the wait whoever was first once would
+        be first for ever.
+        """
         with self.lock:
-            for _ in range(TRIES - 1):
-                try:
+            try:
+                return write()
+            except ConflictError:
+                with self.log.alone():
                     return write()
-                except ConflictError:  # read what the other wrote, decide again
-                    continue
-            return write()
 
     def session_info(self, key: int) -> SessionInfo:
         """One session's row as an answer."""

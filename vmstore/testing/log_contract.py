@@ -230,6 +230,25 @@ class LogContract(ABC):
         assert sorted(outcomes) == ["conflict"] * 5 + ["stored 2"]
         assert log.last_cell == 1
 
+    def test_nobody_overtakes_a_writer_that_is_alone(self, log: Log) -> None:
+        """While a writer is alone another thread's append waits, and the writer's own do not."""
+        first = log.append(chain([Told(1)]), 0, 0)[0]
+        order: list[str] = []
+
+        def write() -> None:
+            log.append(chain([Told(1)], genesis(b"other")), 0, 0)
+            order.append("other")
+
+        other = threading.Thread(target=write)
+        with log.alone():
+            other.start()
+            other.join(0.1)
+            log.append(chain([Told(1)], first.hash, 1), 1, 1)
+            order.append("mine")
+        other.join()
+        assert order[0] == "mine" and [c.session for c in log.tail(0, 9)][:2] == [1, 1]
+        assert log.ordinal == 3
+
     # ---- all or nothing
 
     @pytest.mark.parametrize("expected", [0, 1, 3, 99])
