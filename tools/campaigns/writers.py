@@ -11,6 +11,7 @@ import random
 import statistics
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def judged(crew: Crew, watchers: Slots, histories: Path, worst: float) -> Counte
         if watchers.acked(tail) != mutations:
             raise Broken("gap", f"a tail had {watchers.acked(tail)} of {mutations} mutations")
         found["tailed"] += mutations
-    found["worst wait in medians"] = check_waits(times, worst)
+    found["worst wait in medians"] = check_waits(read_waits(histories), worst)
     check_end(crew.folder, crew.slots, crew.sessions)
     return found
 
@@ -147,13 +148,27 @@ def read_histories(folder: Path) -> Times:
     """When each call was first asked for and when acknowledged, in nanoseconds of one clock; none is a call unknown."""
     asked: dict[tuple[int, int], int] = {}
     acked: dict[tuple[int, int], int] = {}
-    for file in folder.iterdir():
-        for line in file.read_text().splitlines():
-            kind, writer, number, at = line.split()
-            key = int(writer), int(number)
+    for lines in _lines(folder):
+        for kind, key, at in lines:
             kept = asked if kind == "ask" else acked
-            kept[key] = min(int(at), kept.get(key, int(at)))
+            kept[key] = min(at, kept.get(key, at))
     return {key: [at, acked[key]] if key in acked else [at] for key, at in asked.items()}
+
+
+def read_waits(folder: Path) -> list[int]:
+    """How long each call waited, in nanoseconds; one that died with its process waits anew in the next."""
+    waits = []
+    for lines in _lines(folder):
+        asked = {key: at for kind, key, at in lines if kind == "ask"}
+        waits += [at - asked[key] for kind, key, at in lines if kind == "ack"]
+    return waits
+
+
+def _lines(folder: Path) -> Iterator[list[tuple[str, tuple[int, int], int]]]:
+    """What each process wrote down: asked or acknowledged, which call, when."""
+    for file in sorted(folder.iterdir()):
+        lines = [line.split() for line in file.read_text().splitlines()]
+        yield [(kind, (int(writer), int(number)), int(at)) for kind, writer, number, at in lines]
 
 
 def check_order(calls: list[Told], times: Times) -> int:
@@ -168,9 +183,8 @@ def check_order(calls: list[Told], times: Times) -> int:
     return len(calls)
 
 
-def check_waits(times: Times, worst: float) -> int:
-    """The longest wait in medians; raises Broken where it is too long. A call tried again by another waits anew."""
-    waits = [told[1] - told[0] for told in times.values() if len(told) == 2]
+def check_waits(waits: Sequence[int], worst: float) -> int:
+    """The longest wait in medians; raises Broken where it is too long."""
     ratio = max(waits) / statistics.median(waits)
     if ratio > worst:
         raise Broken("starved", f"somebody waited {ratio:.0f} medians ({max(waits) / 1e6:.0f} ms)")
