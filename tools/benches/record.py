@@ -60,12 +60,13 @@ def _grown(bench: Bench) -> Iterator[Row]:
 
 
 def _growth(path: Path, request: dict[str, Any], answer: Callable[[int], Any], calls: int) -> float:
-    """Bytes a call adds to the log, in the mean."""
+    """Bytes a call adds to the log once it is packed, in the mean."""
 
     def call(first: int, count: int) -> int:
         with doors.opened(path) as store:
             for n in range(first, first + count):
                 store.record("s", request, answer(n))
+            doors.compact(store)
         return doors.log_bytes(path)
 
     before = call(0, 1)

@@ -25,6 +25,7 @@ class ViewLookups:
         self._versions: dict[int, int] = {}
         self._messages: set[int] = set()
         self._contents: dict[int, Content] = {}  # of the working set, looked up at once
+        self._cells: dict[int, int] = {}
         self._uids: dict[int, bytes] = {}
 
     def prepare(self, residents: Iterable[Resident]) -> None:
@@ -79,11 +80,13 @@ class ViewLookups:
 
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""
-        found = self.db.execute(
-            "SELECT cells FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
-            (self.lane.owner(position), position),
-        ).get
-        return 0 if found is None else int(found)
+        if position not in self._cells:
+            found = self.db.execute(
+                "SELECT cells FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
+                (self.lane.owner(position), position),
+            ).get
+            self._cells[position] = 0 if found is None else int(found)
+        return self._cells[position]
 
     def uid(self, page: int) -> bytes:
         """The uid of the session that created a page."""
