@@ -253,5 +253,6 @@ def _marks(path: Path) -> tuple[int, int] | None:
         try:
             return db.execute("PRAGMA application_id").get, db.execute("PRAGMA user_version").get
         finally:
-            db.close()
+            with contextlib.suppress(apsw.Error):  # one that may only read may fail to tidy up
+                db.close()
     return None
