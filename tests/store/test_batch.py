@@ -11,7 +11,7 @@ from tests.engine.stories import chat
 from vmstore.core.mutation import Create, Link, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role
 from vmstore.engine.gate import Batch
-from vmstore.errors import ConflictError, RefusedError
+from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.store.store import memory_store
 
 
@@ -82,3 +82,16 @@ def test_calls_go_on_after_a_batch() -> None:
     assert session.request(call=2) == chat("hello", "again")
     assert f"p{page}" in [p.page for p in session.pages()]
     assert store.verify().ok
+
+
+def test_what_cannot_be_written_is_met_at_the_door() -> None:
+    """A time no log can hold, content that is no bytes and what is no mutation are named, and nothing is written."""
+    session = memory_store().session("s", create=True)
+    for at in (2**70, "noon"):
+        with pytest.raises(InputError, match=r"at .* no whole number"), session.batch(at=at) as batch:  # type: ignore
+            made(batch, b"x")
+    with pytest.raises(InputError, match="str; pass bytes"), session.batch() as batch:
+        batch.cell("text")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="a str is no mutation"), session.batch() as batch:
+        batch.add("create")  # type: ignore[arg-type]
+    assert session.info().position == 1 and session.pages() == []

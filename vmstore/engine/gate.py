@@ -20,7 +20,7 @@ from vmstore.engine.head import Head, Nothing
 from vmstore.engine.known import Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
 from vmstore.engine.rules import Place, broken
-from vmstore.errors import ConflictError, RefusedError, UnknownError
+from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.port import Log
 from vmstore.views.lane import Lane
@@ -223,6 +223,8 @@ class Batch:
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes; bytes this session sealed before are named, not written again."""
+        if not isinstance(content, bytes):
+            raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
         digest = self._engine.known.digest(content)
         place = self.sealed.get(digest)
         if place is None and self.head.session:

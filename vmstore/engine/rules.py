@@ -20,6 +20,7 @@ from vmstore.core.mutation import (
     Link,
     Mark,
     Message,
+    Mutation,
     Open,
     Pack,
     Reply,
@@ -30,6 +31,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality, Origin, PageType, Role, Slot, Status
 from vmstore.engine.head import Head
+from vmstore.errors import InputError
 
 
 class Place(msgspec.Struct, gc=False):
@@ -314,6 +316,8 @@ _ASKED: dict[type, tuple[Rule, ...]] = {}
 def rules_of(kind: type) -> tuple[Rule, ...]:
     """The rules a kind of mutation is checked against, in order."""
     if kind not in _ASKED:
+        if not issubclass(kind, Mutation | Unknown):
+            raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
         _ASKED[kind] = tuple(rule for rule in RULES if kind in ABOUT.get(rule, (kind,)))
     return _ASKED[kind]
 

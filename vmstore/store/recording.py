@@ -45,7 +45,7 @@ class Recording:
         request_id: str | None,
     ) -> Recorded:
         """Records one call; see `Store.record`."""
-        told = Usage(latency=_within("latency", latency), cost=None if cost is None else _nano(cost))
+        told = Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
         asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
@@ -69,7 +69,7 @@ class Recording:
         asked: tuple[str, bytes] | None,
     ) -> Recorded:
         session_name(name)
-        _within("at", at)
+        within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
         return self._ns.retried(lambda: self._write_once(name, write, happened, asked))
 
@@ -143,7 +143,7 @@ class Recording:
         return Recorded(name, *call)
 
 
-def _within(what: str, number: int | None) -> int | None:
+def within(what: str, number: int | None) -> int | None:
     """A number of microseconds, refused where the log could not hold it."""
     if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
         raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")

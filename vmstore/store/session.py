@@ -28,7 +28,7 @@ from vmstore.store.catalog import Wanted, chosen, faults_at
 from vmstore.store.context import Context
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.pages import history_of, pages_at, previews, relations
-from vmstore.store.recording import Recording
+from vmstore.store.recording import Recording, within
 from vmstore.views.calls import CallRow, calls_of
 from vmstore.views.context import Sealed, Shown, open_cell, read_cells
 from vmstore.views.lane import Lane
@@ -240,7 +240,8 @@ class Session:
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:
-            happened = self._ns.clock.now() if at is None else at
+            told = within("at", at)
+            happened = self._ns.clock.now() if told is None else told
             batch = self._ns.engine.batch(self._key)
             yield batch
             if not batch.empty:
