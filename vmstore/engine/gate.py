@@ -57,17 +57,33 @@ class Engine:
         self.ids = ids
         self._heads: OrderedDict[int, Head] = OrderedDict()
         self._unsettled = 0
+        self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
+        self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
         reached = self.projection.catch_up()
-        if self._unsettled:
-            for session, head in self._heads.items():
-                if head.recent.mutations and head.known <= reached:
-                    head.settle(ViewLookups(self.projection.db, session))
-            self._unsettled = 0
+        if reached < self._end:  # they are held where they were
+            return reached
+        self._end = reached
+        self._opened.clear()
+        for session, head in self._heads.items() if self._unsettled else ():
+            if head.recent.mutations:
+                head.settle(ViewLookups(self.projection.db, session))
+        self._unsettled = 0
         return reached
+
+    def opened(self, name: str) -> int | None:
+        """The key of a session that was opened here since the views followed."""
+        return self._opened.get(name) or None
+
+    def _taken(self, name: str) -> bool:
+        """Whether a session has a name, as of `self._end`; the views need not hold what was written here alone."""
+        if self.log.ordinal != self._end:
+            self.follow()
+        sql = "SELECT 1 FROM sessions WHERE name = ?"
+        return name in self._opened or self.projection.db.execute(sql, (name,)).fetchone() is not None
 
     def head(self, session: int) -> Head:
         """A session's head, loaded from the views where it is not at hand or another process wrote since."""
@@ -103,15 +119,15 @@ class Engine:
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
         head.hash = genesis(uid)
-        seen = self.follow()
+        if opening.parent:
+            self.follow()
         parent = self._uid(opening.parent) if opening.parent else None
         if opening.origin is Origin.FORK:
             head.hash = self._hash_at(opening.parent, opening.parent_position)
             head.stand(opening.parent_position)
         batch = Batch(self, head)
-        batch.seen = seen
-        taken = self.projection.db.execute("SELECT 1 FROM sessions WHERE name = ?", (opening.name,)).fetchone()
-        batch.place.name_taken = taken is not None
+        batch.place.name_taken = self._taken(opening.name)
+        batch.seen, batch.opening = self._end, opening
         batch.add(
             Open(
                 uid=uid,
@@ -194,9 +210,13 @@ class Engine:
         self._keep(head)
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
+        if stored[0].ordinal == self._end + 1:
+            self._end = stored[-1].ordinal
+        if batch.opening is not None:
+            self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
         self._unsettled += sum(commit.count for commit in stored)
-        if isinstance(head.lookups, Nothing) or self._unsettled > UNSETTLED_MAX:
-            self.follow()
+        if self._unsettled > UNSETTLED_MAX or (isinstance(head.lookups, Nothing) and head.recent.start):
+            self.follow()  # a fork's past is looked up
         return stored
 
 
@@ -216,6 +236,7 @@ class Batch:
         self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
+        self.opening: Opening | None = None
         self.written: list[Written] = []
         self.place = Place()
         self._engine = engine

@@ -86,6 +86,8 @@ class Namespace:
         """A session's key in the log by its name, which never changes."""
         self.check()
         if name not in self._keys:
+            if (opened := self._engine.opened(name)) is not None:
+                return opened
             self.follow()
             key = self.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
             if key is None:
