@@ -24,6 +24,7 @@ class Disk(apsw.VFS):
         self.error: type[apsw.Error] = apsw.IOError
         self.failures: int | None = None  # after how many it is well again; None for never
         self.done = 0
+        self.writes: list[tuple[str, int]] = []  # which file, where it began
         self.flushed: dict[str, bytes] = {}
         self.dirty: dict[str, set[int]] = {}  # blocks written since the last flush was tried
         self.base = apsw.vfs_names()[0]
@@ -68,6 +69,7 @@ class File(apsw.VFSFile):
     def xWrite(self, data: bytes, offset: int) -> None:
         """Writes, or fails."""
         self.disk.spend()
+        self.disk.writes.append((self.name or "", offset))
         super().xWrite(data, offset)
         dirty = self.disk.dirty.setdefault(self.name, set())
         dirty.update(range(offset // BLOCK, (offset + len(data) - 1) // BLOCK + 1))

@@ -27,7 +27,7 @@ from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
-from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
+from vmstore.log.file import FORMAT, LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
@@ -84,6 +84,7 @@ class SqliteLog:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
         self._tidying = threading.Thread()
+        self._doubted: int | None = None  # where in the WAL begins what was written and may not be flushed
         self._cell: int | None = None  # the last cell's number; None where another writer may have moved it
 
     create = staticmethod(create)
@@ -155,6 +156,7 @@ class SqliteLog:
     def _transact(self, together: list[Waiting]) -> None:
         try:
             with self.file as db:
+                self._mend()
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     fit = self._lay(db, together)
@@ -178,10 +180,14 @@ class SqliteLog:
         What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
         recovery: another write takes its place.
         """
+        if self._doubted is None:
+            self._doubted = 0
+            with contextlib.suppress(StoreError), self.file as db:
+                self._doubted = counted(db)
         self.file.poison()
         try:
             with self.file as db:
-                write_again(self.file.path)
+                self._mend()
                 rows = db.execute(_TAIL, (first.ordinal - 1, 1)).fetchall()
                 if rows and commit_of(rows[0]).hash == first.hash:
                     return
@@ -193,6 +199,12 @@ class SqliteLog:
             f"{self.file.path} failed while it was written ({error.__cause__}); nothing of the commit is there: "
             "make room or mend the disk, then try again"
         ) from error
+
+    def _mend(self) -> None:
+        """Makes what a failed flush left in doubt last, before anything is written after it."""
+        if self._doubted is not None:
+            write_again(self.file.path, self._doubted)
+            self._doubted = None
 
     def _lay(self, db: apsw.Connection, together: list[Waiting]) -> bool:
         """Puts rows into the transaction for every append that fits; whether there is any."""
