@@ -15,7 +15,7 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known
-from vmstore.errors import ConflictError, CorruptError, InputError, ReadOnlyError, RefusedError
+from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
@@ -96,13 +96,13 @@ class Namespace:
         return self._keys[name]
 
     def begin(self, opening: Opening, at: int) -> Batch:
-        """A batch that opens a session whose name was free; ConflictError where another process was first."""
+        """A batch that opens a session whose name was free; OvertakenError where another process was first."""
         try:
             return self.engine.begin(opening, at)
         except RefusedError as error:
             if self.key(opening.name) is None:
                 raise
-            raise ConflictError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
+            raise OvertakenError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
 
     def retried(self, write: Callable[[], T]) -> T:
         """Decides and writes; where another process was first again, while every other writer waits.
@@ -113,7 +113,7 @@ class Namespace:
         with self.lock:
             try:
                 return write()
-            except ConflictError:
+            except OvertakenError:
                 with self.log.alone():
                     return write()
 

@@ -12,7 +12,7 @@ from vmstore.capture.load import load, reader
 from vmstore.capture.record import Written, gap, record
 from vmstore.core.draft import Usage
 from vmstore.engine.gate import Batch, Opening
-from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.views.lane import Lane
@@ -89,7 +89,7 @@ class Recording:
         position, conversation = self._conversation(key)
         batch = self._ns.begin(Opening(name), at) if key is None else engine.batch(key)
         if key is not None and batch.head.position != position:
-            raise ConflictError(f"session {name!r} moved on while it was read; read it again")
+            raise OvertakenError(f"session {name!r} moved on while it was read; read it again")
         try:
             if asked is not None:
                 batch.request(*asked)
@@ -99,7 +99,7 @@ class Recording:
             if key is not None:
                 self._conversations.pop(key, None)  # half changed: load it again
                 if isinstance(error, RefusedError) and self._ns.engine.head(key).position != position:
-                    raise ConflictError(f"session {name!r} moved on while it was read; read it again") from error
+                    raise OvertakenError(f"session {name!r} moved on while it was read; read it again") from error
             raise
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
@@ -113,7 +113,7 @@ class Recording:
         if conversation is None or position != now:
             conversation = load(self._ns.engine, key)
             if self._ns.engine.head(key).position != now:
-                raise ConflictError("the session moved on while it was read; read it again")
+                raise OvertakenError("the session moved on while it was read; read it again")
         return now, conversation
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:

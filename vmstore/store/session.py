@@ -236,7 +236,7 @@ class Session:
         """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
 
         Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
-        the block ends, and none is written where it raises. ConflictError where another process
+        the block ends, and none is written where it raises. OvertakenError where another process
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:
