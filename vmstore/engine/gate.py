@@ -23,7 +23,7 @@ from vmstore.engine.rules import Place, broken
 from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
-from vmstore.log.port import Log
+from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
@@ -168,11 +168,7 @@ class Engine:
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
         opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
-        batch = self.begin(opening, at)
-        try:
-            return batch.commit(at)[-1].session
-        finally:  # also where the views could not follow: what it inherits is read from them
-            self._heads.pop(batch.head.session, None)
+        return self.begin(opening, at).commit(at)[-1].session
 
     def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
         """Where a content already sealed for a session lies, its cell looked at once."""
@@ -193,21 +189,34 @@ class Engine:
         self.known.checked(session, digest, place)
         return place
 
-    def append(self, batch: Batch, commits: Sequence[Commit], *, dense: bool) -> list[Commit]:
-        """Writes a batch's commits and takes its head as the session's."""
-        head = batch.head
+    def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
+        """Writes batches of different sessions with one flush and takes their heads; what came of each."""
+        told = [
+            Append(batch.commits, batch.head.session, batch.expected, batch.head.known, batch.seen, dense)
+            for batch in batches
+        ]
         try:
-            stored = self.log.append(
-                commits, head.session, batch.expected, after=head.known, seen=batch.seen, dense=dense
-            )
+            found = self.log.together(told)
         except BaseException:
-            self._heads.pop(head.session, None)  # unknown, never absent: read it again
+            for batch in batches:
+                self._heads.pop(batch.head.session, None)
             raise
+        for batch, outcome in zip(batches, found, strict=True):
+            if isinstance(outcome, Exception):  # unknown, never absent: read it again
+                self._heads.pop(batch.head.session, None)
+            else:
+                self._take(batch, outcome)
+        return found
+
+    def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
+        """Takes a batch's head as its session's."""
+        head = batch.head
         head.session, head.known = stored[-1].session, stored[-1].ordinal
         if batch.base is not None:
             batch.base.take(head)
             head = batch.base
-        self._keep(head)
+        if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
+            self._keep(head)
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
         if stored[0].ordinal == self._end + 1:
@@ -215,9 +224,11 @@ class Engine:
         if batch.opening is not None:
             self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
         self._unsettled += sum(commit.count for commit in stored)
-        if self._unsettled > UNSETTLED_MAX or (isinstance(head.lookups, Nothing) and head.recent.start):
-            self.follow()  # a fork's past is looked up
-        return stored
+
+    def relieve(self) -> None:
+        """Lets the views follow where heads remember more than is good; for whoever appended to call."""
+        if self._unsettled > UNSETTLED_MAX:
+            self.follow()
 
 
 class Written(NamedTuple):
@@ -240,7 +251,7 @@ class Batch:
         self.written: list[Written] = []
         self.place = Place()
         self._engine = engine
-        self._commits: list[Commit] = []
+        self.commits: list[Commit] = []
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
         self._begin()
 
@@ -260,7 +271,7 @@ class Batch:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not self._wires and not self._commits
+        return not self._wires and not self.commits
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes; bytes this session sealed before are named, not written again."""
@@ -331,7 +342,7 @@ class Batch:
             self._request,
             b"".join(commitments),
         )
-        self._commits.append(commit)
+        self.commits.append(commit)
         self.head.hash = commit.hash
         self.head.recent.end(self._first, commit.commitments)
         self.written.append(Written(self._first, self._sealing.digests, commitments))
@@ -345,8 +356,16 @@ class Batch:
 
     def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
         """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
+        self.close(at)
+        (told,) = self._engine.append([self], dense=dense)
+        if isinstance(told, Exception):
+            raise told
+        self._engine.relieve()
+        return told
+
+    def close(self, at: int) -> None:
+        """Ends the last commit, so that nothing is left to do but write."""
         if self._wires:
             self._end(at)
-        if not self._commits:
+        if not self.commits:
             raise ConflictError("a batch with no mutation cannot be committed")
-        return self._engine.append(self, self._commits, dense=dense)

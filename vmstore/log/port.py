@@ -22,6 +22,17 @@ class Head(NamedTuple):
     hash: bytes
 
 
+class Append(NamedTuple):
+    """Commits of one session to be stored; what each field means says `Log.append`."""
+
+    commits: Sequence[Commit]
+    session: int
+    expected: int
+    after: int = 0
+    seen: int | None = None
+    dense: bool = False
+
+
 class OpenCell(NamedTuple):
     """A cell to be read in pieces: the salt it was sealed with and its bytes, unchecked, as a file."""
 
@@ -71,6 +82,10 @@ class Log(Protocol):
         only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
         commits as stored, cells left out.
         """
+        ...
+
+    def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
+        """Stores several appends with one flush, each all or none, in their order; what came of each."""
         ...
 
     def alone(self) -> AbstractContextManager[object]:
@@ -137,3 +152,16 @@ def check_seen(ordinal: int, seen: int | None) -> None:
     """Raises OvertakenError where a log moved on since its writer looked."""
     if seen is not None and ordinal != seen:
         raise OvertakenError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")
+
+
+def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -> list[list[Commit] | Exception]:
+    """What comes of several appends, one after the other, where there is no flush to share."""
+    told: list[list[Commit] | Exception] = []
+    for one in appends:
+        try:
+            stored = append(one.commits, one.session, one.expected, after=one.after, seen=one.seen, dense=one.dense)
+        except Exception as error:
+            told.append(error)
+        else:
+            told.append(stored)
+    return told

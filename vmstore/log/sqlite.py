@@ -32,7 +32,7 @@ from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
-from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.port import Append, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
@@ -58,15 +58,10 @@ STAYING = 2  # a handle that writes more often than this stays, and is worth a W
 class Waiting(Struct, eq=False):
     """An append that waits for its turn, then what came of it."""
 
-    commits: Sequence[Commit]
-    session: int
-    expected: int
-    after: int
-    seen: int | None
-    dense: bool
+    told: Append
     stored: list[Commit] = []
     frames: list[Frame] = []
-    error: BaseException | None = None
+    error: Exception | None = None
     done: bool = False
 
 
@@ -100,21 +95,27 @@ class SqliteLog:
         dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns."""
+        (told,) = self.together([Append(commits, session, expected, after, seen, dense)])
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
+        """Stores several appends with one flush, each all or none, in their order; what came of each."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to write")
-        commits = list(commits)
-        self._keep_files(commits)
-        mine = Waiting(commits, session, expected, after, seen, dense)
-        self._queue.append(mine)
+        mine = [Waiting(one._replace(commits=list(one.commits))) for one in appends]
+        for one in mine:
+            self._keep_files(one.told.commits)
+        self._queue.extend(mine)
         with self._turn:
             if self.lock.held:  # we are alone: who waits has to wait
-                self._queue.remove(mine)
-                self._write([mine])
-            elif not mine.done:  # nobody wrote it while we waited: now we write everybody's
+                for one in mine:
+                    self._queue.remove(one)
+                self._write(mine)
+            elif not all(one.done for one in mine):  # nobody wrote them while we waited: now we write everybody's
                 self._write([self._queue.popleft() for _ in range(len(self._queue))])
-        if mine.error is not None:
-            raise mine.error
-        return mine.stored
+        return [one.stored if one.error is None else one.error for one in mine]
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -215,11 +216,12 @@ class SqliteLog:
         frames: list[Frame] = []
         for one in together:
             try:
-                head = ahead.get(one.session) or self._head(db, one.session, one.after)
-                check_expected(head, one.session, one.expected, one.after)
-                check_seen(ordinal, one.seen)
-                stored, laid = self._numbered(one, ordinal, cell)
-            except BaseException as error:
+                told = one.told
+                head = ahead.get(told.session) or self._head(db, told.session, told.after)
+                check_expected(head, told.session, told.expected, told.after)
+                check_seen(ordinal, told.seen)
+                stored, laid = self._numbered(told, ordinal, cell)
+            except Exception as error:
                 one.error = error
                 continue
             one.stored = stored
@@ -233,7 +235,7 @@ class SqliteLog:
         self._cell = cell
         return bool(rows)
 
-    def _numbered(self, one: Waiting, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
+    def _numbered(self, one: Append, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
         session = one.session or ordinal + 1
         stored: list[Commit] = []

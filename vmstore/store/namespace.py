@@ -18,6 +18,7 @@ from vmstore.engine.known import Known
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.store.answers import SessionInfo
+from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 
 KNOWN = "known.sqlite"
@@ -39,6 +40,7 @@ class Namespace:
         self.lock = Turn(self)
         self._known = Known(None if folder is None or readonly else folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
+        self.together = Together(self.lock, lambda: self.engine)
         self._keys: dict[str, int] = {}
         self._closed = False
 
@@ -162,11 +164,23 @@ class Turn:
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace
         self._lock = threading.RLock()
+        self._holder = 0
+        self._depth = 0
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread uses it now."""
+        return self._holder == threading.get_ident()
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._holder = threading.get_ident()
+        self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._holder = 0
         self._lock.release()
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
             where = self._namespace.folder or "memory"

@@ -15,6 +15,7 @@ from vmstore.engine.gate import Batch, Opening
 from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.together import Writing
 from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
@@ -71,15 +72,15 @@ class Recording:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.retried(lambda: self._write_once(name, write, happened, asked))
+        return self._ns.together.write(name, lambda: self._writing(name, write, happened, asked))
 
-    def _write_once(
+    def _writing(
         self,
         name: str,
         write: Callable[[Conversation, Batch, int], Written],
         at: int,
         asked: tuple[str, bytes] | None,
-    ) -> Recorded:
+    ) -> Writing[Recorded]:
         engine = self._ns.engine
         key = self._ns.key(name)
         if key is not None and asked is not None:
@@ -94,7 +95,8 @@ class Recording:
             if asked is not None:
                 batch.request(*asked)
             written = write(conversation, batch, at)
-            stored = batch.commit(at)
+            batch.close(at)
+            stored = yield batch
         except BaseException as error:
             if key is not None:
                 self._conversations.pop(key, None)  # half changed: load it again

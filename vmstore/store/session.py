@@ -226,10 +226,9 @@ class Session:
         request_id: str | None = None,
     ) -> Recorded:
         """Records a call of this session; see `Store.record`."""
-        with self._ns.lock:
-            return self._recording.record(
-                self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
-            )
+        return self._recording.record(
+            self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
+        )
 
     @contextmanager
     def batch(self, *, at: int | None = None) -> Iterator[Batch]:
