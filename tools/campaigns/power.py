@@ -115,14 +115,14 @@ def moments(events: Sequence[Event]) -> list[int]:
     return [n for n, e in enumerate(events, 1) if (e.path == "acked" if e.kind == "mark" else of_the_log(e.path))]
 
 
-def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random, ways: Sequence[str] = MODES) -> Counter[str]:
+def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random) -> Counter[str]:
     """Cuts the power at some moments, each with survivors of its own, and checks the log."""
     world = World(told.events, told.root)
     seen: set[int] = set()
     found: Counter[str] = Counter()
     for moment in at:
         world.advance(moment)
-        modes = {path: chance.choice(ways) for path in world.open if of_the_log(path)}
+        modes = {path: chance.choice(MODES) for path in world.open if of_the_log(path)}
         image = world.image(modes, named(world, chance), chance, of_the_log)
         wanted = demand(world)
         same = hash((wanted, *image.items()))
@@ -137,7 +137,7 @@ def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random, ways:
             lay(image, left)
             named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, told.whole, wanted))
         if pick(chance, AGAIN):
-            found += again(image, told, left, wanted, chance, ways)
+            found += again(image, told, left, wanted, chance)
     return found
 
 
@@ -162,9 +162,7 @@ def check_end(left: Path, told: Told, done: int) -> None:
     check_store(left, told.source, told.steps, done, after, told.seed + 1)
 
 
-def again(
-    image: Image, told: Told, left: Path, wanted: Demand, chance: random.Random, ways: Sequence[str] = MODES
-) -> Counter[str]:
+def again(image: Image, told: Told, left: Path, wanted: Demand, chance: random.Random) -> Counter[str]:
     """Opens what is left, and cuts the power again at some operations of that."""
     found: Counter[str] = Counter()
     with place(left):
@@ -178,7 +176,7 @@ def again(
         world_of.advance(moment)
         if not world_of.open:
             continue
-        modes = {path: chance.choice(ways) for path in world_of.open}
+        modes = {path: chance.choice(MODES) for path in world_of.open}
         second = world_of.image(modes, len(world_of.journal), chance)
         with place(left):
             lay(second, left)

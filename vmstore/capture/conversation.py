@@ -192,7 +192,7 @@ class Conversation:
         """Writes the call whose request holds these messages; its number. Ends the commit."""
         same = self._same(context)
         entered, left = self._changes(context, same)
-        totals = self.batch.head.sketch().enter(entered, left)
+        totals = self.batch.head.foresee(entered, left)
         changed = [held for held in context[same:] if held.skeleton != held.packed]
         envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
         rest_cell: CellRef | None = None

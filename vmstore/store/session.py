@@ -234,17 +234,16 @@ class Session:
         request_id: str | None = None,
     ) -> Recorded:
         """Records a call of this session; see `Store.record`."""
-        with self._ns.lock:
-            return self._recording.record(
-                self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
-            )
+        return self._recording.record(
+            self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
+        )
 
     @contextmanager
     def batch(self, *, at: int | None = None) -> Iterator[Batch]:
         """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
 
         Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
-        the block ends, and none is written where it raises. ConflictError where another process
+        the block ends, and none is written where it raises. OvertakenError where another process
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:

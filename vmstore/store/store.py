@@ -181,22 +181,19 @@ class Store:
         microseconds since 1970 (default now), `latency` in microseconds, `cost` in dollars. The
         same `request_id` again returns the first answer.
         """
-        with self._ns.lock:
-            return self._recording.record(
-                _named(session),
-                request,
-                response,
-                at=at,
-                latency=latency,
-                cost=cost,
-                request_id=request_id,
-            )
+        return self._recording.record(
+            _named(session),
+            request,
+            response,
+            at=at,
+            latency=latency,
+            cost=cost,
+            request_id=request_id,
+        )
 
     def record_gap(self, session: str | Session, reason: str, *, at: int | None = None) -> Recorded:
         """Notes that a call was made which could not be recorded, and why."""
-
-        with self._ns.lock:
-            return self._recording.gap(_named(session), reason, at=at)
+        return self._recording.gap(_named(session), reason, at=at)
 
     # ---- importing
 

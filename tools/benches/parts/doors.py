@@ -94,7 +94,7 @@ def _linked(deed: Linked, under_way: Any) -> Mutation:
 
 
 def _packed(deed: Packed, under_way: Any) -> Mutation:
-    totals = under_way.head.sketch().enter(deed.entered, deed.left)
+    totals = under_way.head.foresee(deed.entered, deed.left)
     return Pack(deed.call, 0, *totals, deed.entered, deed.left)
 
 
@@ -136,11 +136,7 @@ class Sheet:
         self.cells.append(content)
         return len(self.cells) - 1
 
-    def sketch(self) -> Sheet:
-        """Itself: nothing is folded here."""
-        return self
-
-    def enter(self, entered: object, left: object) -> tuple[int, int, bytes]:
+    def foresee(self, entered: object, left: object) -> tuple[int, int, bytes]:
         """Totals nobody checks."""
         return 0, 0, bytes(32)
 
