@@ -13,6 +13,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -29,7 +30,20 @@ from vmstore.core.mutation import (
     Update,
     cell_refs,
 )
-from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality, Origin, PageType, Role, Slot, Status
+from vmstore.core.page import (
+    Fidelity,
+    Level,
+    LinkKind,
+    Method,
+    Mime,
+    Modality,
+    Origin,
+    PageType,
+    Role,
+    Slot,
+    Standing,
+    Status,
+)
 from vmstore.engine.head import Head
 from vmstore.errors import InputError
 
@@ -47,7 +61,7 @@ class Place(msgspec.Struct, gc=False):
 
 
 NUMBER_MAX = 2**63 - 1
-WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
+WORDS: dict[type, tuple[tuple[str, Container[int | None]], ...]] = {
     Open: (("origin", frozenset(Origin)),),
     Mark: (("reason", frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))),),
     Create: (
@@ -56,6 +70,7 @@ WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
         ("role", frozenset(Role)),
         ("mime", frozenset(Mime)),
     ),
+    Annotate: (("status", (None, *Standing)),),
     Compress: (("method", frozenset(Method)),),
     Message: (("role", frozenset(Role)), ("slot", frozenset(Slot))),
     Reply: (("status", frozenset(Status)),),
@@ -65,7 +80,9 @@ WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
 _ENDS = (Pack, Mark)
 _LINK_KINDS = frozenset(LinkKind)
 _SIZED = (Create, Update, Compress)
-_REVISED = (Update, Compress)
+_OF_A_PAGE = (Update, Annotate, Compress)
+_WEIGHED = (Create, Annotate)
+IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
 
@@ -170,7 +187,7 @@ def _pages(m: AnyMutation) -> Iterable[int]:
         return (m.source, m.target)
     if isinstance(m, Pack):
         return (*m.left, *(r[0] for r in m.entered))
-    return (m.page,) if isinstance(m, _REVISED) else ()
+    return (m.page,) if isinstance(m, _OF_A_PAGE) else ()
 
 
 def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -204,6 +221,20 @@ def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Sizes and tokens are counts."""
     if isinstance(m, _SIZED) and (m.size < 0 or m.tokens < 0):
         return "sizes and tokens are not negative"
+    return None
+
+
+def importance_is_a_share(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Importance is a share of one, in parts per million."""
+    if isinstance(m, _WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
+        return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
+    return None
+
+
+def annotation_says_something(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """An annotation changes what is known of its page."""
+    if isinstance(m, Annotate) and all(field is None for field in msgspec.structs.astuple(m)[1:]):
+        return "an annotation that says nothing"
     return None
 
 
@@ -281,6 +312,8 @@ RULES: tuple[Rule, ...] = (
     level_is_reduced,
     link_kind_is_listed,
     sizes_count_up,
+    importance_is_a_share,
+    annotation_says_something,
     call_is_next,
     reply_answers_last_call,
     membership_changes,
@@ -297,11 +330,13 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
     message_exists: (Create,),
-    page_exists: (Update, Compress, Link, Create, Pack),
+    page_exists: (Update, Annotate, Compress, Link, Create, Pack),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
     link_kind_is_listed: (Link, Create),
     sizes_count_up: _SIZED,
+    importance_is_a_share: _WEIGHED,
+    annotation_says_something: (Annotate,),
     call_is_next: (Pack,),
     reply_answers_last_call: (Reply, Message),
     membership_changes: (Pack,),
