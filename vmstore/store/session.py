@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from vmstore.core.asof import AsOf, Head, Position, one_moment
 from vmstore.core.page import LinkKind
-from vmstore.core.reference import page_name, parse
+from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
@@ -291,6 +291,8 @@ class Session:
         said = checked(Said(importance, status, valid_from, valid_to, tags, untags, anchors))
         with self._ns.lock:
             told = within("at", at)
+            if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
+                raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
             with self._ns.asking():
                 number, _ = self._resolve(self._lane(), page, Head())
 
