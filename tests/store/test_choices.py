@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import apsw
 import pytest
 
 import vmstore
@@ -101,6 +102,52 @@ def test_sessions_are_found_by_user(many: Store) -> None:
 def test_a_scan_would_be_noticed(many: Store) -> None:
     """The test above can fail: a choice by role goes through the pages, and its plan says so."""
     assert any(SCANS.search(plan) for plan in plans(many, lambda store: store.session("a").pages(role="user")))
+
+
+def steps(store: Store, ask: Ask) -> int:
+    """How many steps SQLite takes to answer a question: work that no clock and no other program changes."""
+    taken: list[int] = []
+    store.views.trace_v2(
+        apsw.SQLITE_TRACE_PROFILE, lambda event: taken.append(event["stmt_status"]["SQLITE_STMTSTATUS_VM_STEP"])
+    )
+    try:
+        ask(store)
+    finally:
+        store.views.trace_v2(0, None)
+    return sum(taken)
+
+
+ASKED_OF: dict[str, dict[str, Any]] = {
+    "type": {"type": "claim"},
+    "tag": {"tag": "kept"},
+    "importance": {"importance_min": 0.8},
+    "tier": {"tier": "L0"},
+    "level": {"level": 0, "limit": 5},
+    "first": {"limit": 5},
+}
+
+
+@pytest.mark.parametrize("told", ASKED_OF.values(), ids=ASKED_OF.keys())
+def test_the_past_costs_what_the_head_does(told: dict[str, Any]) -> None:
+    """Of a session whose pages are annotated and packed again and again, any moment is answered by at most three
+    times the steps the head takes.
+    """
+    pen = Pen()
+    pages: list[int] = []
+    for round_ in range(40):
+        batch = pen.engine.batch(pen.session)
+        pages += [batch.add(Create(3 * (n == 7), 0, 1, 0, 0, batch.cell(b"p"), n, n)) for n in range(20)]
+        for page in pages[round_ % 7 :: 61]:
+            batch.add(Annotate(page, importance=900_000 - 1_000 * round_, tags=batch.cell(b'["kept"]')))
+        batch.commit(0)
+        pen.pack(*pages[-12:])
+    store = store_over(pen.engine)
+    session = store.session("s")
+    end = session.info().position
+    head = steps(store, lambda _: session.pages(**told))
+    assert head > 50
+    for position in range(end // 10, end, end // 10):
+        assert steps(store, lambda _, at=position: session.pages(position=at, **told)) <= 3 * head
 
 
 def test_only_what_is_answered_is_described(many: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,7 @@ def pages(arguments: argparse.Namespace, screen: Screen) -> int:
     whose = {word: getattr(arguments, word) for word in ("user", "agent")}
     many = arguments.all or any(whose.values())
     if many and arguments.session is not None:
-        raise InputError(
-            f"--user, --agent and --all ask many sessions, {arguments.session!r} one; leave either out"
-        )
+        raise InputError(f"--user, --agent and --all ask many sessions, {arguments.session!r} one; leave either out")
     with open_to_ask(arguments) as store:
         session = None if many else session_of(store, arguments)
         moment = moment_of(arguments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
@@ -25,7 +25,7 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
     """Pages as they stood at a position, in the order given; costs what they and their stays are."""
     born = {row[0]: row for row in lane.rows(_PAGES, pages)}
     names = dict(_names(lane, {row[-1] for row in born.values()}))
-    contents = _contents_at(lane, position, pages)
+    contents = _contents_at(lane, position, born)
     notes = notes_of(lane, position, pages)
     calls = seen(lane, position, pages)
     last = {page: max(few.stop for few in calls[page]) - 1 for page in calls}
@@ -33,7 +33,7 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
     represented = _represented(lane, position, pages)
     found = []
     for number in pages:
-        page, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
+        page, _, _, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
         held, version, tokens, size = contents[page]
         note = notes.get(page) or Note()
         found.append(
@@ -41,11 +41,11 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
                 page=page_name(page),
                 session=names[owner],
                 message=f"m{message}" if message else None,
-                type=PageType(type_).word,
-                role=Role(role).word,
-                modality=Modality(modality).word,
+                type=_TYPES[type_],
+                role=_ROLES[role],
+                modality=_MODALITIES[modality],
                 mime=_mime(mime, labels),
-                tier=int(Tier.L0 if held is not None else Tier.L2),
+                tier=_L0 if held is not None else _L2,
                 level=held.level if held is not None else 0,
                 version=version,
                 tokens=tokens,
@@ -80,21 +80,20 @@ class Counted(NamedTuple):
     size: int
 
 
-def _contents_at(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, Counted]:
+def _contents_at(lane: Lane, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
     """The last full version of each page, and the size of what it shows where that is a shorter form."""
-    resident = {r.page: r for r in resident_at(lane, position)}
-    full: dict[int, Any] = {page: rest for page, *rest in lane.rows(_FIRST, pages)}
-    listed = json.dumps(pages)
+    found = {page: Counted(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
+    listed = json.dumps(list(born))
     for stretch in reversed(lane.upto(position)):
-        for page, *rest in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
-            full[page] = rest
-    held = {page: resident[page] for page in pages if page in resident}
-    shown: dict[int, Any] = {at: rest for at, *rest in lane.rows(_SHOWN, [r.content for r in held.values() if r.level])}
-    found = {}
-    for page in pages:
-        version, *size = full[page]
-        place = held.get(page)
-        found[page] = Counted(place, version, *(shown[place.content] if place is not None and place.level else size))
+        for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
+            found[page] = Counted(None, *later)
+    held = [resident for resident in resident_at(lane, position) if resident.page in found]
+    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in held if r.level])}
+    for resident in held:
+        full = found[resident.page]
+        found[resident.page] = Counted(
+            resident, full.version, *(shown[resident.content] if resident.level else full[2:])
+        )
     return found
 
 
@@ -115,7 +114,8 @@ def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, s
 
 def actor(labels: str | None, role: int) -> str:
     """Who made a page: whom its labels name, else the role it was made in."""
-    return (plain(json.loads(labels).get("actor")) if labels else None) or Role(role).word
+    named = plain(json.loads(labels).get("actor")) if labels and '"actor"' in labels else None
+    return named or _ROLES[role]
 
 
 def _mime(mime: int, labels: str | None) -> str:
@@ -157,9 +157,11 @@ def preview(content: bytes) -> str:
     return text if len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"
 
 
-_PAGES = """SELECT page, message, type, role, modality, mime, importance, hint, labels, turn, call, at, session
+_TYPES, _ROLES, _MODALITIES = ({int(one): one.word for one in words} for words in (PageType, Role, Modality))
+_L0, _L2 = int(Tier.L0), int(Tier.L2)
+_PAGES = """SELECT page, tokens, size, message, type, role, modality, mime, importance, hint, labels,
+   turn, call, at, session
   FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
-_FIRST = "SELECT page, 1, tokens, size FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"
 _LATER = """SELECT c.page, c.version, c.tokens, c.size
   FROM json_each(?) one CROSS JOIN changes c INDEXED BY changes_page
    ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level = 0 ORDER BY c.position"""

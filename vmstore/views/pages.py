@@ -63,10 +63,10 @@ class Pages(Projector):
         """Adds the page with its first version."""
         hint = labels = None
         if m.labels is not None:
-            told = _object(fact.content(m.labels))
+            told = object_of(fact.content(m.labels))
             labels, hint = (fact.text(m.labels), plain(told.get("hint"))) if told else (None, None)
             if "tags" in told:
-                self._tag(fact, fact.position, dict.fromkeys(_texts(told["tags"]), 1))
+                self._tag(fact, fact.position, dict.fromkeys(born_tags(told), 1))
         cell, commitment = fact.sealed(m.content)
         self._pages.append(
             (
@@ -103,10 +103,10 @@ class Pages(Projector):
 
     def on_annotate(self, fact: Fact, m: Annotate) -> None:
         """Adds what was said, and a row for each tag gained or lost; one that is both is lost."""
-        anchors = fact.text(m.anchors) if _object(fact.content(m.anchors)) else None
+        anchors = fact.text(m.anchors) if object_of(fact.content(m.anchors)) else None
         told = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
         self._notes.append((fact.session, m.page, fact.position, *told))
-        gained, lost = (_texts(_json(fact.content(ref))) for ref in (m.tags, m.untags))
+        gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
         self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
 
     def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
@@ -114,19 +114,28 @@ class Pages(Projector):
             self._tags.append((tag, fact.session, page, fact.position, held))
 
 
+def object_of(content: bytes | None) -> dict[str, Any]:
+    """The JSON object in a cell; an empty one where somebody sealed something else, or nothing."""
+    found = _json(content)
+    return found if isinstance(found, dict) else {}
+
+
+def born_tags(labels: dict[str, Any]) -> list[str]:
+    """The tags that a page's labels name."""
+    return _texts(labels.get("tags"))
+
+
+def texts_of(content: bytes | None) -> list[str]:
+    """The texts of the JSON list in a cell; none where somebody sealed something else, or nothing."""
+    return _texts(_json(content))
+
+
 def _json(content: bytes | None) -> Any:
-    """A cell's JSON; None where somebody sealed what is none."""
     try:
         return None if content is None else json.loads(content)
     except (ValueError, RecursionError):
         return None
 
 
-def _object(content: bytes | None) -> dict[str, Any]:
-    found = _json(content)
-    return found if isinstance(found, dict) else {}
-
-
 def _texts(told: Any) -> list[str]:
-    """The texts of a JSON list."""
     return [text for one in told if (text := plain(one)) is not None] if isinstance(told, list) else []
