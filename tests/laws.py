@@ -309,7 +309,21 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-CELLS = ("name", "meta", "source", "key", "content", "labels", "envelope", "aside", "rest", "note")
+CELLS = (
+    "name",
+    "meta",
+    "source",
+    "key",
+    "content",
+    "labels",
+    "envelope",
+    "aside",
+    "rest",
+    "note",
+    "tags",
+    "untags",
+    "anchors",
+)
 
 
 # ---- all of them

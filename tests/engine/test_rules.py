@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.author import engine_over
 from vmstore.core.mutation import (
+    Annotate,
     Compress,
     Configure,
     Create,
@@ -119,7 +120,14 @@ BREAKERS: list[Breaker] = [
     ("sizes_count_up", nothing, lambda b: Compress(PAGE, 2, 1, 0, 1, b.cell(b"x"), 1, -1)),
     ("numbers_fit", nothing, lambda b: Configure(1, 2**63)),
     ("numbers_fit", nothing, lambda b: create(tokens=2**63)),
-    ("numbers_fit", nothing, lambda b: create(importance=2**64 - 1)),
+    ("numbers_fit", nothing, lambda b: create(part=2**64 - 1)),
+    ("numbers_fit", nothing, lambda b: Annotate(PAGE, valid_to=2**63)),
+    ("importance_is_a_share", nothing, lambda b: create(importance=1_000_001)),
+    ("importance_is_a_share", nothing, lambda b: Annotate(PAGE, -1)),
+    ("annotation_says_something", nothing, lambda b: Annotate(PAGE)),
+    ("page_exists", nothing, lambda b: Annotate(99, 1)),
+    ("words_are_listed", nothing, lambda b: Annotate(PAGE, status=99)),
+    ("cells_exist", nothing, lambda b: Annotate(PAGE, tags=3)),
     ("numbers_fit", nothing, lambda b: Message(0, 2, b.cell(b"{}"), human=2**63)),
     ("numbers_fit", nothing, lambda b: Reply(1, 1, cost=2**63)),
     ("numbers_fit", nothing, lambda b: Link(PAGE, APART, 0, valid_from=2**63)),

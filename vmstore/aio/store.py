@@ -25,6 +25,7 @@ from vmstore.store.answers import (
     Hit,
     Import,
     Info,
+    Page,
     Recorded,
     SessionInfo,
     Swept,
@@ -100,9 +101,39 @@ class Store:
         """See `vmstore.Store.follow`."""
         await self._worker.do(self._store.follow)
 
-    async def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
+    async def sessions(
+        self, *, user: str | None = None, agent: str | None = None, hidden: bool = False
+    ) -> list[SessionInfo]:
         """See `vmstore.Store.sessions`."""
-        return await self._worker.do(self._store.sessions, hidden=hidden)
+        return await self._worker.do(self._store.sessions, user=user, agent=agent, hidden=hidden)
+
+    async def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
+        order_by: str = "position",
+        limit: int | None = None,
+        after: str | None = None,
+        **moment: Any,
+    ) -> list[Page]:
+        """See `vmstore.Store.pages`."""
+        told = partial(self._store.pages, at, user=user, agent=agent, type=type, role=role, modality=modality)
+        more = partial(told, tier=tier, level=level, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty)
+        since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
+        return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
     async def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """See `vmstore.Store.search`."""

@@ -107,7 +107,7 @@ class Create(Mutation, frozen=True, array_like=True, tag=10):
 
     `size` is in bytes, `tokens` estimated, `importance` in parts per million. `content` is None
     for an opaque page, whose bytes the source never had. `links` are (kind, page) pairs:
-    provenance. `labels` is a cell of JSON: hint, mime, reason.
+    provenance. `labels` is a cell of JSON: hint, mime, tags, actor, reason.
     """
 
     NUMBER: ClassVar[int] = 10
@@ -134,6 +134,25 @@ class Update(Mutation, frozen=True, array_like=True, tag=11):
     content: CellRef
     size: int
     tokens: int
+
+
+class Annotate(Mutation, frozen=True, array_like=True, tag=12):
+    """What is known of a page changes from here on; a field left out stays as it was.
+
+    `importance` is in parts per million, `valid_from` and `valid_to` in microseconds since 1970.
+    `tags` and `untags` are cells of a JSON list: what the page gains and loses. `anchors` is a cell
+    of a JSON object, values by name; null takes a name away.
+    """
+
+    NUMBER: ClassVar[int] = 12
+    page: int
+    importance: int | None = None
+    status: int | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    tags: CellRef | None = None
+    untags: CellRef | None = None
+    anchors: CellRef | None = None
 
 
 class Link(Mutation, frozen=True, array_like=True, tag=13):
@@ -228,7 +247,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
         return MUTATION_NAMES.get(self.number, f"kind {self.number}")
 
 
-Known = Open | Turn | Configure | Mark | Create | Update | Link | Compress | Message | Reply | Pack
+Known = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -313,6 +332,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Mark: ("name", "note"),
     Create: ("content", "labels"),
     Update: ("content",),
+    Annotate: ("tags", "untags", "anchors"),
     Compress: ("content",),
     Message: ("envelope", "aside"),
     Reply: ("aside",),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 
 from vmstore.core.mutation import (
+    Annotate,
     AnyMutation,
     Compress,
     Create,
@@ -26,7 +27,20 @@ from vmstore.core.mutation import (
     Update,
     wire,
 )
-from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality, Origin, PageType, Role, Slot, Status
+from vmstore.core.page import (
+    Fidelity,
+    Level,
+    LinkKind,
+    Method,
+    Mime,
+    Modality,
+    Origin,
+    PageType,
+    Role,
+    Slot,
+    Standing,
+    Status,
+)
 
 NUMBER_MAX = 2**63 - 1
 LINK_KINDS = frozenset(LinkKind)
@@ -40,6 +54,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "role": frozenset(Role),
         "mime": frozenset(Mime),
     },
+    Annotate: {"status": frozenset(Standing)},
     Compress: {"method": frozenset(Method)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
@@ -101,7 +116,7 @@ def _reader(kind: type[Any]) -> Callable[[bytes], object]:
 def _domain(kind: type, name: str, wanted: Any) -> Any:
     """What may stand in a field."""
     if words := WORDS.get(kind, {}).get(name):
-        return _one_of(words)
+        return _one_of(words) | None if NoneType in get_args(wanted) else _one_of(words)
     if name in COUNTS.get(kind, ()):
         return _Count
     if (kind, name) == (Compress, "level"):

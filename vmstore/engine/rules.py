@@ -14,6 +14,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -47,6 +48,8 @@ class Place(msgspec.Struct, gc=False):
 
 
 _ENDS = (Pack, Mark)
+_WEIGHED = (Create, Annotate)
+IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
 
@@ -135,7 +138,7 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
 def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What stands for a word is of its closed vocabulary."""
     for field, words in WORDS.get(type(m), {}).items():
-        if getattr(m, field) not in words:
+        if getattr(m, field) not in words and (type(m), field, getattr(m, field)) != (Annotate, "status", None):
             return f"{getattr(m, field)} is no {field}"
     return None
 
@@ -159,6 +162,7 @@ def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
 _PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Create: lambda m: [page for _, page in m.links] if m.links else (),
     Update: lambda m: (m.page,),
+    Annotate: lambda m: (m.page,),
     Compress: lambda m: (m.page,),
     Link: lambda m: (m.source, m.target),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
@@ -201,6 +205,20 @@ def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
     for field in COUNTS.get(type(m), ()):
         if getattr(m, field) < 0:
             return f"{field} is {getattr(m, field)}; sizes and tokens are not negative"
+    return None
+
+
+def importance_is_a_share(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Importance is a share of one, in parts per million."""
+    if isinstance(m, _WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
+        return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
+    return None
+
+
+def annotation_says_something(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """An annotation changes what is known of its page."""
+    if isinstance(m, Annotate) and all(field is None for field in msgspec.structs.astuple(m)[1:]):
+        return "an annotation that says nothing"
     return None
 
 
@@ -280,6 +298,8 @@ RULES: tuple[Rule, ...] = (
     link_kind_is_listed,
     links_lead_elsewhere,
     sizes_count_up,
+    importance_is_a_share,
+    annotation_says_something,
     call_is_next,
     reply_answers_last_call,
     membership_changes,
@@ -296,12 +316,14 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
     message_exists: (Create,),
-    page_exists: (Update, Compress, Link, Create, Pack),
+    page_exists: (Update, Annotate, Compress, Link, Create, Pack),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
     link_kind_is_listed: (Link, Create),
     links_lead_elsewhere: (Link,),
     sizes_count_up: tuple(COUNTS),
+    importance_is_a_share: _WEIGHED,
+    annotation_says_something: (Annotate,),
     call_is_next: (Pack,),
     reply_answers_last_call: (Reply, Message),
     membership_changes: (Pack,),

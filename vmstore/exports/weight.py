@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.core.mutation import (
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -145,6 +146,8 @@ class Contents:
                 yield mutation.content, PageType(mutation.type).word
             case Update() | Compress():
                 yield mutation.content, self._type(session, mutation.page)
+            case Annotate():
+                yield from ((ref, "labels") for ref in (mutation.tags, mutation.untags, mutation.anchors))
             case Message():
                 yield mutation.aside, "asides"
                 yield mutation.envelope, "envelopes"

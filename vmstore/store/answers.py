@@ -32,9 +32,16 @@ class ContextPage(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page as it stood at a moment. `tier` 0 is the prompt, 2 the event store."""
+    """A page as it stood at a moment. `tier` 0 is the prompt, 2 the event store.
+
+    `session` made it, `actor` is who in it: whom its labels name, else the role. `bytes` and
+    `tokens` are of what it shows in the prompt, else of its last full version. `access_count` calls
+    saw it so far, the last of them in turn `last_access_turn`. `represents` are the pages it stands
+    for; `pinned` is false, for nothing pins yet. Times are in microseconds since 1970.
+    """
 
     page: str
+    session: str
     message: str | None
     type: str
     role: str
@@ -46,11 +53,59 @@ class Page(msgspec.Struct, frozen=True):
     tokens: int
     bytes: int
     importance: float
+    pinned: bool
+    tags: list[str]
     hint: str | None
+    actor: str
+    status: str | None
+    valid_from: int | None
+    valid_to: int | None
+    anchors: dict[str, Any]
+    represents: list[str]
     created_turn: int
     created_call: int
     created_at: int
+    last_access_turn: int | None
+    access_count: int
     position: int
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One content of a page: a full version at level 0, above it a shorter form of that version.
+
+    `parent` is the version it was made from, a shorter form's own, a first one's None; `tokens_added`
+    and `bytes_added` are against that. `delta` is a unified diff against it, where it was asked
+    for and both are text.
+    """
+
+    page: str
+    version: int
+    parent: int | None
+    position: int
+    level: int
+    tokens: int
+    tokens_added: int
+    bytes: int
+    bytes_added: int
+    actor: str
+    method: str | None
+    delta: str | None = None
+
+
+class Affinity(msgspec.Struct, frozen=True):
+    """How often a page was in the prompt with another: `shared` calls saw both, `calls` saw this one.
+
+    `affinity` is the share of `shared` in the calls that saw either.
+    """
+
+    page: str
+    affinity: float
+    shared: int
+    calls: int
+    role: str
+    type: str
+    tokens: int
+    text: str
 
 
 class Fault(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import apsw
 
 from vmstore.capture.sources import read
-from vmstore.core.asof import AsOf, as_of
+from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
@@ -20,6 +20,7 @@ from vmstore.exports.intake import is_bundle
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
+from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import (
     Backup,
     Compacted,
@@ -28,6 +29,7 @@ from vmstore.store.answers import (
     Hit,
     Import,
     Info,
+    Page,
     Problem,
     Recorded,
     SessionInfo,
@@ -37,6 +39,7 @@ from vmstore.store.answers import (
 )
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
+from vmstore.store.catalog import Wanted
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
@@ -91,12 +94,47 @@ class Store:
 
     # ---- sessions
 
-    def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
-        """Every session by name; those of imports not yet complete only where `hidden` says so."""
+    def sessions(self, *, user: str | None = None, agent: str | None = None, hidden: bool = False) -> list[SessionInfo]:
+        """Every session by name, or those of a user or an agent; imports not yet complete only where `hidden`."""
         with self._ns.asking():
-            rows = self._ns.views.execute("SELECT session FROM sessions WHERE hidden <= ? ORDER BY name", (hidden,))
-            keys: list[Any] = rows.fetchall()
-            return [self._ns.session_info(key) for (key,) in keys]
+            keys = sessions_of(self._ns, Sought(user, agent), hidden=hidden)
+            return [self._ns.session_info(key) for key, _ in keys]
+
+    def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
+        order_by: str = "position",
+        limit: int | None = None,
+        after: str | None = None,
+        **moment: Any,
+    ) -> list[Page]:
+        """The pages of all sessions, or of a user's or an agent's, each as the session that made it has it.
+
+        The choices are those of `Session.pages`, the moment a `time` or a `logged_time`. By position
+        session comes after session in the order of their names; `after` names the last page of an
+        answer, as `s1/p17`.
+        """
+        wanted = Wanted(
+            type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
+            order_by, limit,
+        )  # fmt: skip
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            return pages_across(self._ns, when, wanted, Sought(user, agent), after)
 
     def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
@@ -242,13 +280,12 @@ class Store:
         `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
         binary stream. `format` is jsonl (a bundle, see `import_file`).
         """
-        if at is not None and moment:
-            raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+        when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out
         with self._ns.lock:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
-            portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
+            portions = portions_of(self._ns, chosen, when)
         return export(self._ns, target, portions, format, progress)
 
     def usage(self, progress: Progress | None = None) -> Usage:
