@@ -1,0 +1,167 @@
+"""The page table of many sessions at once, folded by numpy: the last word on each page wins.
+
+Positions are dense along a session's lane, so a page is its own place in an array, and nothing is
+sorted or looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vmstore.columns.cut import Column, Columns
+from vmstore.columns.parquet import read
+from vmstore.columns.shelf import Held, Shelf
+from vmstore.columns.table import MUTATIONS, NULL, RESIDENCIES
+from vmstore.core.page import Tier
+from vmstore.errors import CorruptError
+from vmstore.views.lane import Stretch
+
+CONTENTS = ("session", "position", "page", "version", "level", "tokens")
+MOVES = ("session", "position", "page", "content", "level")
+Rows = npt.NDArray[np.intp]
+
+
+class PageTable(NamedTuple):
+    """Every page of some sessions as arrays of one length, by session and page.
+
+    `session` is the session's key in the log, `version` the page's last; `level`, `tokens` and
+    `content` (the position of the content) are of what L0 shows, or of the full content outside.
+    """
+
+    session: Column
+    page: Column
+    version: Column
+    level: Column
+    tier: Column
+    tokens: Column
+    content: Column
+
+    def rows(self) -> Iterator[tuple[int, ...]]:
+        """The table row by row."""
+        return zip(*(column.tolist() for column in self), strict=True)
+
+
+def page_table(shelf: Shelf, held: Held, asked: Mapping[int, Sequence[Stretch]]) -> PageTable:
+    """The page table of each session asked of, by its key and its lane up to a position.
+
+    A lane's stretches are those up to the position, the newest first, whose `high` is the position.
+    """
+    contents = _read(shelf, held, MUTATIONS, CONTENTS, "version")
+    moves = _read(shelf, held, RESIDENCIES, MOVES, "page")
+    lanes = _Lanes(asked, max(held.ordinal, *asked, 0))
+    table = _Fold(lanes, contents, moves)
+    table.inherited(asked)
+    table.own()
+    return table.told()
+
+
+def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str], given: str) -> Columns:
+    """The rows of a table in which a column has a value, from segments and memory."""
+    parts: list[Columns] = []
+    if held.segments:
+        paths = [one.table(name) for one in held.segments]
+        parts.append(read(shelf.db, paths, columns, f'WHERE "{given}" IS NOT NULL'))
+    if held.tail is not None:
+        table = held.tail.table(name)
+        some = table[given] != NULL
+        parts.append({column: table[column][some] for column in columns})
+    none = np.zeros(0, dtype=np.int64)
+    return {column: np.concatenate([part[column] for part in parts] or [none]) for column in columns}
+
+
+class _Lanes:
+    """Where each lane's pages stand in one long array: a page at its lane's base and its position."""
+
+    def __init__(self, asked: Mapping[int, Sequence[Stretch]], key_max: int) -> None:
+        self.keys = np.fromiter(asked, np.int64, len(asked))
+        self.sizes = np.fromiter((1 + stretches[0].high for stretches in asked.values()), np.int64, len(asked))
+        self.bases = np.cumsum(self.sizes) - self.sizes
+        self.base = np.full(key_max + 1, -1)  # by session key; -1 for one not asked of
+        self.base[self.keys] = self.bases
+        self.upto = np.full(key_max + 1, -1)
+        self.upto[self.keys] = self.sizes - 1
+
+
+class _Fold:
+    """The last row of each page: of its full content, of what happened to it in L0, and each content's row."""
+
+    def __init__(self, lanes: _Lanes, contents: Columns, moves: Columns) -> None:
+        self.lanes, self.contents, self.moves = lanes, contents, moves
+        size = int(lanes.sizes.sum())
+        self.full = np.full(size, -1)
+        self.move = np.full(size, -1)
+        self.row = np.full(size, -1)  # by base and position of the content
+
+    def own(self) -> None:
+        """Folds what every session asked of wrote itself, all in one go."""
+        rows, bases = self._asked(self.contents)
+        self._contents(rows, bases)
+        rows, bases = self._asked(self.moves)
+        self._moves(rows, bases)
+
+    def _asked(self, table: Columns) -> tuple[Rows, Column]:
+        """The rows of sessions asked of, up to their positions, and the base of each."""
+        rows = np.flatnonzero(table["position"] <= self.lanes.upto[table["session"]])
+        return rows, self.lanes.base[table["session"][rows]]
+
+    def inherited(self, asked: Mapping[int, Sequence[Stretch]]) -> None:
+        """Folds what forks inherit, lane by lane, the oldest stretch first."""
+        past = [(session, one) for session, lane in asked.items() for one in reversed(lane) if one.session != session]
+        if past:
+            contents, moves = _Written(self.contents), _Written(self.moves)
+            for session, stretch in past:
+                self._contents(contents.by(stretch), self.lanes.base[session])
+                self._moves(moves.by(stretch), self.lanes.base[session])
+
+    def _contents(self, rows: Rows, base: Column) -> None:
+        self.row[base + self.contents["position"][rows]] = rows
+        full = self.contents["level"][rows] == 0
+        if np.ndim(base):
+            base = base[full]
+        self.full[base + self.contents["page"][rows[full]]] = rows[full]
+
+    def _moves(self, rows: Rows, base: Column) -> None:
+        self.move[base + self.moves["page"][rows]] = rows
+
+    def told(self) -> PageTable:
+        """The page table, once everything is folded."""
+        pages = np.flatnonzero(self.full >= 0)
+        lane = np.searchsorted(self.lanes.bases, pages, side="right") - 1
+        base = self.lanes.bases[lane]
+        full, move = self.full[pages], self.move[pages]
+        here = np.flatnonzero(move >= 0)
+        here = here[self.moves["content"][move[here]] != NULL]
+        shown = full.copy()
+        shown[here] = self.row[base[here] + self.moves["content"][move[here]]]
+        if shown.size and shown.min() < 0:
+            raise CorruptError("a page in L0 shows a content that is not there; run `vmstore verify`")
+        level, tier = np.zeros(len(pages), np.int64), np.full(len(pages), int(Tier.L2))
+        level[here], tier[here] = self.moves["level"][move[here]], int(Tier.L0)
+        return PageTable(
+            session=self.lanes.keys[lane],
+            page=pages - base,
+            version=self.contents["version"][full],
+            level=level,
+            tier=tier,
+            tokens=self.contents["tokens"][shown],
+            content=self.contents["position"][shown],
+        )
+
+
+class _Written:
+    """The rows of a table by who wrote them, each writer's in the order of the log."""
+
+    def __init__(self, table: Columns) -> None:
+        self._order = np.argsort(table["session"], kind="stable")
+        self._sessions = table["session"][self._order]
+        self._positions = table["position"][self._order]
+
+    def by(self, stretch: Stretch) -> Rows:
+        """A writer's rows up to the end of a stretch."""
+        low, high = np.searchsorted(self._sessions, [stretch.session, stretch.session + 1])
+        end = low + np.searchsorted(self._positions[low:high], stretch.high, side="right")
+        return self._order[low:end]
