@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from vmstore.columns.table import FIELDS, MUTATIONS, NULL, RESIDENCIES, TABLES
+from vmstore.columns.table import CONTENTS, FIELDS, MUTATIONS, NULL, RESIDENCIES, TABLES
 from vmstore.core.mutation import MUTATION_NAMES, AnyMutation, Create, Open, Pack, Turn, Unknown, Update
 from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
@@ -132,9 +132,12 @@ class Cut:
 
     # ---- the columns
 
-    def table(self, name: str) -> Columns:
-        """The columns of a table, NULL where a row has no value."""
-        return self._mutation_columns() if name == MUTATIONS else self._residency_columns()
+    def tables(self) -> dict[str, Columns]:
+        """The columns of every table, NULL where a row has no value."""
+        mutations = self._mutations()
+        full = np.flatnonzero(mutations["version"] != NULL)
+        contents = {column: mutations[column][full] for column in TABLES[CONTENTS]}
+        return {MUTATIONS: mutations, CONTENTS: contents, RESIDENCIES: self._residencies(mutations)}
 
     def _places(self) -> Columns:
         """Where each mutation stands."""
@@ -153,7 +156,7 @@ class Cut:
             "logged_at": np.repeat(logged_at, count),
         }
 
-    def _mutation_columns(self) -> Columns:
+    def _mutations(self) -> Columns:
         found = self._places()
         found["kind"] = np.array(self._kinds, dtype=np.int64)
         for column in TABLES[MUTATIONS]:
@@ -170,10 +173,10 @@ class Cut:
                 found["level"][rows] = 0
         return found
 
-    def _residency_columns(self) -> Columns:
+    def _residencies(self, mutations: Columns) -> Columns:
         row, page, content, level, rank = _rows(self._moves, 5).T
-        found = {column: values[row] for column, values in self._places().items()}
-        return {**found, "page": page, "content": content, "level": level, "rank": rank}
+        found = {"page": page, "content": content, "level": level, "rank": rank}
+        return {column: found[column] if column in found else mutations[column][row] for column in TABLES[RESIDENCIES]}
 
 
 def _rows(flat: array[int], width: int) -> Column:

@@ -15,13 +15,13 @@ import numpy.typing as npt
 from vmstore.columns.cut import Column, Columns
 from vmstore.columns.parquet import read
 from vmstore.columns.shelf import Held, Shelf
-from vmstore.columns.table import MUTATIONS, NULL, RESIDENCIES
+from vmstore.columns.table import CONTENTS, NULL, RESIDENCIES
 from vmstore.core.page import Tier
 from vmstore.errors import CorruptError
 from vmstore.views.lane import Stretch
 
-CONTENTS = ("session", "position", "page", "version", "level", "tokens")
-MOVES = ("session", "position", "page", "content", "level")
+OF_CONTENTS = ("session", "position", "page", "version", "level", "tokens")
+OF_MOVES = ("session", "position", "page", "content", "level")
 Rows = npt.NDArray[np.intp]
 
 
@@ -50,8 +50,8 @@ def page_table(shelf: Shelf, held: Held, asked: Mapping[int, Sequence[Stretch]])
 
     A lane's stretches are those up to the position, the newest first, whose `high` is the position.
     """
-    contents = _read(shelf, held, MUTATIONS, CONTENTS, "version")
-    moves = _read(shelf, held, RESIDENCIES, MOVES, "page")
+    contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
+    moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
     lanes = _Lanes(asked, max(held.ordinal, *asked, 0))
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
@@ -59,18 +59,16 @@ def page_table(shelf: Shelf, held: Held, asked: Mapping[int, Sequence[Stretch]])
     return table.told()
 
 
-def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str], given: str) -> Columns:
-    """The rows of a table in which a column has a value, from segments and memory."""
+def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Columns:
+    """Columns of a table, from segments and memory, NULL where a row has no value."""
     parts: list[Columns] = []
     if held.segments:
-        paths = [one.table(name) for one in held.segments]
-        parts.append(read(shelf.db, paths, columns, f'WHERE "{given}" IS NOT NULL'))
+        found = read(shelf.db, [one.table(name) for one in held.segments], columns)
+        parts.append({column: np.ma.filled(values, NULL) for column, values in found.items()})
     if held.tail is not None:
-        table = held.tail.table(name)
-        some = table[given] != NULL
-        parts.append({column: table[column][some] for column in columns})
-    none = np.zeros(0, dtype=np.int64)
-    return {column: np.concatenate([part[column] for part in parts] or [none]) for column in columns}
+        table = held.tail.tables()[name]
+        parts.append({column: table[column] for column in columns})
+    return {column: np.concatenate([part[column] for part in parts]) for column in columns} if parts[1:] else parts[0]
 
 
 class _Lanes:

@@ -40,10 +40,10 @@ def _select(name: str, source: str) -> str:
     return f"SELECT {', '.join(told)} FROM {source}"
 
 
-def read(db: duckdb.DuckDBPyConnection, paths: Iterable[Path], columns: Iterable[str], where: str = "") -> Columns:
-    """Columns of a table in several files, in the order of the log."""
-    told = ", ".join(f'coalesce("{column}", {NULL}) AS "{column}"' for column in columns)
-    found: Columns = db.execute(f"SELECT {told} FROM {files(paths)} {where}").fetchnumpy()
+def read(db: duckdb.DuckDBPyConnection, paths: Iterable[Path], columns: Iterable[str]) -> Columns:
+    """Columns of a table in several files, in the order of the log; one with rows that have no value is masked."""
+    told = ", ".join(f'"{column}"' for column in columns)
+    found: Columns = db.execute(f"SELECT {told} FROM {files(paths)}").fetchnumpy()
     return found
 
 

@@ -1,4 +1,4 @@
-"""A sealed segment: a folder with both tables of a stretch of the log, and the seal that names it.
+"""A sealed segment: a folder with the tables of a stretch of the log, and the seal that names it.
 
 The seal ties the segment to the log (the hash of its last commit, and SHA-256 over the hashes of
 all) and to its own bytes. A segment is there when its folder has its name, which it gets last.
@@ -85,9 +85,9 @@ def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     digests = {}
-    for name in TABLES:
+    for name, columns in cut.tables().items():
         file = beside / f"{name}.parquet"
-        write(db, name, cut.table(name), file)
+        write(db, name, columns, file)
         digests[name] = _digest(file)
     seal = Seal(SCHEMA, cut.after, cut.ordinal, cut.mutations, last, cut.chain.hexdigest(), digests)
     (beside / SEAL).write_bytes(msgspec.json.format(msgspec.json.encode(seal), indent=1) + b"\n")

@@ -36,7 +36,7 @@ _log = logging.getLogger("vmstore")
 
 
 class Held(NamedTuple):
-    """All that the log holds up to an ordinal: in segments, and beyond them in memory."""
+    """All that the log holds up to an ordinal: in segments, and beyond them in memory. One of both is there."""
 
     ordinal: int
     segments: list[Segment]
@@ -114,7 +114,7 @@ class Shelf:
     def _ahead(self, ordinal: int, mutations_max: int | None) -> Cut | None:
         """What the segments do not hold up to an ordinal, or as much of it; None where they hold it."""
         end = _end(self.segments())
-        if end >= ordinal:
+        if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:
             self._tail = Cut(self._log, self._projection.db, end)

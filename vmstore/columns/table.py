@@ -1,4 +1,4 @@
-"""The tables of a segment: every integer of every mutation, and every move of a page into L0 and out.
+"""The tables of a segment: the integers of every mutation; every content of a page; every move into L0 and out.
 
 A column is named after the field it holds, whatever kind the field is of, so a new kind brings
 its columns itself. Only integers stand in columns: what a user, model or tool wrote stays in the
@@ -18,6 +18,7 @@ from vmstore.core.mutation import Link, Mutation, Open, Pack, Reply, Turn
 VERSION = 1
 NULL = 1 - (1 << 63)  # stands for no value until a table is written
 MUTATIONS = "mutations"
+CONTENTS = "contents"
 RESIDENCIES = "residencies"
 RENAMED = {(Link, "source"): "page", (Reply, "call"): "answers", (Open, "parent_position"): "fork_position"}
 IN_FORCE = {(Turn, "number"), (Pack, "call")}  # the columns `turn` and `call` say the same
@@ -43,11 +44,12 @@ FIELDS: dict[type[Mutation], tuple[Field, ...]] = {kind: _fields(kind) for kind 
 """Which fields of a kind stand in columns, in the struct's order."""
 
 _PLACE = ("ordinal", "session", "position", "turn", "call", "at", "logged_at")
-_CONTENT = ("kind", "page", "version", "level", "tokens", "size")
+_CONTENT = ("page", "version", "level", "tokens", "size")
 _REST = dict.fromkeys(column for fields in FIELDS.values() for _, column in fields if column not in _CONTENT)
 
 TABLES: dict[str, tuple[str, ...]] = {
-    MUTATIONS: (*_PLACE, *_CONTENT, *_REST),
+    MUTATIONS: (*_PLACE, "kind", *_CONTENT, *_REST),
+    CONTENTS: (*_PLACE, *_CONTENT),
     RESIDENCIES: (*_PLACE, "page", "content", "level", "rank"),
 }
 """Each table's columns, in order. All are 64-bit integers."""
