@@ -181,5 +181,3 @@ class Cut:
 
 def _rows(flat: array[int], width: int) -> Column:
     return np.array(flat, dtype=np.int64).reshape(-1, width)
-
-

@@ -7,7 +7,7 @@ sorted or looked up.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,10 +28,13 @@ Rows = npt.NDArray[np.intp]
 class PageTable(NamedTuple):
     """Every page of some sessions as arrays of one length, by session and page.
 
-    `session` is the session's key in the log, `version` the page's last; `level`, `tokens` and
-    `content` (the position of the content) are of what L0 shows, or of the full content outside.
+    `names` are the sessions by the keys that stand in `session`, `ordinal` the last commit taken in.
+    `version` is the page's last; `level`, `tokens` and `content` (the content's position) are of
+    what L0 shows, or of the full content where the page is not there.
     """
 
+    ordinal: int
+    names: dict[int, str]
     session: Column
     page: Column
     version: Column
@@ -40,12 +43,17 @@ class PageTable(NamedTuple):
     tokens: Column
     content: Column
 
-    def rows(self) -> Iterator[tuple[int, ...]]:
-        """The table row by row."""
-        return zip(*(column.tolist() for column in self), strict=True)
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The table row by row: the session's name, page, version, level, tier, tokens, position of the content."""
+        names = (self.names[session] for session in self.session.tolist())
+        return zip(names, *(column.tolist() for column in self[3:]), strict=True)
 
 
-def page_table(shelf: Shelf, held: Held, asked: Mapping[int, Sequence[Stretch]]) -> PageTable:
+Asked = Mapping[int, Sequence[Stretch]]
+"""The lanes of sessions up to some position, by key."""
+
+
+def page_table(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
     """The page table of each session asked of, by its key and its lane up to a position.
 
     A lane's stretches are those up to the position, the newest first, whose `high` is the position.
@@ -56,7 +64,7 @@ def page_table(shelf: Shelf, held: Held, asked: Mapping[int, Sequence[Stretch]])
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
     table.own()
-    return table.told()
+    return PageTable(held.ordinal, names, *table.told())
 
 
 def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Columns:
@@ -74,7 +82,7 @@ def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Column
 class _Lanes:
     """Where each lane's pages stand in one long array: a page at its lane's base and its position."""
 
-    def __init__(self, asked: Mapping[int, Sequence[Stretch]], key_max: int) -> None:
+    def __init__(self, asked: Asked, key_max: int) -> None:
         self.keys = np.fromiter(asked, np.int64, len(asked))
         self.sizes = np.fromiter((1 + stretches[0].high for stretches in asked.values()), np.int64, len(asked))
         self.bases = np.cumsum(self.sizes) - self.sizes
@@ -106,7 +114,7 @@ class _Fold:
         rows = np.flatnonzero(table["position"] <= self.lanes.upto[table["session"]])
         return rows, self.lanes.base[table["session"][rows]]
 
-    def inherited(self, asked: Mapping[int, Sequence[Stretch]]) -> None:
+    def inherited(self, asked: Asked) -> None:
         """Folds what forks inherit, lane by lane, the oldest stretch first."""
         past = [(session, one) for session, lane in asked.items() for one in reversed(lane) if one.session != session]
         if past:
@@ -125,8 +133,8 @@ class _Fold:
     def _moves(self, rows: Rows, base: Column) -> None:
         self.move[base + self.moves["page"][rows]] = rows
 
-    def told(self) -> PageTable:
-        """The page table, once everything is folded."""
+    def told(self) -> tuple[Column, ...]:
+        """The columns of the page table, once everything is folded."""
         pages = np.flatnonzero(self.full >= 0)
         lane = np.searchsorted(self.lanes.bases, pages, side="right") - 1
         base = self.lanes.bases[lane]
@@ -139,14 +147,14 @@ class _Fold:
             raise CorruptError("a page in L0 shows a content that is not there; run `vmstore verify`")
         level, tier = np.zeros(len(pages), np.int64), np.full(len(pages), int(Tier.L2))
         level[here], tier[here] = self.moves["level"][move[here]], int(Tier.L0)
-        return PageTable(
-            session=self.lanes.keys[lane],
-            page=pages - base,
-            version=self.contents["version"][full],
-            level=level,
-            tier=tier,
-            tokens=self.contents["tokens"][shown],
-            content=self.contents["position"][shown],
+        return (
+            self.lanes.keys[lane],
+            pages - base,
+            self.contents["version"][full],
+            level,
+            tier,
+            self.contents["tokens"][shown],
+            self.contents["position"][shown],
         )
 
 

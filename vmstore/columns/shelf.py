@@ -49,8 +49,8 @@ class Shelf:
     def __init__(self, folder: Path | None, log: Log, projection: Projection, *, readonly: bool) -> None:
         self.folder = folder
         self._readonly = readonly or folder is None
-        self._log = log
-        self._projection = projection
+        self.log = log
+        self.projection = projection
         self._seals: dict[str, Seal] = {}  # what was checked, by name
         self._warned: set[str] = set()
         self._tail: Cut | None = None
@@ -92,7 +92,7 @@ class Shelf:
     def checked(self, one: Segment) -> Seal:
         """A segment's seal; raises ValueError or OSError where it is damaged, or not of this log."""
         seal = seal_of(one)
-        commits = self._log.tail(one.upto - 1, 1)
+        commits = self.log.tail(one.upto - 1, 1)
         if not commits or commits[0].ordinal != one.upto or commits[0].hash.hex() != seal.last:
             raise ValueError(f"it does not end with commit {one.upto} of this log")
         return seal
@@ -117,7 +117,7 @@ class Shelf:
         if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:
-            self._tail = Cut(self._log, self._projection.db, end)
+            self._tail = Cut(self.log, self.projection.db, end)
         try:
             self._tail.follow(ordinal, mutations_max=mutations_max)
         except BaseException:
@@ -193,7 +193,7 @@ class Shelf:
             raise
 
     def _cut(self, after: int, ordinal: int) -> Cut:
-        cut = Cut(self._log, self._projection.db, after)
+        cut = Cut(self.log, self.projection.db, after)
         cut.follow(ordinal, mutations_max=MUTATIONS_MAX)
         return cut
 

@@ -110,9 +110,10 @@ def _values(option: str) -> Iterable[str]:
     if option == "export_format":
         return EXPORTS
     if option == "view":
+        from vmstore.store.columns import VIEW
         from vmstore.views.projection import PROJECTORS
 
-        return [projector.name for projector in PROJECTORS]
+        return [*(projector.name for projector in PROJECTORS), VIEW]
     from vmstore.core.page import LinkKind, PageType
 
     return [one.word for one in {"kinds": LinkKind, "type": PageType}.get(option, ())]

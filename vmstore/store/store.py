@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
@@ -22,6 +22,7 @@ from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import (
     Backup,
+    Columns,
     Compacted,
     Entry,
     Exported,
@@ -36,6 +37,7 @@ from vmstore.store.answers import (
 )
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
+from vmstore.store.columns import VIEW, ColumnStore
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
@@ -46,6 +48,9 @@ from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 
+if TYPE_CHECKING:
+    from vmstore.columns.pagetable import PageTable
+
 GRACE_S = 3600.0
 
 
@@ -55,6 +60,7 @@ class Store:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._recording = Recording(namespace)
+        self._columns = ColumnStore(namespace)
 
     def __enter__(self) -> Store:
         return self
@@ -64,6 +70,8 @@ class Store:
 
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
+        with self._ns.lock:
+            self._columns.close()
         self._ns.close()
 
     @property
@@ -254,6 +262,24 @@ class Store:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
+    # ---- columns
+
+    def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
+        """The page table of sessions as numpy arrays, from column segments: all of them at their ends by default.
+
+        A mapping says at which position each is asked of, None for its end. Much that is new is cut
+        into segments first, little is cut in memory. Needs the extra `columns`.
+        """
+        return self._columns.page_table(sessions)
+
+    def columns(self) -> Columns:
+        """The column segments: folders of Parquet files with all that the log holds, brought up to date first.
+
+        Through a handle for reading they are as they were found, and `behind` says by how many
+        commits. Needs the extra `columns`.
+        """
+        return self._columns.told()
+
     # ---- tails
 
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
@@ -288,13 +314,19 @@ class Store:
                 problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
             counts, found = verify(self._ns.log, self._ns.projection, progress, views=views, rules=rules)
             problems = found + [p for p in problems if not found]
+            if views and not problems:
+                problems = [Finding(VIEW, *problem) for problem in self._columns.problems()]
             return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same."""
+        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
+
+        Cuts column segments too, where the extra `columns` is installed.
+        """
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
-        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0])
+        cut = self._columns.fill(progress)
+        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
         """Deletes files of large contents that no commit names, as a crash leaves them.
@@ -306,10 +338,17 @@ class Store:
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
-        """Forgets one view, or all, and folds the log again; the positions reached."""
+        """Forgets one view, or all, and folds the log again; the positions reached.
+
+        `columns` are the column segments; with all they are cut again where there are any.
+        """
         with self._ns.lock:
-            self._ns.projection.rebuild(view, progress)
-            return self._ns.projection.positions()
+            if view != VIEW:
+                self._ns.projection.rebuild(view, progress)
+            positions = self._ns.projection.positions()
+            if view == VIEW or (view is None and self._columns.there):
+                positions[VIEW] = self._columns.rebuild(progress)
+            return positions
 
 
 def open_store(
