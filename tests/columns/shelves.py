@@ -72,7 +72,7 @@ def table_at(shelf: Shelf, asked: dict[int, int]) -> PageTable:
     """The page table of sessions, by key, each at a position."""
     lanes = {key: Lane(shelf.projection.db, key).upto(position) for key, position in sorted(asked.items())}
     names = {key: str(key) for key in asked}
-    return page_table(shelf, shelf.held(shelf.log.ordinal), lanes, names)
+    return page_table(shelf, shelf.log.ordinal, lanes, names)
 
 
 def told(table: PageTable) -> dict[int, list[tuple[int, ...]]]:

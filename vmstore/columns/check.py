@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 
 import duckdb
 import numpy as np
@@ -73,14 +74,12 @@ def _disagreements(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str,
     names = {key: name for key, (name, _) in sessions.items()}
     lanes = {key: Lane(shelf.projection.db, key) for key in sessions}
     asked = {key: lane.upto(sessions[key][1]) for key, lane in lanes.items()}
-    table = page_table(shelf, shelf.held(ordinal), asked, names)
+    table = page_table(shelf, ordinal, asked, names)
     begins = np.searchsorted(table.session, np.fromiter(asked, np.int64, len(asked)), side="left")
     ends = np.searchsorted(table.session, np.fromiter(asked, np.int64, len(asked)), side="right")
     for (key, lane), begin, end in zip(lanes.items(), begins, ends, strict=True):
         have = list(zip(*(column[begin:end].tolist() for column in table[3:]), strict=True))
         want = list(table_of_views(lane, sessions[key][1]))
         if have != want:
-            differs = next(
-                (pair for pair in zip(have, want, strict=False) if pair[0] != pair[1]), (have[-1:], want[-1:])
-            )
-            yield "page table", f"session {names[key]!r}: columns tell {differs[0]} where the views tell {differs[1]}"
+            one, other = next(pair for pair in zip_longest(have, want) if pair[0] != pair[1])
+            yield "page table", f"session {names[key]!r}: the columns tell {one} where the views tell {other}"

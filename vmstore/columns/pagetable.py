@@ -53,11 +53,16 @@ Asked = Mapping[int, Sequence[Stretch]]
 """The lanes of sessions up to some position, by key."""
 
 
-def page_table(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
+def page_table(shelf: Shelf, ordinal: int, asked: Asked, names: dict[int, str]) -> PageTable:
     """The page table of each session asked of, by its key and its lane up to a position.
 
     A lane's stretches are those up to the position, the newest first, whose `high` is the position.
+    The views stand still at `ordinal` or beyond.
     """
+    return shelf.reading(ordinal, lambda held: _folded(shelf, held, asked, names))
+
+
+def _folded(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
     contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
     moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
     lanes = _Lanes(asked, max(held.ordinal, *asked, 0))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import duckdb
 import msgspec
@@ -31,6 +31,7 @@ TAIL_MAX = 1 << 14  # mutations that are rather cut in memory, again in each pro
 LOCK = "lock"
 DAMAGE = (OSError, ValueError, msgspec.MsgspecError)
 
+T = TypeVar("T")
 _OURS = re.compile(r"[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}(\.new)?")
 _log = logging.getLogger("vmstore")
 
@@ -98,6 +99,18 @@ class Shelf:
         return seal
 
     # ---- holding all of the log
+
+    def reading(self, ordinal: int, read: Callable[[Held], T]) -> T:
+        """What `read` makes of all that is held up to an ordinal that the views have reached."""
+        try:
+            return read(self.held(ordinal))
+        except duckdb.Error:
+            self._seals.clear()  # another has replaced segments, or they broke since they were looked into
+        try:
+            return read(self.held(ordinal))
+        except duckdb.Error as error:
+            remedy = "mend the disk, then run `vmstore rebuild --view columns`"
+            raise StoreError(f"the column segments in {self.folder} cannot be read ({error}); {remedy}") from error
 
     def held(self, ordinal: int) -> Held:
         """Everything up to an ordinal that the views have reached, at least; much that is new is sealed first."""

@@ -57,9 +57,9 @@ class ColumnStore:
 
     def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None) -> PageTable:
         """See `vmstore.Store.page_table`."""
+        shelf = self.shelf
         from vmstore.columns.pagetable import page_table
 
-        shelf = self.shelf
         with self._ns.asking() as ordinal:
             known = self._known()
             asked, names = {}, {}
@@ -68,7 +68,7 @@ class ColumnStore:
                     raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, list(known))}")
                 key, end, forked = known[name]
                 asked[key], names[key] = self._upto(key, end, forked, position), name
-            return page_table(shelf, shelf.held(ordinal), dict(sorted(asked.items())), names)
+            return page_table(shelf, ordinal, dict(sorted(asked.items())), names)
 
     def _known(self) -> dict[str, tuple[int, int, bool]]:
         """Every session by name: its key, its last position, whether it is a fork."""
@@ -86,13 +86,14 @@ class ColumnStore:
 
     def relations(self) -> duckdb.DuckDBPyConnection:
         """A database of its own with the tables of the segments, and of what is newer, and `sessions`; close it."""
+        shelf = self.shelf
         from vmstore.columns.relations import relations
 
         with self._ns.asking() as ordinal:
             rows: Any = self._ns.views.execute(
                 "SELECT session, name, user, agent, title FROM sessions WHERE hidden = 0"
-            )
-            return relations(self.shelf.held(ordinal), rows)
+            ).fetchall()
+            return shelf.reading(ordinal, lambda held: relations(held, rows))
 
     def told(self) -> Columns:
         """See `vmstore.Store.columns`."""
