@@ -52,7 +52,8 @@ class Cut:
         self._commits = array("q")  # ordinal, session, first, count, at, logged_at
         self._moments = array("q")  # row, turn, call: from that row on
         self._kinds = array("q")
-        self._fields = {kind: array("q") for kind in FIELDS}  # row and the kind's fields
+        self._rows = {kind: array("q") for kind in FIELDS}  # of each kind
+        self._fields = {kind: array("q") for kind in FIELDS}  # what stands in them
         self._moves = array("q")  # row, page, content, level, rank
         for kind, fields in FIELDS.items():
             if fields and not hasattr(self, name := f"on_{MUTATION_NAMES[kind.NUMBER]}"):
@@ -121,12 +122,16 @@ class Cut:
 
     def _taking(self, kind: type) -> Callable[[Fact, Any], None]:
         """A handler that takes down the fields of a kind."""
-        extend = self._fields[kind].extend
-        read = attrgetter("NUMBER", *(field for field, _ in FIELDS[kind]))  # with one more, so that it is a tuple
+        row, extend = self._rows[kind].append, self._fields[kind].extend
+        names = [field for field, _ in FIELDS[kind]]
+        read: Callable[[Any], tuple[Any, ...]] = (
+            attrgetter(*names) if names[1:] else lambda m: (getattr(m, names[0]),)  # which gives no tuple for one
+        )
 
         def take(fact: Fact, m: Any) -> None:
-            _, *values = read(m)
-            extend([self._shift + fact.position, *(NULL if value is None else value for value in values)])
+            row(self._shift + fact.position)
+            values = read(m)
+            extend([NULL if value is None else value for value in values] if None in values else values)
 
         return take
 
@@ -162,10 +167,9 @@ class Cut:
         for column in TABLES[MUTATIONS]:
             found.setdefault(column, np.full(len(self._kinds), NULL))
         for kind, fields in FIELDS.items():
-            told = _rows(self._fields[kind], 1 + len(fields))
-            rows = told[:, 0]
-            for at, (_, column) in enumerate(fields, 1):
-                found[column][rows] = told[:, at]
+            rows = np.array(self._rows[kind], dtype=np.int64)
+            for (_, column), values in zip(fields, _rows(self._fields[kind], max(len(fields), 1)).T, strict=False):
+                found[column][rows] = values
             if kind is Create:
                 found["page"][rows] = found["position"][rows]
                 found["version"][rows] = 1
