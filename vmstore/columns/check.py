@@ -51,8 +51,7 @@ def _difference(shelf: Shelf, one: Segment, seal: Seal, cut: Cut) -> str | None:
     if (seal.chain, seal.mutations) != (cut.chain.hexdigest(), cut.mutations):
         return "its seal does not hold the hashes of its commits"
     for name, right in cut.tables().items():
-        columns = read(shelf.db, [one.table(name)], TABLES[name])
-        have = {column: np.ma.filled(values, NULL) for column, values in columns.items()}
+        have = read(shelf.db, [one.table(name)], TABLES[name])
         if len(have["ordinal"]) != len(right["ordinal"]):
             return f"it holds {len(have['ordinal'])} rows of {name} where the log gives {len(right['ordinal'])}"
         for column in TABLES[name]:

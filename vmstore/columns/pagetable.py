@@ -76,8 +76,7 @@ def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Column
     """Columns of a table, from segments and memory, NULL where a row has no value."""
     parts: list[Columns] = []
     if held.segments:
-        found = read(shelf.db, [one.table(name) for one in held.segments], columns)
-        parts.append({column: np.ma.filled(values, NULL) for column, values in found.items()})
+        parts.append(read(shelf.db, [one.table(name) for one in held.segments], columns))
     if held.tail is not None:
         table = held.tail.tables()[name]
         parts.append({column: table[column] for column in columns})
@@ -103,9 +102,9 @@ class _Fold:
     def __init__(self, lanes: _Lanes, contents: Columns, moves: Columns) -> None:
         self.lanes, self.contents, self.moves = lanes, contents, moves
         size = int(lanes.sizes.sum())
-        self.full = np.full(size, -1)
-        self.move = np.full(size, -1)
-        self.row = np.full(size, -1)  # by base and position of the content
+        self.full = np.full(size, -1, np.int32)
+        self.move = np.full(size, -1, np.int32)
+        self.row = np.full(size, -1, np.int32)  # by base and position of the content
 
     def own(self) -> None:
         """Folds what every session asked of wrote itself, all in one go."""
@@ -152,15 +151,11 @@ class _Fold:
             raise CorruptError("a page in L0 shows a content that is not there; run `vmstore verify`")
         level, tier = np.zeros(len(pages), np.int64), np.full(len(pages), int(Tier.L2))
         level[here], tier[here] = self.moves["level"][move[here]], int(Tier.L0)
-        return (
-            self.lanes.keys[lane],
-            pages - base,
-            self.contents["version"][full],
-            level,
-            tier,
-            self.contents["tokens"][shown],
-            self.contents["position"][shown],
+        version, tokens, content = (
+            self.contents[name][rows].astype(np.int64, copy=False)
+            for name, rows in (("version", full), ("tokens", shown), ("position", shown))
         )
+        return self.lanes.keys[lane], pages - base, version, level, tier, tokens, content
 
 
 class _Written:

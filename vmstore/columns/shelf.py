@@ -18,7 +18,7 @@ import duckdb
 import msgspec
 
 from vmstore.columns.cut import Cut
-from vmstore.columns.parquet import connection
+from vmstore.columns.parquet import reader
 from vmstore.columns.segment import Seal, Segment, found_in, seal_of, sealed
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
@@ -61,7 +61,7 @@ class Shelf:
     def db(self) -> duckdb.DuckDBPyConnection:
         """The database that reads and writes segments."""
         if self._db is None:
-            self._db = connection()
+            self._db = reader()
         return self._db
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from vmstore.core.mutation import Link, Mutation, Open, Pack, Reply, Turn
 
-VERSION = 1
+VERSION = 2
 NULL = 1 - (1 << 63)  # stands for no value until a table is written
 MUTATIONS = "mutations"
 CONTENTS = "contents"
@@ -52,7 +52,10 @@ TABLES: dict[str, tuple[str, ...]] = {
     CONTENTS: (*_PLACE, *_CONTENT),
     RESIDENCIES: (*_PLACE, "page", "content", "level", "rank"),
 }
-"""Each table's columns, in order. All are 64-bit integers."""
+"""Each table's columns, in order."""
+
+WIDE = frozenset(["at", "logged_at", "size", "valid_from", "valid_to", "cost", "latency"])
+"""Columns of 64 bits; the others have 32, or 64 in a segment with a number that needs them."""
 
 SCHEMA = hashlib.sha256(repr((VERSION, TABLES, [(k.NUMBER, f) for k, f in FIELDS.items()])).encode()).hexdigest()[:8]
 """Names the tables: segments of others are not read."""
