@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,13 +22,13 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 @functools.cache
-def _instance() -> duckdb.DuckDBPyConnection:
+def _instance(process: int) -> duckdb.DuckDBPyConnection:
     return connection()
 
 
 def reader() -> duckdb.DuckDBPyConnection:
     """A connection to the one database of this process that reads and writes files: making one takes long."""
-    return _instance().cursor()
+    return _instance(os.getpid()).cursor()  # after a fork its threads are gone
 
 
 def write(db: duckdb.DuckDBPyConnection, name: str, columns: Columns, path: Path) -> None:
