@@ -12,7 +12,6 @@ import apsw
 from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, as_of
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
@@ -26,6 +25,7 @@ from vmstore.store.answers import (
     Compacted,
     Entry,
     Exported,
+    Hit,
     Import,
     Info,
     Problem,
@@ -38,14 +38,17 @@ from vmstore.store.answers import (
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.columns import VIEW, ColumnStore
+from vmstore.store.finding import find_page
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
+from vmstore.store.searching import search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
 
 if TYPE_CHECKING:
@@ -103,6 +106,14 @@ class Store:
             keys: list[Any] = rows.fetchall()
             return [self._ns.session_info(key) for (key,) in keys]
 
+    def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+        """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
+        with self._ns.asking():
+            views = self._ns.views
+            rows: list[Any] = views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
+            moments = [(name, Lane(views, key).alone(), position) for key, name, position in rows]
+            return search(self._ns, moments, query, limit)
+
     def session(
         self,
         name: str,
@@ -141,22 +152,9 @@ class Store:
 
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
-        told = parse(reference)
         with self._ns.asking():
-            position = page_position(told.page)
-            hits = self._pages("(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
-            name = resolve(told, hits or self._pages("p.page > ?", (0,)))
-            return self.session(name[1]), name[2]
-
-    def _pages(self, condition: str, arguments: tuple[Any, ...]) -> list[tuple[str, str, str]]:
-        """Pages by namespace, session and each of their names."""
-        rows: list[Any] = self._ns.views.execute(
-            "SELECT s.name, p.page, p.hint FROM pages p JOIN sessions s ON s.session = p.session"
-            f" WHERE s.hidden = 0 AND {condition}",
-            arguments,
-        ).fetchall()
-        names = [(self._ns.name, session, page_name(page)) for session, page, _ in rows]
-        return names + [(self._ns.name, session, hint) for session, _, hint in rows if hint]
+            session, page = find_page(self._ns, reference)
+            return self.session(session), page
 
     # ---- recording
 
@@ -265,18 +263,16 @@ class Store:
     # ---- columns
 
     def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
-        """The page table of sessions as numpy arrays, from column segments: all of them at their ends by default.
+        """The page table of sessions, by default all, as numpy arrays from column segments (the extra `columns`).
 
-        A mapping says at which position each is asked of, None for its end. Much that is new is cut
-        into segments first, little is cut in memory. Needs the extra `columns`.
+        A mapping says at which position each is asked of, None for its end.
         """
         return self._columns.page_table(sessions)
 
     def columns(self) -> Columns:
-        """The column segments: folders of Parquet files with all that the log holds, brought up to date first.
+        """The column segments (the extra `columns`): Parquet files of all that the log holds, cut on first.
 
-        Through a handle for reading they are as they were found, and `behind` says by how many
-        commits. Needs the extra `columns`.
+        Through a handle for reading they are as they were found, `behind` by so many commits.
         """
         return self._columns.told()
 
@@ -319,9 +315,9 @@ class Store:
             return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
+        """Packs the contents of the log, and cuts column segments where the extra `columns` is installed.
 
-        Cuts column segments too, where the extra `columns` is installed.
+        Others read and write meanwhile, and every answer stays the same.
         """
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
