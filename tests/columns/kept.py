@@ -22,7 +22,7 @@ def cut(path: Path) -> None:
     """Tells a store a story and cuts it into two segments."""
     tell(path)
     with vmstore.open(path) as store:
-        store.compact()
+        store.columns()
 
 
 def grow(path: Path, calls: int = 3) -> None:

@@ -13,20 +13,20 @@ import pytest
 import vmstore
 from tests.columns.kept import cut, grow, segments, sound
 from tests.disasters.mounts import remount, small_disk
-from vmstore.columns.shelf import MUTATIONS_MAX
+from vmstore.columns import shelf
 from vmstore.errors import StoreError
 
 FILES = ("mutations.parquet", "contents.parquet", "residencies.parquet", "seal.json")
 
 
 def mended(path: Path, caplog: pytest.LogCaptureFixture, warned: int = 1) -> None:
-    """Asserts that answers stand with so many warnings, that verify names it, and that a compaction mends it."""
+    """Asserts that answers stand with so many warnings, that verify names it, and that cutting on mends it."""
     assert sound(path) == sound(path, "r")
     assert caplog.text.count("left out and cut again") == 2 * warned, caplog.text
     with vmstore.open(path) as store:
         problems = store.verify().problems
         assert {one.kind for one in problems} <= {"columns"} and len(problems) == warned
-        store.compact()
+        store.columns()
         assert store.verify().ok
     caplog.clear()
     sound(path)
@@ -82,7 +82,7 @@ def test_a_segment_of_another_store_is_left_out(store_path: Path, caplog: pytest
     other = store_path.with_name("other.vms")
     grow(other, 30)
     with vmstore.open(other) as store:
-        store.compact()
+        store.columns()
     (segment,) = segments(store_path)
     shutil.rmtree(segment)
     shutil.copytree(segments(other)[0], segment.with_name(segments(other)[0].name))
@@ -96,7 +96,7 @@ def test_a_log_put_back_from_a_backup(store_path: Path, caplog: pytest.LogCaptur
         store.backup(store_path.with_name("nightly"))
     grow(store_path)
     with vmstore.open(store_path) as store:
-        store.compact()
+        store.columns()
     before = segments(store_path)
     shutil.copy(store_path.with_name("nightly") / "default" / "log.sqlite", store_path / "default" / "log.sqlite")
     assert len(before) == 2, "the one that was replaced stays for those who read it"
@@ -104,7 +104,7 @@ def test_a_log_put_back_from_a_backup(store_path: Path, caplog: pytest.LogCaptur
     assert caplog.text.count("left out and cut again") == 1
     grow(store_path, 5)  # the log goes on otherwise
     with vmstore.open(store_path) as store:
-        store.compact()
+        store.columns()
         assert store.verify().ok
     assert before[0] not in segments(store_path) or before[1] not in segments(store_path)
     sound(store_path)
@@ -115,7 +115,7 @@ STOPPED = """
 import os, sys, vmstore
 from vmstore.columns import segment
 segment.os = type("os", (), {**vars(os), "rename": staticmethod(lambda *names: os._exit(9))})
-vmstore.open(sys.argv[1]).compact()
+vmstore.open(sys.argv[1]).columns()
 """
 CUTTING = """
 import sys, vmstore
@@ -124,7 +124,7 @@ shelf.MUTATIONS_MAX, shelf.MUTATIONS_MIN = 20, 10
 with vmstore.open(sys.argv[1]) as store:
     print("ready", flush=True)
     sys.stdin.readline()
-    print(store.compact().columns)
+    print(store.columns().ordinal)
 """
 
 
@@ -140,7 +140,7 @@ def test_a_half_written_segment_is_none(store_path: Path, caplog: pytest.LogCapt
     sound(store_path)
     with vmstore.open(store_path) as store:
         assert store.verify().ok
-        store.compact()
+        store.columns()
     assert not list((store_path / "default" / "columns").glob("*.new"))
     sound(store_path)
     assert not caplog.text
@@ -193,12 +193,11 @@ def test_much_that_is_new_waits_for_room(
 ) -> None:
     """A question that would seal what is new, and cannot, answers from memory and says so."""
     cut(store_path)
-    monkeypatch.setattr("vmstore.columns.shelf.TAIL_MAX", 2)
+    monkeypatch.setattr(shelf, "TAIL_MAX", 2)
     shutil.rmtree(store_path / "default" / "columns")
     (store_path / "default" / "columns").write_text("a file where a folder should be")
     sound(store_path)
     assert "the newest commits are cut in memory: column segments cannot be written" in caplog.text
-    assert MUTATIONS_MAX > 2
 
 
 def test_readers_go_on_while_segments_are_replaced(store_path: Path) -> None:

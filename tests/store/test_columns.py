@@ -17,7 +17,7 @@ from tests.columns.kept import cut, grow, right, segments, sound
 from tests.engine.stories import answer, chat, tell
 from tests.store.test_readonly import files
 from tests.test_house import WALL
-from vmstore.columns import pagetable, shelf
+from vmstore.columns import pagetable, shelf, table
 from vmstore.columns.cut import Cut
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.errors import InputError, UnknownError
@@ -140,10 +140,15 @@ def test_relations_have_what_is_new_too(store_path: Path) -> None:
     assert empty._columns.relations().execute("SELECT count(*) FROM contents").fetchone() == (0,)
 
 
-def test_compacting_cuts_and_says_so(store_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A compaction seals all there is; its answer and the command's words say how far."""
+def test_compacting_cuts_and_says_so(
+    store_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compaction seals much that is new and leaves little; its answer and the command's words say how far."""
     tell(store_path)
     with vmstore.open(store_path) as store:
+        assert (store.compact().segments, store.compact().columns) == (0, 0) and not segments(store_path)
+        monkeypatch.setattr(shelf, "TAIL_MAX", 5)
+        monkeypatch.setattr(table, "TAIL_MAX", 5)
         found = store.compact()
         assert (found.segments, found.columns) == (1, store.log.ordinal)
     grow(store_path)

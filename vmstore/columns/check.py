@@ -29,7 +29,8 @@ def problems(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str, int]]
     """
     found = found_in(shelf.folder) if shelf.folder is not None else []
     for one in found:
-        wrong = _wrong(shelf, one)
+        newer = ordinal < one.upto <= shelf.log.ordinal  # another has sealed it since: the views say nothing of it yet
+        wrong = None if newer else _wrong(shelf, one)
         if wrong is not None:
             yield one.path.name, wrong
     if shelf.segments():

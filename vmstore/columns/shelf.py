@@ -20,14 +20,14 @@ import msgspec
 from vmstore.columns.cut import Cut
 from vmstore.columns.parquet import reader
 from vmstore.columns.segment import Seal, Segment, found_in, seal_of, sealed
+from vmstore.columns.table import TAIL_MAX
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Progress, Projection
 
-MUTATIONS_MAX = 1 << 18  # of a segment: some 130 MB while it is written
+MUTATIONS_MAX = 122_880  # of a segment, one row group of Parquet: some 150 MB while it is written
 MUTATIONS_MIN = MUTATIONS_MAX // 2  # a last one with fewer is cut again with what follows
-TAIL_MAX = 1 << 14  # mutations that are rather cut in memory, again in each process, than sealed
 LOCK = "lock"
 DAMAGE = (OSError, ValueError, msgspec.MsgspecError)
 
@@ -114,15 +114,21 @@ class Shelf:
 
     def held(self, ordinal: int) -> Held:
         """Everything up to an ordinal that the views have reached, at least; much that is new is sealed first."""
-        tail = self._ahead(ordinal, TAIL_MAX)
-        if tail is not None and tail.ordinal < ordinal and not self._readonly:
-            try:
-                self.fill(ordinal)
-            except StoreError as error:
-                _log.warning("the newest commits are cut in memory: %s", error)
+        try:
+            self.grow(ordinal)
+        except StoreError as error:
+            _log.warning("the newest commits are cut in memory: %s", error)
         tail = self._ahead(ordinal, None)
         segments = self.segments()
         return Held(_end(segments) if tail is None else tail.ordinal, segments, tail)
+
+    def grow(self, ordinal: int, progress: Progress | None = None) -> list[Segment]:
+        """Seals what there is up to an ordinal that the views have reached, where it is worth a segment."""
+        if not self._readonly:
+            tail = self._ahead(ordinal, TAIL_MAX)
+            if tail is not None and tail.ordinal < ordinal:
+                self.fill(ordinal, progress)
+        return self.segments()
 
     def _ahead(self, ordinal: int, mutations_max: int | None) -> Cut | None:
         """What the segments do not hold up to an ordinal, or as much of it; None where they hold it."""
@@ -173,7 +179,7 @@ class Shelf:
         except (OSError, duckdb.Error) as error:
             raise StoreError(
                 f"column segments cannot be written to {folder} ({error}); "
-                "nothing is lost, the log has it all: make room or mend the disk, then run `vmstore compact`"
+                "nothing is lost, the log has it all: make room or mend the disk, then try again"
             ) from error
         finally:
             applier.close()

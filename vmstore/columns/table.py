@@ -16,6 +16,7 @@ import msgspec
 from vmstore.core.mutation import Link, Mutation, Open, Pack, Reply, Turn
 
 VERSION = 2
+TAIL_MAX = 1 << 14  # mutations that are rather cut in memory, again in each process, than sealed
 NULL = 1 - (1 << 63)  # stands for no value until a table is written
 MUTATIONS = "mutations"
 CONTENTS = "contents"

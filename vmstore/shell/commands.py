@@ -203,8 +203,8 @@ COMMANDS: dict[str, Command] = {
             "keep",
             "pack the contents of the log",
             "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
-            "written; this packs what is left, and cuts column segments where the extra for them is installed.\n"
-            "Others may read and write meanwhile.",
+            "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
+            "for them is installed. Others may read and write meanwhile.",
             ("vmstore compact agent.vms",),
             ("vmstore.shell.upkeep", "compact"),
             (add_store,),

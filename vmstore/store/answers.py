@@ -223,7 +223,7 @@ class Compacted(msgspec.Struct, frozen=True):
     """What packing the log did: rows of cells and the log's bytes on disk, before and after.
 
     `segments` are the column segments there are now, `columns` the last commit they hold; 0 where
-    the extra `columns` is not installed.
+    little is to be held, or the extra `columns` is not installed.
     """
 
     frames_before: int

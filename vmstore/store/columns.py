@@ -106,14 +106,18 @@ class ColumnStore:
 
     # ---- keeping house
 
-    def fill(self, progress: Progress | None = None) -> tuple[int, int]:
-        """Seals all that the log holds, where the extra is installed; how many segments, and up to which commit."""
-        try:
-            shelf = self.shelf
-        except InputError:
-            return 0, 0
+    def grow(self, progress: Progress | None = None) -> tuple[int, int]:
+        """Seals what is worth it, where the extra is installed; how many segments there are, and up to which commit."""
         with self._ns.asking() as ordinal:
-            found = shelf.fill(ordinal, progress)
+            from vmstore.columns.table import TAIL_MAX
+
+            held: Any = self._ns.views.execute("SELECT coalesce(sum(mutations), 0) FROM sessions").get
+            if not self.there and held <= TAIL_MAX:  # nothing to load numpy for
+                return 0, 0
+            try:
+                found = self.shelf.grow(ordinal, progress)
+            except InputError:
+                return 0, 0
             return len(found), found[-1].upto if found else 0
 
     def rebuild(self, progress: Progress | None = None) -> int:

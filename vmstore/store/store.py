@@ -315,13 +315,13 @@ class Store:
             return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Packs the contents of the log, and cuts column segments where the extra `columns` is installed.
+        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
 
-        Others read and write meanwhile, and every answer stays the same.
+        Much that is new is cut into column segments, where the extra `columns` is installed.
         """
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
-        cut = self._columns.fill(progress)
+        cut = self._columns.grow(progress)
         return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
