@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import vmstore.store.store as sync_store
 from vmstore.aio.session import Session
@@ -19,6 +19,7 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
 from vmstore.store.answers import (
     Backup,
+    Columns,
     Compacted,
     Entry,
     Exported,
@@ -33,6 +34,9 @@ from vmstore.store.answers import (
     Verdict,
 )
 from vmstore.views.projection import Progress
+
+if TYPE_CHECKING:
+    from vmstore.columns.pagetable import PageTable
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -221,6 +225,14 @@ class Store:
     async def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """See `vmstore.Store.backup`."""
         return await self._worker.do(self._store.backup, to, progress)
+
+    async def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
+        """See `vmstore.Store.page_table`."""
+        return await self._worker.do(self._store.page_table, sessions)
+
+    async def columns(self) -> Columns:
+        """See `vmstore.Store.columns`."""
+        return await self._worker.do(self._store.columns)
 
     async def compact(self, progress: Progress | None = None) -> Compacted:
         """See `vmstore.Store.compact`."""

@@ -42,7 +42,7 @@ def files(folder: Path) -> Weights:
             for name, size in tables(file):
                 found[part, name] += size
         elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):  # told with their database, and memory
-            found[part, "files"] += file.stat().st_size
+            found[part, file.stem if part == "columns" else "files"] += file.stat().st_size
     return +found
 
 

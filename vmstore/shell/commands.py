@@ -65,7 +65,8 @@ COMMANDS: dict[str, Command] = {
             "keep",
             "pack the contents of the log",
             "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
-            "written; this packs what is left. Others may read and write meanwhile.",
+            "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
+            "for them is installed. Others may read and write meanwhile.",
             ("vmstore compact agent.vms",),
             ("vmstore.shell.upkeep", "compact"),
             (add_store,),
@@ -157,7 +158,8 @@ COMMANDS: dict[str, Command] = {
             "rebuild",
             "keep",
             "fold the views from the log again",
-            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.",
+            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
+            "--view columns cuts the column segments again.",
             ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
             ("vmstore.shell.keep", "rebuild"),
             (add_store, add_view),

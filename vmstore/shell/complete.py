@@ -110,9 +110,10 @@ def _values(option: str) -> Iterable[str]:
     if option == "export_format":
         return EXPORTS
     if option == "view":
+        from vmstore.store.columns import VIEW
         from vmstore.views.projection import PROJECTORS
 
-        return [projector.name for projector in PROJECTORS]
+        return [*(projector.name for projector in PROJECTORS), VIEW]
     if option == "order_by":
         return ORDERS
     from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing, Tier

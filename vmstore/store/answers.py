@@ -275,12 +275,38 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Compacted(msgspec.Struct, frozen=True):
-    """What packing the log did: rows of cells and the log's bytes on disk, before and after."""
+    """What packing the log did: rows of cells and the log's bytes on disk, before and after.
+
+    `segments` are the column segments there are now, `columns` the last commit they hold; 0 where
+    little is to be held, or the extra `columns` is not installed.
+    """
 
     frames_before: int
     frames_after: int
     bytes_before: int
     bytes_after: int
+    segments: int = 0
+    columns: int = 0
+
+
+class ColumnSegment(msgspec.Struct, frozen=True):
+    """A folder with `mutations.parquet`, `contents.parquet` and `residencies.parquet`: commits `after` to `upto`."""
+
+    path: str
+    after: int
+    upto: int
+    bytes: int
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """The column segments of a namespace, in the order of the log, without gap.
+
+    `ordinal` is the last commit they hold, `behind` how many newer ones the log has.
+    """
+
+    ordinal: int
+    behind: int
+    segments: list[ColumnSegment]
 
 
 class Swept(msgspec.Struct, frozen=True):

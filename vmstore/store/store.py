@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
 from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.intake import is_bundle
-from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
-from vmstore.log.sqlite import SqliteLog
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import (
     Backup,
+    Columns,
     Compacted,
     Entry,
     Exported,
@@ -40,17 +38,21 @@ from vmstore.store.answers import (
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.catalog import Wanted
-from vmstore.store.folder import LOG, find, sizes
+from vmstore.store.columns import VIEW, ColumnStore
+from vmstore.store.finding import find_page
+from vmstore.store.folder import sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.recording import Recording
-from vmstore.store.searching import search
+from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.usage import usage
-from vmstore.store.viewfile import open_views
-from vmstore.views.lane import Lane
-from vmstore.views.projection import Progress, Projection
+from vmstore.views.projection import Progress
+
+if TYPE_CHECKING:
+    from vmstore.columns.pagetable import PageTable
 
 GRACE_S = 3600.0
 
@@ -61,6 +63,7 @@ class Store:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._recording = Recording(namespace)
+        self._columns = ColumnStore(namespace)
 
     def __enter__(self) -> Store:
         return self
@@ -70,6 +73,8 @@ class Store:
 
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
+        with self._ns.lock:
+            self._columns.close()
         self._ns.close()
 
     @property
@@ -139,10 +144,7 @@ class Store:
     def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
         with self._ns.asking():
-            views = self._ns.views
-            rows: list[Any] = views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
-            moments = [(name, Lane(views, key).alone(), position) for key, name, position in rows]
-            return search(self._ns, moments, query, limit)
+            return search(self._ns, everywhere(self._ns), query, limit)
 
     def session(
         self,
@@ -182,22 +184,9 @@ class Store:
 
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
-        told = parse(reference)
         with self._ns.asking():
-            position = page_position(told.page)
-            hits = self._pages("(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
-            name = resolve(told, hits or self._pages("p.page > ?", (0,)))
-            return self.session(name[1]), name[2]
-
-    def _pages(self, condition: str, arguments: tuple[Any, ...]) -> list[tuple[str, str, str]]:
-        """Pages by namespace, session and each of their names."""
-        rows: list[Any] = self._ns.views.execute(
-            "SELECT s.name, p.page, p.hint FROM pages p JOIN sessions s ON s.session = p.session"
-            f" WHERE s.hidden = 0 AND {condition}",
-            arguments,
-        ).fetchall()
-        names = [(self._ns.name, session, page_name(page)) for session, page, _ in rows]
-        return names + [(self._ns.name, session, hint) for session, _, hint in rows if hint]
+            session, page = find_page(self._ns, reference)
+            return self.session(session), page
 
     # ---- recording
 
@@ -299,6 +288,22 @@ class Store:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
+    # ---- columns
+
+    def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
+        """The page table of sessions, by default all, as numpy arrays from column segments (the extra `columns`).
+
+        A mapping says at which position each is asked of, None for its end.
+        """
+        return self._columns.page_table(sessions)
+
+    def columns(self) -> Columns:
+        """The column segments (the extra `columns`): Parquet files of all that the log holds, cut on first.
+
+        Through a handle for reading they are as they were found, `behind` by so many commits.
+        """
+        return self._columns.told()
+
     # ---- tails
 
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
@@ -333,13 +338,19 @@ class Store:
                 problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
             counts, found = verify(self._ns.log, self._ns.projection, progress, views=views, rules=rules)
             problems = found + [p for p in problems if not found]
+            if views and not problems:
+                problems = [Finding(VIEW, *problem) for problem in self._columns.problems()]
             return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same."""
+        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
+
+        Much that is new is cut into column segments, where the extra `columns` is installed.
+        """
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
-        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0])
+        cut = self._columns.grow(progress)
+        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
         """Deletes files of large contents that no commit names, as a crash leaves them.
@@ -351,10 +362,17 @@ class Store:
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
-        """Forgets one view, or all, and folds the log again; the positions reached."""
+        """Forgets one view, or all, and folds the log again; the positions reached.
+
+        `columns` are the column segments; with all they are cut again where there are any.
+        """
         with self._ns.lock:
-            self._ns.projection.rebuild(view, progress)
-            return self._ns.projection.positions()
+            if view != VIEW:
+                self._ns.projection.rebuild(view, progress)
+            positions = self._ns.projection.positions()
+            if view == VIEW or (view is None and self._columns.there):
+                positions[VIEW] = self._columns.rebuild(progress)
+            return positions
 
 
 def open_store(
@@ -366,35 +384,12 @@ def open_store(
     ids: IdSource | None = None,
 ) -> Store:
     """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written."""
-    if mode not in ("r", "rw"):
-        raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
-    readonly = mode == "r"
-    folder = find(Path(path), namespace, create=not readonly)
-    log = SqliteLog(folder / LOG, readonly=readonly)
-    try:
-        projection = open_views(folder, log, readonly=readonly)
-    except BaseException:
-        log.close()
-        raise
-    return Store(
-        Namespace(
-            log,
-            projection,
-            folder=folder,
-            readonly=readonly,
-            clock=clock or SystemClock(),
-            ids=ids or SystemIds(),
-        )
-    )
+    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds()))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:
     """A store that lives in memory and ends with the process."""
-    log = MemoryLog()
-    projection = Projection(log, apsw.Connection(":memory:"))
-    return Store(
-        Namespace(log, projection, folder=None, readonly=False, clock=clock or SystemClock(), ids=ids or SystemIds())
-    )
+    return Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
 
 
 def _named(session: str | Session) -> str:

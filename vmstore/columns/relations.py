@@ -1,0 +1,43 @@
+"""The tables of a shelf as relations of a database of their own, to be asked in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import duckdb
+import numpy as np
+
+from vmstore.columns.parquet import connection, files, load
+from vmstore.columns.shelf import Held
+from vmstore.columns.table import TABLES
+
+SESSIONS = ("session", "name", "user", "agent", "title")
+Named = tuple[int, str, str | None, str | None, str | None]
+"""A session's key, name, user, agent and title."""
+
+
+def relations(held: Held, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
+    """A database in memory with the tables of segments and of what is beyond them, and the names of sessions."""
+    db = connection()
+    tail = {} if held.tail is None else held.tail.tables()
+    for name in TABLES:
+        parts = []
+        if held.segments:
+            parts.append(f"SELECT * FROM {files(one.table(name) for one in held.segments)}")
+        if name in tail:
+            load(db, name, tail[name], f"tail_{name}")
+            parts.append(f"SELECT * FROM tail_{name}")
+        db.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
+    _name(db, list(sessions))
+    return db
+
+
+def _name(db: duckdb.DuckDBPyConnection, sessions: list[Named]) -> None:
+    db.execute('CREATE TABLE sessions(session BIGINT, "name" VARCHAR, "user" VARCHAR, agent VARCHAR, title VARCHAR)')
+    if sessions:
+        keys, *texts = zip(*sessions, strict=True)
+        given = {"session": np.array(keys, np.int64)}
+        given |= {name: np.array(text, dtype=object) for name, text in zip(SESSIONS[1:], texts, strict=True)}
+        db.register("given", given)
+        db.execute("INSERT INTO sessions SELECT * FROM given")
+        db.unregister("given")
