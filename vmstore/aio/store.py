@@ -17,22 +17,8 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
-from vmstore.store.answers import (
-    Backup,
-    Columns,
-    Compacted,
-    Entry,
-    Exported,
-    Hit,
-    Import,
-    Info,
-    Page,
-    Recorded,
-    SessionInfo,
-    Swept,
-    Usage,
-    Verdict,
-)
+from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:

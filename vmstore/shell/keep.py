@@ -12,7 +12,8 @@ from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, sessio
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.words import count
-from vmstore.store.answers import Problem, Verdict, to_json
+from vmstore.store.answers import to_json
+from vmstore.store.reports import Problem, Verdict
 
 SHOWN = 50
 VIEWS = {"view", "views", "columns"}  # kinds of problem that say nothing against the log

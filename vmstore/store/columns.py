@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from vmstore.core.asof import Position
 from vmstore.core.page import Origin
 from vmstore.errors import InputError, UnknownError
-from vmstore.store.answers import Columns, ColumnSegment
 from vmstore.store.folder import COLUMNS
 from vmstore.store.namespace import Namespace
+from vmstore.store.reports import Columns, ColumnSegment
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import basis
 from vmstore.views.projection import Progress

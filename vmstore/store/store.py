@@ -18,23 +18,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.exports.intake import is_bundle
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
-from vmstore.store.answers import (
-    Backup,
-    Columns,
-    Compacted,
-    Entry,
-    Exported,
-    Hit,
-    Import,
-    Info,
-    Page,
-    Problem,
-    Recorded,
-    SessionInfo,
-    Swept,
-    Usage,
-    Verdict,
-)
+from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.catalog import Wanted
@@ -45,6 +29,7 @@ from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.recording import Recording
+from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Problem, Swept, Usage, Verdict
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
