@@ -198,27 +198,6 @@ def test_no_earlier_body_is_changed(path: Path) -> None:
         assert store.verify().ok
 
 
-def test_a_file_that_leads_nowhere_costs_a_copy(path: Path) -> None:
-    """Where the file names a cell its commit does not have, the content is written again."""
-    db = apsw.Connection(str(file_of(path)))
-    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
-    db.execute(f"UPDATE {table} SET cell = cell + 99")
-    db.close()
-    with vmstore.open(path) as store:
-        assert isinstance(batch_of(store).cell(LONG.encode()), int)
-
-
-def test_a_file_that_is_no_use_is_no_hindrance(path: Path) -> None:
-    """Where the file's table is gone the session goes on, and what was said before is written again."""
-    db = apsw.Connection(str(file_of(path)))
-    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
-    db.execute(f"DROP TABLE {table}")
-    db.close()
-    with vmstore.open(path) as store:
-        assert isinstance(batch_of(store).cell(LONG.encode()), int)
-        assert store.record("s", chat(LONG, "Quite so.", "More.")).call == 2
-
-
 def test_a_new_session_names_no_cell_it_lacks() -> None:
     """The first commit of a session cannot name a cell by a position that no commit holds."""
     with vmstore.memory_store() as store:
