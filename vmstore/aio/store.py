@@ -22,6 +22,7 @@ from vmstore.store.answers import (
     Compacted,
     Entry,
     Exported,
+    Hit,
     Import,
     Info,
     Page,
@@ -133,6 +134,10 @@ class Store:
         more = partial(told, tier=tier, level=level, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty)
         since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
         return await self._worker.do(partial(since, limit=limit, after=after, **moment))
+
+    async def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+        """See `vmstore.Store.search`."""
+        return await self._worker.do(partial(self._store.search, query, limit=limit))
 
     async def session(
         self,

@@ -12,7 +12,6 @@ import apsw
 from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
@@ -26,6 +25,7 @@ from vmstore.store.answers import (
     Compacted,
     Entry,
     Exported,
+    Hit,
     Import,
     Info,
     Page,
@@ -42,11 +42,14 @@ from vmstore.store.catalog import Wanted
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.naming import page_named
 from vmstore.store.recording import Recording
+from vmstore.store.searching import search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
 
 GRACE_S = 3600.0
@@ -133,6 +136,14 @@ class Store:
         with self._ns.asking():
             return pages_across(self._ns, when, wanted, Sought(user, agent), after)
 
+    def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+        """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
+        with self._ns.asking():
+            views = self._ns.views
+            rows: list[Any] = views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
+            moments = [(name, Lane(views, key).alone(), position) for key, name, position in rows]
+            return search(self._ns, moments, query, limit)
+
     def session(
         self,
         name: str,
@@ -171,22 +182,9 @@ class Store:
 
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
-        told = parse(reference)
         with self._ns.asking():
-            position = page_position(told.page)
-            hits = self._pages("(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
-            name = resolve(told, hits or self._pages("p.page > ?", (0,)))
-            return self.session(name[1]), name[2]
-
-    def _pages(self, condition: str, arguments: tuple[Any, ...]) -> list[tuple[str, str, str]]:
-        """Pages by namespace, session and each of their names."""
-        rows: list[Any] = self._ns.views.execute(
-            "SELECT s.name, p.page, p.hint FROM pages p JOIN sessions s ON s.session = p.session"
-            f" WHERE s.hidden = 0 AND {condition}",
-            arguments,
-        ).fetchall()
-        names = [(self._ns.name, session, page_name(page)) for session, page, _ in rows]
-        return names + [(self._ns.name, session, hint) for session, _, hint in rows if hint]
+            session, page = page_named(self._ns, reference)
+            return self.session(session), page
 
     # ---- recording
 
