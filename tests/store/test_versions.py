@@ -11,6 +11,7 @@ from vmstore.core.mutation import Compress, Create, Update
 from vmstore.store import versions as room
 from vmstore.store.answers import Version
 from vmstore.store.session import Session
+from vmstore.views import access
 
 
 def revised() -> tuple[Session, int]:
@@ -128,8 +129,10 @@ def test_a_fork_counts_what_it_inherited() -> None:
     assert [(one.page, one.shared, one.calls) for one in store.session("s").affinity(a)] == [(f"p{b}", 1, 2)]
 
 
-def test_affinities_are_what_the_contexts_say() -> None:
-    """On a recorded session each affinity is what comparing the pages of all contexts gives."""
+@pytest.mark.parametrize("whole", [1, 1_000_000])
+def test_affinities_are_what_the_contexts_say(whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a recorded session each affinity is what comparing the pages of all contexts gives, few calls or many."""
+    monkeypatch.setattr(access, "WHOLE_MIN", whole)
     session = told_in_memory().session("s")
     contexts = [set(session.context(call=call.call).page_ids) for call in session.calls()]
     for page in session.pages():

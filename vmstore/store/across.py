@@ -103,8 +103,7 @@ def _happened(lane: Lane, position: int) -> int:
 
 def _stood(ns: Namespace, key: int, at: AsOf) -> tuple[Lane, int] | None:
     """What a session wrote itself, and where it stood; None where nothing of it had happened yet."""
-    lane = Lane(ns.views, key)
-    lane.stretches = lane.stretches[:1]
+    lane = Lane(ns.views, key).alone()
     try:
         return lane, basis(lane, at).position
     except UnknownError:

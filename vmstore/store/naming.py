@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vmstore.core.asof import AsOf, as_of
-from vmstore.core.reference import Reference, page_name, page_position, parse
+from vmstore.core.reference import Name, Reference, page_name, page_position, parse, resolve
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import Lane
@@ -34,6 +36,26 @@ def resolved(ns: Namespace, lane: Lane, session: str, reference: str | int, when
     if number > found.position:
         raise UnknownError(f"{page_name(number)} was created at position {number}, after {when} of {session!r}")
     return number, found
+
+
+def page_named(ns: Namespace, reference: str) -> tuple[str, str]:
+    """The session and the page that a reference is an unambiguous tail of; raises UnknownError where it is not."""
+    told = parse(reference)
+    position = page_position(told.page)
+    hits = _named(ns, "(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
+    _, session, page = resolve(told, hits or _named(ns, "p.page > ?", (0,)))
+    return session, page
+
+
+def _named(ns: Namespace, condition: str, arguments: tuple[Any, ...]) -> list[Name]:
+    """Pages by namespace, session and each of their names."""
+    rows: list[Any] = ns.views.execute(
+        "SELECT s.name, p.page, p.hint FROM pages p JOIN sessions s ON s.session = p.session"
+        f" WHERE s.hidden = 0 AND {condition}",
+        arguments,
+    ).fetchall()
+    names = [(ns.name, session, page_name(page)) for session, page, _ in rows]
+    return names + [(ns.name, session, hint) for session, _, hint in rows if hint]
 
 
 def _page(lane: Lane, name: str) -> int | None:

@@ -23,10 +23,10 @@ from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.catalog import Wanted
 from vmstore.store.columns import VIEW, ColumnStore
-from vmstore.store.finding import find_page
 from vmstore.store.folder import sizes
 from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.naming import page_named
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.recording import Recording
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Problem, Swept, Usage, Verdict
@@ -170,7 +170,7 @@ class Store:
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
         with self._ns.asking():
-            session, page = find_page(self._ns, reference)
+            session, page = page_named(self._ns, reference)
             return self.session(session), page
 
     # ---- recording
