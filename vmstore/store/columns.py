@@ -85,7 +85,7 @@ class ColumnStore:
         return lane.upto(end if position is None else basis(lane, Position(position)).position)
 
     def relations(self) -> duckdb.DuckDBPyConnection:
-        """A database of its own with the tables of the segments, and of what is newer, and `sessions`; close it."""
+        """A connection of its own with the tables of the segments and of what is newer, and `sessions`; close it."""
         shelf = self.shelf
         from vmstore.columns.relations import relations
 
