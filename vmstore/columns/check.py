@@ -33,8 +33,11 @@ def problems(shelf: Shelf, ordinal: int, sessions: Mapping[int, tuple[str, int]]
         wrong = None if newer else _wrong(shelf, one)
         if wrong is not None:
             yield one.path.name, wrong
-    if shelf.segments():
-        yield from _disagreements(shelf, ordinal, sessions)
+    try:
+        if shelf.segments():
+            yield from _disagreements(shelf, ordinal, sessions)
+    except VmstoreError as error:
+        yield "page table", str(error)
 
 
 def _wrong(shelf: Shelf, one: Segment) -> str | None:

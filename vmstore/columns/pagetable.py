@@ -65,7 +65,7 @@ def page_table(shelf: Shelf, ordinal: int, asked: Asked, names: dict[int, str]) 
 def _folded(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
     contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
     moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
-    lanes = _Lanes(asked, max(held.ordinal, *asked, 0))
+    lanes = _Lanes(asked, held.end)
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
     table.own()
