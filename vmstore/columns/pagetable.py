@@ -78,7 +78,7 @@ def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Column
     if held.segments:
         parts.append(read(shelf.db, [one.table(name) for one in held.segments], columns))
     if held.tail is not None:
-        table = held.tail.tables()[name]
+        table = held.tail.table(name)
         parts.append({column: table[column] for column in columns})
     return {column: np.concatenate([part[column] for part in parts]) for column in columns} if parts[1:] else parts[0]
 

@@ -19,14 +19,13 @@ Named = tuple[int, str, str | None, str | None, str | None]
 def relations(held: Held, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
     """A connection with the tables of segments and of what is beyond them, and the names of sessions; all its own."""
     db = reader()
-    tail = {} if held.tail is None else held.tail.tables()
     upto = f" WHERE ordinal <= {held.ordinal}" if held.end > held.ordinal else ""
     for name in TABLES:
         parts = []
         if held.segments:
             parts.append(f"SELECT * FROM {files(one.table(name) for one in held.segments)}{upto}")
-        if name in tail:
-            load(db, name, tail[name], f"tail_{name}")
+        if held.tail is not None:
+            load(db, name, held.tail.table(name), f"tail_{name}")
             parts.append(f"SELECT * FROM tail_{name}{upto}")
         db.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
     _name(db, list(sessions))

@@ -89,9 +89,9 @@ def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     digests = {}
-    for name, columns in cut.tables().items():
+    for name in TABLES:
         file = beside / f"{name}.parquet"
-        write(db, name, columns, file)
+        write(db, name, cut.table(name), file)
         digests[name] = _digest(file)
     seal = Seal(SCHEMA, cut.after, cut.ordinal, cut.mutations, last, cut.chain.hexdigest(), digests)
     (beside / SEAL).write_bytes(msgspec.json.format(msgspec.json.encode(seal), indent=1) + b"\n")

@@ -26,7 +26,7 @@ from vmstore.log.port import Log
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Progress, Projection
 
-MUTATIONS_MAX = 122_880  # of a segment, one row group of Parquet: some 150 MB while it is written
+MUTATIONS_MAX = 122_880  # of a segment, one row group of Parquet: some 200 MB while it is written
 MUTATIONS_MIN = MUTATIONS_MAX // 2  # a last one with fewer is cut again with what follows
 LOCK = "lock"
 DAMAGE = (OSError, ValueError, msgspec.MsgspecError)
