@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests import laws
 from tests.against_model import key_of
 from vmstore.capture.record import gap
+from vmstore.columns.cut import Cut
 from vmstore.core.clock import SeededIds, SystemIds
 from vmstore.errors import VmstoreError
 from vmstore.store import recording
@@ -175,7 +176,14 @@ def a_head_that_counts_wrongly(player: Player, patch: Patch) -> None:
         player.store._ns.engine.head(key_of(player.store.views, session.name)).turn += 1
 
 
+def a_cut_that_misses_what_left(player: Player, patch: Patch) -> None:
+    """Columns are cut as if packs let nothing go."""
+    taken = Cut.on_pack
+    patch.setattr(Cut, "on_pack", lambda cut, fact, m: taken(cut, fact, replace(m, left=())))
+
+
 AFTERWARDS = [
+    (laws.columns_are_the_views, a_cut_that_misses_what_left),
     (laws.requests_come_back, forgotten_envelopes),
     (laws.rebuilt_views_are_equal, a_fold_with_a_memory),
     (laws.nothing_leaks, an_endless_stretch),

@@ -12,7 +12,7 @@ from tests.engine.author import Author, Deed, engine_over
 from vmstore.columns.cut import Columns, Cut
 from vmstore.columns.pagetable import PageTable, page_table
 from vmstore.columns.shelf import Shelf
-from vmstore.columns.table import NULL
+from vmstore.columns.table import NULL, TABLES
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views.lane import Lane
@@ -59,12 +59,17 @@ def same(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
     return all(np.array_equal(one[table][name], other[table][name]) for table in one for name in one[table])
 
 
+def tables(cut: Cut) -> dict[str, Columns]:
+    """All tables of a cut."""
+    return {name: cut.table(name) for name in TABLES}
+
+
 def joined(parts: list[Cut]) -> dict[str, Columns]:
     """The tables of several cuts, one after the other."""
-    tables = [part.tables() for part in parts]
+    found = [tables(part) for part in parts]
     return {
-        name: {column: np.concatenate([table[name][column] for table in tables]) for column in tables[0][name]}
-        for name in tables[0]
+        name: {column: np.concatenate([table[name][column] for table in found]) for column in found[0][name]}
+        for name in TABLES
     }
 
 

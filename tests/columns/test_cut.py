@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.columns.shelves import cut_of, joined, log_of, rows, same, views_of
+from tests.columns.shelves import cut_of, joined, log_of, rows, same, tables, views_of
 from tests.engine.author import STORIES, Deed
 from tests.views.test_alphabet import STORY
 from vmstore.cells.cell import Cell
@@ -62,14 +62,14 @@ def moves(log: MemoryLog) -> list[tuple[Any, ...]]:
 def test_every_integer_of_the_log_stands_in_a_column(story: list[Deed]) -> None:
     """Read mutation by mutation, the log says what the columns say, turn and call included."""
     log = log_of(story)
-    tables = cut_of(log, views_of(log)).tables()
+    found = tables(cut_of(log, views_of(log)))
     right = told(log)
-    assert rows(tables[MUTATIONS]) == right
+    assert rows(found[MUTATIONS]) == right
     contents = [row for row in right if "version" in row]
     names = ("ordinal", "session", "position", "turn", "call", "at", "logged_at", "page", "version", "level")
-    assert rows(tables[CONTENTS]) == [{name: row[name] for name in (*names, "tokens", "size")} for row in contents]
+    assert rows(found[CONTENTS]) == [{name: row[name] for name in (*names, "tokens", "size")} for row in contents]
     columns = ("session", "position", "page", "content", "level", "rank")
-    assert [tuple(row.get(name) for name in columns) for row in rows(tables[RESIDENCIES])] == moves(log)
+    assert [tuple(row.get(name) for name in columns) for row in rows(found[RESIDENCIES])] == moves(log)
 
 
 @given(story=STORIES, ends=st.sets(st.integers(1, 40), max_size=4))
@@ -80,7 +80,7 @@ def test_it_does_not_matter_where_it_is_cut(story: list[Deed], ends: set[int]) -
     views = views_of(log)
     bounds = [0, *sorted(end for end in ends if end < log.ordinal), log.ordinal]
     parts = [cut_of(log, views, after, upto) for after, upto in pairwise(bounds)]
-    assert same(joined(parts), cut_of(log, views).tables())
+    assert same(joined(parts), tables(cut_of(log, views)))
 
 
 @given(story=STORIES)
@@ -93,7 +93,7 @@ def test_a_cut_goes_on_where_it_stopped(story: list[Deed]) -> None:
     for ordinal in range(1, log.ordinal + 1):
         slow.follow(ordinal)
         assert slow.ordinal == ordinal
-    assert same(slow.tables(), whole.tables())
+    assert same(tables(slow), tables(whole))
     assert slow.chain.digest() == whole.chain.digest() and slow.last == whole.last
 
 
@@ -118,7 +118,7 @@ def test_an_off_by_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(STORY)
     views = views_of(log)
     parts = [cut_of(log, views, 0, 3), cut_of(log, views, 4)]
-    assert not same(joined(parts), cut_of(log, views).tables())
+    assert not same(joined(parts), tables(cut_of(log, views)))
     right = MemoryLog.tail
     monkeypatch.setattr(MemoryLog, "tail", lambda log, after, limit: right(log, max(after - 1, 0), limit))
     with pytest.raises(CorruptError, match="commit 3 does not match its hash"):
@@ -129,7 +129,7 @@ def test_a_forgotten_turn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws above bite: a cut that does not take down where turns begin gives other rows."""
     log = log_of(STORY)
     monkeypatch.setattr(Cut, "on_turn", lambda cut, fact, turn: None)
-    assert rows(cut_of(log, views_of(log)).tables()[MUTATIONS]) != told(log)
+    assert rows(cut_of(log, views_of(log)).table(MUTATIONS)) != told(log)
 
 
 # ---- what cannot be cut
@@ -172,7 +172,7 @@ def test_a_session_nobody_opened_is_not_cut() -> None:
 def test_kinds_of_a_later_version_are_rows_too() -> None:
     """A mutation of a kind this version does not know is a row with its number."""
     log = appended([m.Unknown(27, b"\x92\x1b\x01"), m.Turn(1)])
-    found = rows(cut_of(log, views_of(log)).tables()[MUTATIONS])
+    found = rows(cut_of(log, views_of(log)).table(MUTATIONS))
     assert [(row["position"], row["kind"], row["turn"]) for row in found] == [(1, 1, 0), (2, 27, 0), (3, 2, 1)]
 
 
@@ -192,6 +192,6 @@ def test_forks_open_with_their_parents_moment() -> None:
     ]
     assert forks, "the story has a fork"
     for ordinal in forks:
-        row = rows(cut_of(log, views, ordinal - 1, ordinal).tables()[MUTATIONS])[0]
+        row = rows(cut_of(log, views, ordinal - 1, ordinal).table(MUTATIONS))[0]
         lane = Lane(views.db, row["session"])
         assert (row["turn"], row["call"]) == moment_at(lane, row["fork_position"])

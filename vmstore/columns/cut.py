@@ -15,7 +15,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from vmstore.columns.table import CONTENTS, FIELDS, MUTATIONS, NULL, RESIDENCIES, TABLES
+from vmstore.columns.table import FIELDS, MUTATIONS, NULL, RESIDENCIES, TABLES
 from vmstore.core.mutation import MUTATION_NAMES, AnyMutation, Create, Open, Pack, Turn, Unknown, Update
 from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
@@ -137,12 +137,18 @@ class Cut:
 
     # ---- the columns
 
-    def tables(self) -> dict[str, Columns]:
-        """The columns of every table, NULL where a row has no value."""
-        mutations = self._mutations()
-        full = np.flatnonzero(mutations["version"] != NULL)
-        contents = {column: mutations[column][full] for column in TABLES[CONTENTS]}
-        return {MUTATIONS: mutations, CONTENTS: contents, RESIDENCIES: self._residencies(mutations)}
+    def table(self, name: str) -> Columns:
+        """The columns of a table, NULL where a row has no value."""
+        places = self._places()
+        if name == RESIDENCIES:
+            row, page, content, level, rank = _rows(self._moves, 5).T
+            told = {column: values[row] for column, values in places.items()}
+            return {**told, "page": page, "content": content, "level": level, "rank": rank}
+        found = self._filled(places, TABLES[name])
+        if name == MUTATIONS:
+            return found
+        rows = np.flatnonzero(found["version"] != NULL)
+        return {column: values[rows] for column, values in found.items()}
 
     def _places(self) -> Columns:
         """Where each mutation stands."""
@@ -161,26 +167,21 @@ class Cut:
             "logged_at": np.repeat(logged_at, count),
         }
 
-    def _mutations(self) -> Columns:
-        found = self._places()
-        found["kind"] = np.array(self._kinds, dtype=np.int64)
-        for column in TABLES[MUTATIONS]:
-            found.setdefault(column, np.full(len(self._kinds), NULL))
+    def _filled(self, places: Columns, columns: Sequence[str]) -> Columns:
+        """Columns of every mutation, with the fields of its kind that stand in them."""
+        given = places | {"kind": np.array(self._kinds, dtype=np.int64)}
+        found = {column: given[column] if column in given else np.full(len(self._kinds), NULL) for column in columns}
         for kind, fields in FIELDS.items():
             rows = np.array(self._rows[kind], dtype=np.int64)
             for (_, column), values in zip(fields, _rows(self._fields[kind], max(len(fields), 1)).T, strict=False):
-                found[column][rows] = values
+                if column in found:
+                    found[column][rows] = values
             if kind is Create:
                 found["page"][rows] = found["position"][rows]
                 found["version"][rows] = 1
             if kind in (Create, Update):
                 found["level"][rows] = 0
         return found
-
-    def _residencies(self, mutations: Columns) -> Columns:
-        row, page, content, level, rank = _rows(self._moves, 5).T
-        found = {"page": page, "content": content, "level": level, "rank": rank}
-        return {column: found[column] if column in found else mutations[column][row] for column in TABLES[RESIDENCIES]}
 
 
 def _rows(flat: array[int], width: int) -> Column:

@@ -65,7 +65,7 @@ def page_table(shelf: Shelf, ordinal: int, asked: Asked, names: dict[int, str]) 
 def _folded(shelf: Shelf, held: Held, asked: Asked, names: dict[int, str]) -> PageTable:
     contents = _read(shelf, held, CONTENTS, OF_CONTENTS)
     moves = _read(shelf, held, RESIDENCIES, OF_MOVES)
-    lanes = _Lanes(asked, max(held.ordinal, *asked, 0))
+    lanes = _Lanes(asked, held.end)
     table = _Fold(lanes, contents, moves)
     table.inherited(asked)
     table.own()
@@ -78,7 +78,7 @@ def _read(shelf: Shelf, held: Held, name: str, columns: Sequence[str]) -> Column
     if held.segments:
         parts.append(read(shelf.db, [one.table(name) for one in held.segments], columns))
     if held.tail is not None:
-        table = held.tail.tables()[name]
+        table = held.tail.table(name)
         parts.append({column: table[column] for column in columns})
     return {column: np.concatenate([part[column] for part in parts]) for column in columns} if parts[1:] else parts[0]
 

@@ -16,18 +16,13 @@ from vmstore.columns.table import NULL, TABLES, WIDE
 NARROW_MAX = (1 << 31) - 1
 
 
-def connection() -> duckdb.DuckDBPyConnection:
-    """A database in memory that keeps the order of rows and leaves no file behind."""
+@functools.cache
+def _instance(process: int) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config={"temp_directory": "", "enable_external_file_cache": False})
 
 
-@functools.cache
-def _instance(process: int) -> duckdb.DuckDBPyConnection:
-    return connection()
-
-
 def reader() -> duckdb.DuckDBPyConnection:
-    """A connection to the one database of this process that reads and writes files: making one takes long."""
+    """A connection to the one database of this process, which is empty and in memory: making one takes long."""
     return _instance(os.getpid()).cursor()  # after a fork its threads are gone
 
 
@@ -43,10 +38,10 @@ def write(db: duckdb.DuckDBPyConnection, name: str, columns: Columns, path: Path
 
 
 def load(db: duckdb.DuckDBPyConnection, name: str, columns: Columns, table: str) -> None:
-    """Puts a table's columns into a new table of a database."""
+    """Puts a table's columns into a new table that only this connection sees."""
     db.register("given", columns)
     try:
-        db.execute(f"CREATE TABLE {table} AS {_select(name, columns)}")
+        db.execute(f"CREATE TEMP TABLE {table} AS {_select(name, columns)}")
     finally:
         db.unregister("given")
 

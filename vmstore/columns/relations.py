@@ -1,4 +1,4 @@
-"""The tables of a shelf as relations of a database of their own, to be asked in SQL."""
+"""The tables of a shelf as relations of a connection of their own, to be asked in SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import duckdb
 import numpy as np
 
-from vmstore.columns.parquet import connection, files, load
+from vmstore.columns.parquet import files, load, reader
 from vmstore.columns.shelf import Held
 from vmstore.columns.table import TABLES
 
@@ -17,23 +17,25 @@ Named = tuple[int, str, str | None, str | None, str | None]
 
 
 def relations(held: Held, sessions: Iterable[Named]) -> duckdb.DuckDBPyConnection:
-    """A database in memory with the tables of segments and of what is beyond them, and the names of sessions."""
-    db = connection()
-    tail = {} if held.tail is None else held.tail.tables()
+    """A connection with the tables of segments and of what is beyond them, and the names of sessions; all its own."""
+    db = reader()
+    upto = f" WHERE ordinal <= {held.ordinal}" if held.end > held.ordinal else ""
     for name in TABLES:
         parts = []
         if held.segments:
-            parts.append(f"SELECT * FROM {files(one.table(name) for one in held.segments)}")
-        if name in tail:
-            load(db, name, tail[name], f"tail_{name}")
-            parts.append(f"SELECT * FROM tail_{name}")
-        db.execute(f"CREATE VIEW {name} AS {' UNION ALL '.join(parts)}")
+            parts.append(f"SELECT * FROM {files(one.table(name) for one in held.segments)}{upto}")
+        if held.tail is not None:
+            load(db, name, held.tail.table(name), f"tail_{name}")
+            parts.append(f"SELECT * FROM tail_{name}{upto}")
+        db.execute(f"CREATE TEMP VIEW {name} AS {' UNION ALL '.join(parts)}")
     _name(db, list(sessions))
     return db
 
 
 def _name(db: duckdb.DuckDBPyConnection, sessions: list[Named]) -> None:
-    db.execute('CREATE TABLE sessions(session BIGINT, "name" VARCHAR, "user" VARCHAR, agent VARCHAR, title VARCHAR)')
+    db.execute(
+        'CREATE TEMP TABLE sessions(session BIGINT, "name" VARCHAR, "user" VARCHAR, agent VARCHAR, title VARCHAR)'
+    )
     if sessions:
         keys, *texts = zip(*sessions, strict=True)
         given = {"session": np.array(keys, np.int64)}

@@ -57,8 +57,12 @@ class Segment(NamedTuple):
 
 def found_in(folder: Path) -> list[Segment]:
     """The segments of this version in a folder, in the order of the log, the longest of a beginning first."""
+    try:
+        entries = list(folder.iterdir())
+    except OSError:  # there is none, or none that may be read
+        return []
     found = []
-    for entry in folder.iterdir() if folder.is_dir() else ():
+    for entry in entries:
         if told := _NAME.fullmatch(entry.name):
             found.append(Segment(entry, int(told[1]), int(told[2]), told[3]))
     return sorted(found, key=lambda one: (one.after, -one.upto))
@@ -85,9 +89,9 @@ def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir()
     digests = {}
-    for name, columns in cut.tables().items():
+    for name in TABLES:
         file = beside / f"{name}.parquet"
-        write(db, name, columns, file)
+        write(db, name, cut.table(name), file)
         digests[name] = _digest(file)
     seal = Seal(SCHEMA, cut.after, cut.ordinal, cut.mutations, last, cut.chain.hexdigest(), digests)
     (beside / SEAL).write_bytes(msgspec.json.format(msgspec.json.encode(seal), indent=1) + b"\n")

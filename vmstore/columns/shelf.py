@@ -26,7 +26,7 @@ from vmstore.log.port import Log
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Progress, Projection
 
-MUTATIONS_MAX = 122_880  # of a segment, one row group of Parquet: some 150 MB while it is written
+MUTATIONS_MAX = 122_880  # of a segment, one row group of Parquet: some 200 MB while it is written
 MUTATIONS_MIN = MUTATIONS_MAX // 2  # a last one with fewer is cut again with what follows
 LOCK = "lock"
 DAMAGE = (OSError, ValueError, msgspec.MsgspecError)
@@ -37,11 +37,19 @@ _log = logging.getLogger("vmstore")
 
 
 class Held(NamedTuple):
-    """All that the log holds up to an ordinal: in segments, and beyond them in memory. One of both is there."""
+    """All that the log holds up to an ordinal: in segments, and beyond them in memory. One of both is there.
+
+    Others may have sealed more meanwhile: what is held ends at `end`.
+    """
 
     ordinal: int
     segments: list[Segment]
     tail: Cut | None
+
+    @property
+    def end(self) -> int:
+        """The last commit that is held."""
+        return max(_end(self.segments), 0 if self.tail is None else self.tail.ordinal)
 
 
 class Shelf:
@@ -113,26 +121,24 @@ class Shelf:
             raise StoreError(f"the column segments in {self.folder} cannot be read ({error}); {remedy}") from error
 
     def held(self, ordinal: int) -> Held:
-        """Everything up to an ordinal that the views have reached, at least; much that is new is sealed first."""
+        """Everything up to an ordinal that the views have reached; much that is new is sealed first."""
         try:
             self.grow(ordinal)
         except StoreError as error:
             _log.warning("the newest commits are cut in memory: %s", error)
-        tail = self._ahead(ordinal, None)
         segments = self.segments()
-        return Held(_end(segments) if tail is None else tail.ordinal, segments, tail)
+        return Held(ordinal, segments, self._ahead(_end(segments), ordinal))
 
     def grow(self, ordinal: int, progress: Progress | None = None) -> list[Segment]:
         """Seals what there is up to an ordinal that the views have reached, where it is worth a segment."""
         if not self._readonly:
-            tail = self._ahead(ordinal, TAIL_MAX)
+            tail = self._ahead(_end(self.segments()), ordinal, mutations_max=TAIL_MAX)
             if tail is not None and tail.ordinal < ordinal:
                 self.fill(ordinal, progress)
         return self.segments()
 
-    def _ahead(self, ordinal: int, mutations_max: int | None) -> Cut | None:
-        """What the segments do not hold up to an ordinal, or as much of it; None where they hold it."""
-        end = _end(self.segments())
+    def _ahead(self, end: int, ordinal: int, *, mutations_max: int | None = None) -> Cut | None:
+        """What segments up to `end` do not hold of the log up to an ordinal, or as much of it; None where they do."""
         if 0 < end >= ordinal:
             return None
         if self._tail is None or self._tail.after != end:

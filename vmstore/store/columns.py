@@ -53,6 +53,17 @@ class ColumnStore:
         """Whether any segment was ever cut."""
         return self._ns.folder is not None and (self._ns.folder / COLUMNS).is_dir()
 
+    @property
+    def usable(self) -> bool:
+        """Whether there are segments, and what reads them is installed; says so where only the former."""
+        if not self.there:
+            return False
+        try:
+            return self.shelf is not None
+        except InputError as error:
+            _log.warning("the column segments are left as they are: %s", error)
+            return False
+
     # ---- asking
 
     def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None) -> PageTable:
@@ -85,7 +96,7 @@ class ColumnStore:
         return lane.upto(end if position is None else basis(lane, Position(position)).position)
 
     def relations(self) -> duckdb.DuckDBPyConnection:
-        """A database of its own with the tables of the segments, and of what is newer, and `sessions`; close it."""
+        """A connection of its own with the tables of the segments and of what is newer, and `sessions`; close it."""
         shelf = self.shelf
         from vmstore.columns.relations import relations
 
@@ -115,9 +126,10 @@ class ColumnStore:
             if not self.there and held <= TAIL_MAX:  # nothing to load numpy for
                 return 0, 0
             try:
-                found = self.shelf.grow(ordinal, progress)
+                shelf = self.shelf
             except InputError:
                 return 0, 0
+            found = shelf.grow(ordinal, progress)
             return len(found), found[-1].upto if found else 0
 
     def rebuild(self, progress: Progress | None = None) -> int:
@@ -129,18 +141,13 @@ class ColumnStore:
 
     def problems(self) -> list[tuple[str, str]]:
         """What is wrong with the segments that are there: where, and what."""
-        if not self.there:
-            return []
-        try:
-            shelf = self.shelf
-        except InputError as error:
-            _log.warning("the column segments were not checked: %s", error)
+        if not self.usable:
             return []
         from vmstore.columns.check import problems
 
         with self._ns.asking() as ordinal:
             rows: Any = self._ns.views.execute("SELECT session, name, position FROM sessions ORDER BY session")
-            return list(problems(shelf, ordinal, {key: (name, position) for key, name, position in rows}))
+            return list(problems(self.shelf, ordinal, {key: (name, position) for key, name, position in rows}))
 
 
 def _opened() -> type[Shelf]:

@@ -355,7 +355,7 @@ class Store:
             if view != VIEW:
                 self._ns.projection.rebuild(view, progress)
             positions = self._ns.projection.positions()
-            if view == VIEW or (view is None and self._columns.there):
+            if view == VIEW or (view is None and self._columns.usable):
                 positions[VIEW] = self._columns.rebuild(progress)
             return positions
 
