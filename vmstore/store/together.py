@@ -145,10 +145,11 @@ class Together:
         begun = [(wish, batch) for wish in wishes if (batch := wish.begin()) is not None]
         begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
         if begun:
-            outcomes = self._engine().append([batch for _, batch in begun])
+            engine, batches = self._engine(), [batch for _, batch in begun]
+            outcomes = engine.append(batches)
             for (wish, _), outcome in zip(begun, outcomes, strict=True):
                 wish.end(outcome)
-            self._engine().relieve()
+            engine.relieve(sum(commit.count for batch in batches for commit in batch.commits))
 
 
 INTERRUPTED = (
