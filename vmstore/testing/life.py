@@ -247,14 +247,14 @@ def digest(log: Log) -> bytes:
 def full_disk(log: Log) -> Iterator[None]:
     """A log that cannot be written to while this lasts."""
 
-    def together(*_: Any, **__: Any) -> Any:
+    def full(*_: Any, **__: Any) -> Any:
         raise StoreError("the disk is full")
 
-    log.together = together  # type: ignore[method-assign]
+    log.append = log.together = full  # type: ignore[method-assign]
     try:
         yield
     finally:
-        del log.together
+        del log.append, log.together
 
 
 @contextmanager
