@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -279,17 +280,23 @@ def test_a_hidden_session_has_a_name_and_no_key(tmp_path: Path) -> None:
 
 
 def test_the_views_follow_a_writer_that_never_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Past a bound of mutations that no view holds they are folded, and the head goes on as before."""
-    monkeypatch.setattr(gate, "UNSETTLED_MAX", 10)
+    """Past a bound of mutations that no view holds each call folds a piece, until the head can forget them."""
+    monkeypatch.setattr(gate, "UNSETTLED_MAX", 20)
+    monkeypatch.setattr(gate, "FOLDED_MIN", 5)
     engine = engine_over()
     key = opened(engine)
-    for n in range(12):
+    held, remembered = [], []
+    for n in range(40):
         batch = engine.batch(key)
         say(batch, b"%d" % n)
         batch.commit(0)
-    assert 0 < engine.projection.ordinal < engine.log.ordinal
-    assert engine.head(key).has_message(2) and engine.head(key).has_message(14)
-    assert not engine.head(key).has_message(15)
+        held.append(engine.projection.ordinal)
+        remembered.append(len(engine.head(key).recent.mutations))
+        assert engine.head(key).has_message(2) and engine.head(key).has_message(n + 3)
+        assert not engine.head(key).has_message(n + 4)
+    pieces = [later - before for before, later in pairwise(held) if later > before]
+    assert len(pieces) > 4 and max(pieces) < 10
+    assert max(remembered) < 40 and 0 in remembered
 
 
 def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:

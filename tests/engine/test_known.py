@@ -198,6 +198,25 @@ def test_no_earlier_body_is_changed(path: Path) -> None:
         assert store.verify().ok
 
 
+def test_a_file_that_leads_nowhere_costs_a_copy(path: Path) -> None:
+    """Where the file names a cell its commit does not have, the content is written again."""
+    db = apsw.Connection(str(file_of(path)))
+    db.execute("UPDATE commits SET digests = CAST(zeroblob(1600) || digests AS BLOB)")
+    db.close()
+    with vmstore.open(path) as store:
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+
+
+def test_a_file_that_is_no_use_is_no_hindrance(path: Path) -> None:
+    """Where the file's table is gone the session goes on, and what was said before is written again."""
+    db = apsw.Connection(str(file_of(path)))
+    db.execute("DROP TABLE commits")
+    db.close()
+    with vmstore.open(path) as store:
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+        assert store.record("s", chat(LONG, "Quite so.", "More.")).call == 2
+
+
 def test_a_new_session_names_no_cell_it_lacks() -> None:
     """The first commit of a session cannot name a cell by a position that no commit holds."""
     with vmstore.memory_store() as store:

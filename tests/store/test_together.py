@@ -15,6 +15,7 @@ from tests.engine.stories import answer, chat
 from vmstore.engine.gate import Engine
 from vmstore.errors import InputError, OvertakenError, StoreError, VmstoreError
 from vmstore.store.together import Wish
+from vmstore.testing.life import full_disk
 
 THREADS, CALLS = 8, 12
 
@@ -166,6 +167,16 @@ def test_who_is_interrupted_while_waiting_holds_up_nobody(tmp_path: Path, woken:
         waiting.join()
         assert raised == [] and store.session("s").info().calls == 1
         assert not together._led and not together._wishes
+
+
+def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> None:
+    """Where the log refuses all of them each call raises, forgets what it half changed, and fits when tried again."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        first = store.record("s", chat("Hello?"), answer("Hello."))
+        with full_disk(store.log), pytest.raises(StoreError, match="full"):
+            store.record("s", chat("Hello?", "Hello.", "And?"), answer("So."))
+        assert store.record("s", chat("Hello?", "Hello.", "And?"), answer("So.")).call == first.call + 1
+        assert store.verify().ok
 
 
 class Interrupted(BaseException):

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from campaigns.cut import MODES, Image, World, lay
 from campaigns.disk import Disk, Event, Fault, disk
@@ -16,6 +16,8 @@ from campaigns.held import Attempt, Broken, Demand, Held, check_log, check_store
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
 
 from vmstore.errors import VmstoreError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Append
 from vmstore.log.sqlite import SqliteLog
 
 STEPS = 22
@@ -43,23 +45,26 @@ def told_appends(made: Disk) -> Iterator[None]:
 
     One that raised is unknown: its commits may be there until the next is acknowledged.
     """
-    right = SqliteLog.append
+    right = SqliteLog.together
     attempts: tuple[Attempt, ...] = ()
 
-    def append(self: SqliteLog, commits: Any, *rest: Any, **more: Any) -> Any:
+    def together(self: SqliteLog, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
         nonlocal attempts
-        attempts = (*attempts, tuple(commit.hash for commit in commits))
+        asked = [one._replace(commits=list(one.commits)) for one in appends]
+        attempts = (*attempts, *(tuple(commit.hash for commit in one.commits) for one in asked))
         made.mark("asked", attempts)
-        stored = right(self, commits, *rest, **more)
-        attempts = ()
-        made.mark("acked", stored[-1].ordinal)
-        return stored
+        told = right(self, asked)
+        stored = [commit for one in told if not isinstance(one, Exception) for commit in one]
+        if stored:
+            attempts = ()
+            made.mark("acked", stored[-1].ordinal)
+        return told
 
-    SqliteLog.append = append  # type: ignore[method-assign]
+    SqliteLog.together = together  # type: ignore[method-assign]
     try:
         yield
     finally:
-        SqliteLog.append = right  # type: ignore[method-assign]
+        SqliteLog.together = right  # type: ignore[method-assign]
 
 
 def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None) -> Told:

@@ -29,6 +29,7 @@ from vmstore.views.projection import Projection
 
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 
 
 class Opening(NamedTuple):
@@ -56,7 +57,7 @@ class Engine:
         self.clock = clock
         self.ids = ids
         self._heads: OrderedDict[int, Head] = OrderedDict()
-        self._unsettled = 0
+        self._unsettled = self._unsettled_commits = 0
         self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
@@ -71,7 +72,7 @@ class Engine:
         for session, head in self._heads.items() if self._unsettled else ():
             if head.recent.mutations:
                 head.settle(ViewLookups(self.projection.db, session))
-        self._unsettled = 0
+        self._unsettled = self._unsettled_commits = 0
         return reached
 
     def opened(self, name: str) -> int | None:
@@ -224,10 +225,21 @@ class Engine:
         if batch.opening is not None:
             self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
         self._unsettled += sum(commit.count for commit in stored)
+        self._unsettled_commits += len(stored)
 
-    def relieve(self) -> None:
-        """Lets the views follow where heads remember more than is good; for whoever appended to call."""
-        if self._unsettled > UNSETTLED_MAX:
+    def relieve(self, added: int) -> None:
+        """Lets the views follow a piece where heads remember more than is good; for whoever appended mutations.
+
+        A piece is twice what was added and more, so that a writer who never asks waits a little, some
+        times in a row, and never for long.
+        """
+        if self._unsettled <= UNSETTLED_MAX:
+            return
+        commits = 1 + self._unsettled_commits * max(FOLDED_MIN, 2 * added) // self._unsettled
+        upto = self.projection.ordinal + commits
+        if upto < self.log.ordinal:
+            self.projection.catch_up(upto=upto)
+        else:
             self.follow()
 
 
@@ -360,7 +372,7 @@ class Batch:
         (told,) = self._engine.append([self], dense=dense)
         if isinstance(told, Exception):
             raise told
-        self._engine.relieve()
+        self._engine.relieve(sum(commit.count for commit in told))
         return told
 
     def close(self, at: int) -> None:

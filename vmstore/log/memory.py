@@ -47,7 +47,7 @@ class MemoryLog:
             return stored
 
     def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
-        """Stores several appends, each all or none."""
+        """Stores several appends; there is no flush to share."""
         return one_by_one(self.append, appends)
 
     def alone(self) -> AbstractContextManager[bool]:

@@ -31,20 +31,22 @@ class Wish(Generic[T]):
         self.error: Exception | None = None
         self.woken = threading.Event()  # done, or to lead
         self._write = write
-        self._writing: Writing[T]
+        self._writing: Writing[T] | None = None
         self._answer: list[T] = []
 
     def begin(self) -> Batch | None:
         """Decides; the batch to be appended, or None where it is done without."""
-        self._writing, self.done, self.error = self._write(), False, None
-        return self._go(lambda: next(self._writing))
+        writing = self._writing = self._write()
+        self.done, self.error = False, None
+        return self._go(lambda: next(writing))
 
     def end(self, outcome: list[Commit] | Exception) -> None:
-        """Takes in what came of its batch."""
+        """Takes in what came of its batch; an error also where it never came to one."""
+        writing = self._writing or self._write()
         if isinstance(outcome, Exception):
-            self._go(lambda: self._writing.throw(outcome))
+            self._go(lambda: writing.throw(outcome))
         else:
-            self._go(lambda: self._writing.send(outcome))
+            self._go(lambda: writing.send(outcome))
 
     def _go(self, step: Callable[[], Batch]) -> Batch | None:
         try:
@@ -138,17 +140,21 @@ class Together:
         finally:
             for wish in wishes:
                 if not wish.done:
-                    wish.error, wish.done = StoreError(INTERRUPTED), True
+                    wish.end(StoreError(INTERRUPTED))
                 wish.woken.set()
 
     def _grant(self, wishes: list[Wish[Any]]) -> None:
         begun = [(wish, batch) for wish in wishes if (batch := wish.begin()) is not None]
         begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
         if begun:
-            outcomes = self._engine().append([batch for _, batch in begun])
+            engine, batches = self._engine(), [batch for _, batch in begun]
+            try:
+                outcomes = engine.append(batches)
+            except Exception as error:
+                outcomes = [error] * len(begun)
             for (wish, _), outcome in zip(begun, outcomes, strict=True):
                 wish.end(outcome)
-            self._engine().relieve()
+            engine.relieve(sum(commit.count for batch in batches for commit in batch.commits))
 
 
 INTERRUPTED = (

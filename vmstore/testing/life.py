@@ -268,14 +268,14 @@ def digest(log: Log) -> bytes:
 def full_disk(log: Log) -> Iterator[None]:
     """A log that cannot be written to while this lasts."""
 
-    def append(*_: Any, **__: Any) -> Any:
+    def full(*_: Any, **__: Any) -> Any:
         raise StoreError("the disk is full")
 
-    log.append = append  # type: ignore[method-assign]
+    log.append = log.together = full  # type: ignore[method-assign]
     try:
         yield
     finally:
-        del log.append
+        del log.append, log.together
 
 
 @contextmanager
