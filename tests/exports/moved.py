@@ -27,9 +27,9 @@ def filled(store: Store) -> Store:
     store.record("s.child", odd, None, at=10_500_000)
     store.record(grandchild, {**odd, "seed": 7}, None, at=10_700_000)
     store.record("s", odd, ValueError("gone"), at=11_000_000)
+    store.session("s.child").annotate("p4", tags=["kept"], importance=0.25, at=14_000_000)
     store.session("s").annotate("p4", importance=0.9, tags=["é", "kept"], anchors={"user.name": "Ada"}, at=12_000_000)
     store.session("s").annotate("p4", untags=["kept"], status="completed", valid_to=1_000_000, at=13_000_000)
-    store.session("s.child").annotate("p4", tags=["kept"], importance=0.25, at=14_000_000)
     return store
 
 

@@ -66,9 +66,9 @@ def importances(lane: Lane, position: int) -> dict[int, int]:
 
 
 def weighing(lane: Lane, position: int, low: int, below: int) -> set[int]:
-    """The pages whose importance at a position is from `low` to under `below`, where not all others' is.
+    """The pages whose importance at a position is from `low` to under `below`, found by index.
 
-    Found by index; the pages that nobody weighed are not among them, so their importance may not be either.
+    No index holds the pages that nobody weighed, so what they weigh may not lie within.
     """
     born: dict[int, int] = {}
     noted: set[int] = set()
