@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
@@ -34,7 +34,6 @@ from vmstore.store.answers import (
     Usage,
     Verdict,
 )
-from vmstore.store.asking import Asking
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
@@ -46,8 +45,10 @@ from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
-from vmstore.vmql.execute import Asker
-from vmstore.vmql.result import Result
+
+if TYPE_CHECKING:
+    from vmstore.vmql.asker import Asker
+    from vmstore.vmql.result import Result
 
 GRACE_S = 3600.0
 
@@ -162,11 +163,16 @@ class Store:
         `session` is asked where the text names none; `params` are the values of its `$names`.
         Raises QueryError, which points at what is wrong with the text.
         """
-        from vmstore.vmql.parse import parse
-
         if self._asker is None:
-            self._asker = Asker(Asking(self._ns, self))
-        return self._asker.answer(parse(text), session=session, params=params, text=text)
+            from vmstore.store.asking import asker
+
+            self._asker = asker(self._ns, self.session, self.verify)
+        return self._asker.ask(text, session=session, params=params)
+
+    def interrupt(self) -> None:
+        """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
+        if self._asker is not None:
+            self._asker.interrupt()
 
     # ---- recording
 
