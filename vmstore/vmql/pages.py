@@ -6,7 +6,7 @@ from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, R
 from vmstore.vmql import forms
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import RUNTIME, SESSION, USER, WITHIN, WRITER, rows
+from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, rows
 
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 
@@ -34,7 +34,7 @@ PAGES = Relation(
         Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
         Field("importance", REAL, "how important it is, from 0 to 1", "p.importance / 1000000.0"),
         Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
-        Field("pinned", BOOLEAN, "whether it is held in the prompt", "0", later=RUNTIME),
+        Field("pinned", BOOLEAN, "whether it is held in the prompt", NO, later=RUNTIME),
         Field("dirty", BOOLEAN, "whether it was made from one that changed since", "q.page IS NOT NULL", ("stale",)),
         Field("last_flushed", TIME, "when it was last written out", "NULL", later=RUNTIME),
         Field("tags", LIST, "its tags", "coalesce(p.labels -> '$.tags', '[]')"),
@@ -53,7 +53,14 @@ PAGES = Relation(
         Field("last_access_turn", INTEGER, "the turn in which it was last used", "NULL", later=RUNTIME),
         Field("access_count", INTEGER, "how often it was used", "NULL", later=RUNTIME),
         Field("position", INTEGER, "the position that made it", "p.page"),
-        Field("since", INTEGER, "the position since when it is in the prompt, unbroken", "h.since", ("here",), True),
+        Field(
+            "since_position",
+            INTEGER,
+            "the position since when it is in the prompt, unbroken",
+            "h.since",
+            ("here",),
+            True,
+        ),
         Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
         Field(
             "text",

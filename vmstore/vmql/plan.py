@@ -211,7 +211,7 @@ def _in_prompt(part: Expr) -> bool:
         case Compare(op="=" | ">" | ">=" as op, left=Word(path=("level",)), right=right):
             number = _number(right, Level)
             return number is not None and number >= (0 if op == ">" else 1)
-        case IsNull(operand=Word(path=("since",)), negated=True):
+        case IsNull(operand=Word(path=("since_position",)), negated=True):
             return True
     return False
 

@@ -103,7 +103,7 @@ class Query:
     def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
         """Rows as they are shown; of a limited answer the one beyond is held back."""
         shows = found.shows
-        if found.keys:
+        if found.limit is not None:
             taken = self._limited(found, taken)
         if not shows:
             return taken
@@ -115,7 +115,7 @@ class Query:
         width = len(found.columns)
         for row in taken:
             if given == most:
-                self.following = cursor(last) if last is not None else None
+                self.following = cursor(last) if last else None
                 return
             given, last = given + 1, row[width:]
             yield row[:width]
