@@ -32,6 +32,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
+        ("vmstore/search/index.py", "tantivy"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")

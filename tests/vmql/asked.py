@@ -119,12 +119,12 @@ def _word(word: Any) -> str:
 
 def _compare(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     ops = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-    return st.tuples(ops, value).map(lambda told: s.Compare(op=told[0], left=column, right=told[1]))  # type: ignore[arg-type]
+    return st.builds(lambda op, right: s.Compare(op=op, left=column, right=right), ops, value)
 
 
 def _equal(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     ops = st.sampled_from(["=", "!="])
-    return st.tuples(ops, value).map(lambda told: s.Compare(op=told[0], left=column, right=told[1]))  # type: ignore[arg-type]
+    return st.builds(lambda op, right: s.Compare(op=op, left=column, right=right), ops, value)
 
 
 def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

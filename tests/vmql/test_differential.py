@@ -15,7 +15,8 @@ from specs.model import Model
 from tests.against_model import model_of
 from tests.engine.author import NUMBER, Author, Deed, engine_over
 from tests.vmql.asked import asked
-from tests.vmql.naive import Naive, Row, answer
+from tests.vmql.facts import Naive, Row
+from tests.vmql.naive import answer
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import VmstoreError
 from vmstore.store.namespace import Namespace

@@ -300,7 +300,8 @@ def search(query: Query, statement: Search) -> Result:
     words = str(given(statement.query, query.params))
     with query.world.asking():
         scope = query.scope(statement.tail)
-        scope.values["hits"] = json.dumps(best(scope, words))
+        with faults_at(statement.query.span, "no-words"):
+            scope.values["hits"] = json.dumps(best(scope, words))
         return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
 
 
