@@ -34,10 +34,13 @@ class Naive:
         return made(session, position)
 
     def across(self, relation: str, ends: dict[str, int]) -> list[Row]:
-        """The rows that each session wrote itself, in the order of their names."""
+        """The rows that each session wrote itself, in the order of their names; mutations in that of the log."""
         found = []
         for name in sorted(ends):
             found += [row for row in self.rows(relation, name, ends[name]) if row["session"] == name]
+        if relation == "MUTATIONS":
+            logged = {(fact.session, fact.position): at for at, fact in enumerate(self.model.facts)}
+            found.sort(key=lambda row: logged[row["session"], row["position"]])
         return found
 
     def writer(self, session: str, position: int) -> str:

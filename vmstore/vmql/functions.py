@@ -150,6 +150,7 @@ class Contents:
         self.world = world
         self._ahead: dict[int, Cell] = {}
         self._last = 0
+        self._told: tuple[int | None, Any] = (None, {})
 
     def read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         """A cell's bytes; None where there is none or they were erased."""
@@ -175,8 +176,9 @@ class Contents:
 
     def aside(self, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply."""
-        found = self.read(cell, commitment)
-        told = json.loads(found or b"{}").get(key)
+        if cell != self._told[0]:
+            self._told = (cell, json.loads(self.read(cell, commitment) or b"{}"))
+        told = self._told[1].get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
     def said(self, session: int, message: int, high: int) -> str | None:

@@ -71,7 +71,7 @@ RESIDENCIES = Relation(
         Field("pinned", BOOLEAN, "whether it was held", NO, later=RUNTIME),
         Field("reason", TEXT, "why it was let in", "NULL", later=RUNTIME),
     ),
-    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"), tables=("stays",))},
+    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"))},
     {
         "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
         "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),
