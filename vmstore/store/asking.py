@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
@@ -22,6 +23,7 @@ from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
 
 LANES_MAX = 4_096
+_NAME = "SELECT name FROM sessions WHERE session = ?"
 
 
 class Asking:
@@ -76,14 +78,16 @@ class Asking:
             {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
             for lane, context in zip(lanes, (first, second), strict=True)
         )
+        changes = differing(then, now, {})[0]
         texts: dict[tuple[int, int], str] = {}
         for lane, shown in zip(lanes, (then, now), strict=True):
-            said = previews(lane, self._ns.log, [page for _, page in shown])
-            texts.update({key: said.get(key[1], "") for key in shown})
-        changes = differing(then, now, texts)[0]
-        names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
+            changed = [key for key, _ in changes if key in shown]
+            said = previews(lane, self._ns.log, [page for _, page in changed])
+            texts.update({key: said.get(key[1], "") for key in changed})
+        owners = {key[0] for key, _ in changes}
+        names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
-        return [(names[key[0]], change) for key, change in changes], basis
+        return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
 
     def corpus(self) -> Corpus:
         """The texts there are at the moment that is held."""

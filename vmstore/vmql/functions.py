@@ -40,7 +40,7 @@ class Aggregate(NamedTuple):
         name = self.written.partition("(")[0]
         form: Form = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
         sql = of.sql
-        if name in ("min", "max") and form.text is not None and not form.name:
+        if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = of.text, TEXT  # the least word, not the least number
         return type(of)(self.sql.format(sql, share=share, order=order), form, f"{name}({of.name}{written})", sums=True)
 

@@ -43,7 +43,10 @@ VERSIONS = Relation(
         Field("method", word(Method), "how a shorter form was made", "v.method"),
         Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
     ),
-    {"scan": Path("scan", by(rows("versions", "v", "v.position")))},
+    {
+        "scan": Path("scan", by(rows("versions", "v", "v.position"))),
+        "page": Path("page", by(rows("versions", "v", "v.position") + " AND v.page = :page")),
+    },
     {
         "writer": WRITER,
         "page": Join(
@@ -71,7 +74,10 @@ RESIDENCIES = Relation(
         Field("pinned", BOOLEAN, "whether it was held", NO, later=RUNTIME),
         Field("reason", TEXT, "why it was let in", "NULL", later=RUNTIME),
     ),
-    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"))},
+    {
+        "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
+        "page": Path("page", by("FROM (SELECT 1) CROSS JOIN stays_of r ON r.f > r.lo AND r.f <= r.hi")),
+    },
     {
         "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
         "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),
