@@ -31,8 +31,9 @@ class Asking:
 
     def __init__(self, namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> None:
         self._ns = namespace
+        self._open = session
         self._verify = verify
-        self.session = session
+        self._sessions: dict[str, Session] = {}  # each remembers what its contents are
         self._lanes: dict[int, Lane] = {}
         self.namespace = namespace.name
         self.ticks = SystemClock().ticks
@@ -62,6 +63,15 @@ class Asking:
             if len(self._lanes) >= LANES_MAX:
                 self._lanes.clear()
             found = self._lanes[session] = Lane(self._ns.views, session)
+        return found
+
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        found = self._sessions.get(name)
+        if found is None:
+            if len(self._sessions) >= LANES_MAX:
+                self._sessions.clear()
+            found = self._sessions[name] = self._open(name)
         return found
 
     def page_position(self, session: str, page: str) -> int:

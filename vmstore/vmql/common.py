@@ -45,7 +45,9 @@ _STAYS = f"""
  FROM lane CROSS JOIN residents x ON x.session = lane.session AND x.f <= lane.high"""
 _NAMES = "(session, page, f, t, content, level, rank, since, lo, hi)"
 _STAYS_NAMED, _STAYS_OF_NAMED = f"stays{_NAMES}", f"stays_of{_NAMES}"
-_STAYS_OF = _STAYS.replace("x.session = lane.session", "x.session = lane.session AND x.page = :page")
+_STAYS_OF = _STAYS.replace("x.session = lane.session", "x.session = lane.session AND x.page = :page").replace(
+    "JOIN spans x", "JOIN spans x INDEXED BY spans_page"
+)
 
 
 # What a session inherits it may hold again in rows of its own, which know its end there.
