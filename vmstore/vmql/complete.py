@@ -46,10 +46,11 @@ def completions(text: str) -> Expect:
     except QueryError:
         return Expect(prefix=prefix, start=start, quoted=quoted)
     except Stuck as stuck:
+        second = _second_words(text, place, start)
         if stuck.token.kind != "HERE":
-            return Expect(prefix=prefix, start=start, quoted=quoted)
+            return Expect(keywords=tuple(second), prefix=prefix, start=start, quoted=quoted)
         here = at(stuck.states, stuck.values)
-        keywords = {*here.keywords, *_second_words(text, place, start)}
+        keywords = {*here.keywords, *second}
         return Expect(
             keywords=() if quoted else tuple(sorted(keywords)),
             names=here.names,

@@ -51,6 +51,7 @@ RELATIONS: Final = (
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "ORDER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
+UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
 QUOTES: Final = re.compile(r"\"([^\"]*)\"|`([^`]*)`|“([^”]*)”|\u2018([^\u2019]*)\u2019")
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")
 PLACEHOLDER: Final = re.compile(r":([^\W\d]\w*)|\{([^\W\d]\w*)\}|@([^\W\d]\w*)")
@@ -148,9 +149,10 @@ def _group_by(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 
 SIGNS: Final = {
-    "==": ("double-equals", "VMQL compares with a single ="),
-    "<>": ("sql-not-equal", "unlike is written !="),
-    "!==": ("sql-not-equal", "unlike is written !="),
+    "==": ("double-equals", "VMQL compares with a single =", "="),
+    "<>": ("sql-not-equal", "VMQL writes unlike as !=", "!="),
+    "&&": ("and-or-signs", "conditions are joined by AND", "AND"),
+    "||": ("and-or-signs", "conditions are joined by OR", "OR"),
 }
 
 
@@ -158,8 +160,8 @@ def _signs(text: str, read: list[Piece]) -> Iterator[Edit]:
     for first, second in pairwise(read):
         sign = first.word + second.word
         if first.span.end == second.span.start and sign in SIGNS:
-            code, message = SIGNS[sign]
-            yield Edit(code, message, Span(first.span.start, second.span.end), "=" if sign == "==" else "!=")
+            code, message, meant = SIGNS[sign]
+            yield Edit(code, message, Span(first.span.start, second.span.end), meant)
 
 
 def _quoted(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -185,13 +187,21 @@ def _bare_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 def _bare_between(text: str, read: list[Piece]) -> Iterator[Edit]:
     for place, piece in enumerate(read[:-3]):
+        if piece.word == "WHERE":  # in a condition numbers are what they are
+            return
         low, joint, high = read[place + 1 : place + 4]
-        if any(before.word == "WHERE" for before in read[:place]) or piece.word != "BETWEEN" or joint.word != "AND":
-            continue
-        if low.kind == high.kind == "INT":
+        if piece.word == "BETWEEN" and joint.word == "AND" and low.kind == high.kind == "INT":
             message = f"{low.word} and {high.word} can be turns, calls or positions; say which"
             meant = f"TURN {low.word} AND TURN {high.word}"
             yield Edit("moment-without-unit", message, Span(low.span.start, high.span.end), meant)
+
+
+def _second_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
+    for place, unit in enumerate(read[:-3]):
+        first, joint, second = read[place + 1 : place + 4]
+        if unit.word in UNITS and joint.word in ("TO", "AND") and first.kind == second.kind == "INT":
+            meant = f"{unit.word} {second.word}"
+            yield Edit("moment-without-unit", "each moment says its unit", second.span, meant)
 
 
 def _session(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -248,6 +258,7 @@ HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
     _quoted,
     _bare_moment,
     _bare_between,
+    _second_moment,
     _session,
     _limit,
     _empty_call,
