@@ -6,6 +6,7 @@ import functools
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from lark.exceptions import GrammarError, LarkError, LexError
 
 import grammar
 from vmstore.testing.queries import statements
+from vmstore.vmql import automaton
 from vmstore.vmql.build import MAKERS
 from vmstore.vmql.parse import parse
+from vmstore.vmql.parse import statements as statements_of
 from vmstore.vmql.printer import show
+from vmstore.vmql.problems import QueryError
 from vmstore.vmql.syntax import NOWHERE, Statement
 
 TEXT = grammar.GRAMMAR.read_text(encoding="utf-8")
@@ -188,3 +192,33 @@ def test_a_word_of_the_language_can_be_a_session(name: str) -> None:
 def test_keywords_are_found_in_any_case() -> None:
     """The case of a keyword does not matter, that of a name does."""
     assert show(parse("pAgEs As oF tUrN 3 WHERE Type = Claim")) == "PAGES AS OF TURN 3 WHERE Type = Claim"
+
+
+# ---- faults planted in what is run
+
+
+def planted(monkeypatch: pytest.MonkeyPatch, built: str, fault: Callable[[Any], Any]) -> None:
+    """Has the parser run with a fault in the rules that build something."""
+    sound = automaton.automaton()
+    broken = [fault(rule) if rule[2] is MAKERS[built] else rule for rule in sound.rules]
+    assert broken != sound.rules
+    monkeypatch.setattr(automaton, "automaton", lambda: sound._replace(rules=broken))
+
+
+@pytest.mark.parametrize(("built", "text"), [("between", "PAGES WHERE a BETWEEN 1 AND 2"), ("columns", "PAGES a, b")])
+def test_parts_in_the_wrong_order_are_seen(monkeypatch: pytest.MonkeyPatch, built: str, text: str) -> None:
+    """A parser that takes the parts of a rule in another order does not read as Lark does."""
+    planted(monkeypatch, built, lambda rule: (*rule[:3], tuple(reversed(rule[3]))))
+    (read,) = [statement for statement, _ in statements_of(text)]
+    assert read != read_by_lark(text)
+
+
+def test_a_lexer_that_reserves_words_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lexer that takes a word for a keyword wherever it stands refuses what Lark reads."""
+    sound = automaton.automaton()
+    states = [{symbol: to for symbol, to in actions.items() if symbol != "NAME"} for actions in sound.states]
+    monkeypatch.setattr(automaton, "automaton", lambda: sound._replace(states=states))
+    text = "CALLS turn WHERE call > 3"
+    assert read_by_lark(text)
+    with pytest.raises(QueryError):
+        list(statements_of(text))
