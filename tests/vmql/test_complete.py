@@ -92,7 +92,7 @@ def test_the_word_being_written_is_told() -> None:
     assert (here.prefix, here.start) == ("", 6)
 
 
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(queries.statements(), st.data())
 def test_every_keyword_offered_is_taken(statement: Statement, data: st.DataObject) -> None:
     """Wherever a statement is cut, the keywords offered can all follow, and the one that did is among them."""

@@ -39,7 +39,7 @@ def take(text: Any) -> None:
         completions(text)
 
 
-@settings(max_examples=500)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=12), st.sampled_from((" ", "", "\n")))
 @example(["PAGES", "AS", "OF"], " ")
 @example(["PAGES", "'"], " ")
@@ -48,7 +48,7 @@ def test_words_in_any_order_are_read_or_refused(words: list[str], joint: str) ->
     take(joint.join(words))
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(queries.statements(), st.data())
 def test_a_mutated_statement_is_read_or_refused(statement: Statement, data: st.DataObject) -> None:
     """A statement with parts cut out, doubled, swapped or replaced is nodes or a query error."""
@@ -61,7 +61,7 @@ def test_a_mutated_statement_is_read_or_refused(statement: Statement, data: st.D
     take(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(st.one_of(st.text(max_size=60), st.binary(max_size=60)))
 def test_any_text_and_any_bytes_are_read_or_refused(text: str | bytes) -> None:
     """Any text, and any bytes however they are decoded, are nodes or a query error."""
@@ -71,7 +71,7 @@ def test_any_text_and_any_bytes_are_read_or_refused(text: str | bytes) -> None:
         take(text.decode("utf-8", "surrogateescape"))
 
 
-@settings(max_examples=100)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(st.text(max_size=40))
 def test_any_text_can_be_quoted(text: str) -> None:
     """Any text that can be stored can be asked for, in quotes."""

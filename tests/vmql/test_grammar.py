@@ -149,7 +149,7 @@ def test_lark_refuses_the_examples_alike(text: str) -> None:
         reference().parse(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(statements())
 def test_lark_reads_any_statement_alike(statement: Statement) -> None:
     """Lark and vmstore make the same nodes of any statement."""

@@ -84,7 +84,7 @@ def nodes(node: Any) -> Iterator[s.Node]:
             yield from nodes(each)
 
 
-@settings(max_examples=300)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(queries.statements())
 def test_a_span_holds_what_its_node_says(statement: s.Statement) -> None:
     """The stretch of a canonical text that a node came from is the canonical text of that node."""
