@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from vmstore.vmql import mistakes
 from vmstore.vmql.automaton import Stuck, Token, run
 from vmstore.vmql.expected import Place, at
-from vmstore.vmql.mistakes import Edit
+from vmstore.vmql.habits import CLAUSES, Edit, edits, made
 from vmstore.vmql.printer import show
 from vmstore.vmql.problems import QueryError, near
 from vmstore.vmql.syntax import Span, Statement
@@ -91,7 +90,7 @@ def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
 def _stray(text: str, place: int, token: Token) -> QueryError | None:
     """Where a `;` stands before a clause, which then begins a statement of its own."""
     before = text.rfind(";", 0, place)
-    if before < 0 or token.text.upper() not in mistakes.CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
+    if before < 0 or token.text.upper() not in CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
         return None
     message = f"the ; before {_quoted(token)} ends the statement; take it out"
     return QueryError(message, code="stray-semicolon", text=text, span=Span(before, before + 1))
@@ -116,7 +115,7 @@ def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
     found = _mended(text, place)
     if not found:
         return None
-    mended = mistakes.made(text, place, found)
+    mended = made(text, place, found)
     meant = _parsed(mended)
     if meant is not None:
         written = show(meant)
@@ -127,7 +126,7 @@ def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
 
 
 def _mended(text: str, place: int) -> list[Edit]:
-    return mistakes.edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
+    return edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
 
 
 def _told(text: str, edit: Edit, hint: str | None) -> QueryError:
