@@ -29,6 +29,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
+        ("vmstore/search/index.py", "tantivy"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")
