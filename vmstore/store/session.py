@@ -29,7 +29,7 @@ from vmstore.store.answers import (
 from vmstore.store.calls import calls_in, turns_in
 from vmstore.store.catalog import Wanted, chosen, faults_at
 from vmstore.store.context import Context
-from vmstore.store.difference import diff_of
+from vmstore.store.diff import diff
 from vmstore.store.history import history_of
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import resolved
@@ -222,8 +222,8 @@ class Session:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
-            texts = previews(self._lane(), self._ns.log, {*first.page_ids, *second.page_ids})
-            return diff_of(first, second, texts)
+            lane = self._lane()
+            return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
         """The chat messages of a call's request."""
@@ -320,6 +320,13 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    # ---- references
+
+    def position_of(self, page: str | int) -> int:
+        """The position that made a page, which its name says; raises UnknownError naming the nearest."""
+        with self._ns.asking():
+            return self._resolve(self._lane(), page, Head())[0]
 
     def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
         """The page a reference names, and the moment it is asked of."""

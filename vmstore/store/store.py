@@ -13,7 +13,6 @@ from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.engine.gate import Opening
-from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.intake import is_bundle
 from vmstore.log.port import Log
@@ -29,15 +28,18 @@ from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.recording import Recording
-from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Problem, Swept, Usage, Verdict
+from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.usage import usage
+from vmstore.store.verdict import verdict_on
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
+    from vmstore.vmql.asker import Asker
+    from vmstore.vmql.result import Result
 
 GRACE_S = 3600.0
 
@@ -49,6 +51,7 @@ class Store:
         self._ns = namespace
         self._recording = Recording(namespace)
         self._columns = ColumnStore(namespace)
+        self._asker: Asker | None = None
 
     def __enter__(self) -> Store:
         return self
@@ -172,6 +175,25 @@ class Store:
         with self._ns.asking():
             session, page = page_named(self._ns, reference)
             return self.session(session), page
+
+    # ---- querying
+
+    def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
+        """Answers a VMQL statement: an iterable of tuples with its `columns` and its `basis`.
+
+        `session` is asked where the text names none; `params` are the values of its `$names`.
+        Raises QueryError, which points at what is wrong with the text.
+        """
+        if self._asker is None:
+            from vmstore.store.asking import asker
+
+            self._asker = asker(self._ns, self.session, self.verify)
+        return self._asker.ask(text, session=session, params=params)
+
+    def interrupt(self) -> None:
+        """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
+        if self._asker is not None:
+            self._asker.interrupt()
 
     # ---- recording
 
@@ -313,19 +335,7 @@ class Store:
 
         The rules are left out where the views are, unless they are asked for.
         """
-        rules = views if rules is None else rules
-        with self._ns.lock:
-            problems: list[Finding] = []
-            try:
-                if views:
-                    self._ns.follow()
-            except Exception as error:  # the views could not be folded: the log check says why
-                problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
-            counts, found = verify(self._ns.log, self._ns.projection, progress, views=views, rules=rules)
-            problems = found + [p for p in problems if not found]
-            if views and not problems:
-                problems = [Finding(VIEW, *problem) for problem in self._columns.problems()]
-            return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+        return verdict_on(self._ns, self._columns, progress, views=views, rules=views if rules is None else rules)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.

@@ -1,0 +1,115 @@
+"""A namespace as a query sees it: the views and the log at one moment, and what only the store can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import apsw
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from vmstore.core.asof import AsOf
+from vmstore.core.clock import SystemClock
+from vmstore.log.port import Log
+from vmstore.search.corpus import Corpus
+from vmstore.store.answers import Change
+from vmstore.store.diff import differing
+from vmstore.store.namespace import Namespace
+from vmstore.store.pages import previews
+from vmstore.store.reports import Verdict
+from vmstore.store.session import Session
+from vmstore.views.lane import Lane
+from vmstore.vmql.asker import Asker
+
+LANES_MAX = 4_096
+_NAME = "SELECT name FROM sessions WHERE session = ?"
+
+
+class Asking:
+    """What queries are handed of a store."""
+
+    def __init__(self, namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> None:
+        self._ns = namespace
+        self._open = session
+        self._verify = verify
+        self._sessions: dict[str, Session] = {}  # each remembers what its contents are
+        self._lanes: dict[int, Lane] = {}
+        self.namespace = namespace.name
+        self.ticks = SystemClock().ticks
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        return self._ns.views
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self._ns.log
+
+    def asking(self) -> AbstractContextManager[int]:
+        """Holds one moment; its ordinal."""
+        return self._ns.asking()
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        return self._ns.clock.now()
+
+    def lane(self, session: int) -> Lane:
+        """What a session sees, which is settled where it begins."""
+        found = self._lanes.get(session)
+        if found is None:
+            if len(self._lanes) >= LANES_MAX:
+                self._lanes.clear()
+            found = self._lanes[session] = Lane(self._ns.views, session)
+        return found
+
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        found = self._sessions.get(name)
+        if found is None:
+            if len(self._sessions) >= LANES_MAX:
+                self._sessions.clear()
+            found = self._sessions[name] = self._open(name)
+        return found
+
+    def page_position(self, session: str, page: str) -> int:
+        """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
+        return self.session(session).position_of(page)
+
+    def differences(
+        self, before: tuple[str, AsOf], after: tuple[str, AsOf]
+    ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
+        """What differs between two contexts, each change with the session that wrote its page; and both bases."""
+        first, second = (self.session(name).context(at) for name, at in (before, after))
+        lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
+        then, now = (
+            {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
+            for lane, context in zip(lanes, (first, second), strict=True)
+        )
+        changes = differing(then, now, {})[0]
+        texts: dict[tuple[int, int], str] = {}
+        for lane, shown in zip(lanes, (then, now), strict=True):
+            changed = [key for key, _ in changes if key in shown]
+            said = previews(lane, self._ns.log, [page for _, page in changed])
+            texts.update({key: said.get(key[1], "") for key in changed})
+        owners = {key[0] for key, _ in changes}
+        names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
+        basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
+        return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
+
+    def corpus(self) -> Corpus:
+        """The texts there are at the moment that is held."""
+        with self._ns.asking() as ordinal:
+            return self._ns.corpus(ordinal)
+
+    def verified(self, session: str | None) -> Verdict:
+        """What verify finds."""
+        return self._verify()
+
+
+def asker(namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> Asker:
+    """What answers the queries of a namespace."""
+    return Asker(Asking(namespace, session, verify))
