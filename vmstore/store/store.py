@@ -187,7 +187,7 @@ class Store:
         if self._asker is None:
             from vmstore.store.asking import asker
 
-            self._asker = asker(self._ns, self.session, self.verify)
+            self._asker = asker(self._ns, self.session, self.verify, self._columns)
         return self._asker.ask(text, session=session, params=params)
 
     def interrupt(self) -> None:
