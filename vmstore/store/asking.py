@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
+from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus
 from vmstore.store.answers import Change
-from vmstore.store.columns import ColumnStore, installed
+from vmstore.store.columns import ColumnStore
 from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
 from vmstore.store.pages import previews
@@ -116,11 +117,12 @@ class Asking:
 
     def columns(self) -> Any:
         """The tables of the column segments at the moment that is held; None where the extra is not installed."""
-        if not installed():
-            return None
         with self._ns.asking() as ordinal:
             if self._segments[0] != ordinal:
-                self._segments = ordinal, self._columns.relations()
+                try:
+                    self._segments = ordinal, self._columns.relations()
+                except InputError:  # numpy or duckdb is not there
+                    return None
             return self._segments[1]
 
     def verified(self, session: str | None) -> Verdict:

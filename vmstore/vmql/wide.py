@@ -17,7 +17,9 @@ from vmstore.vmql.relation import ACROSS
 from vmstore.vmql.scope import Scope
 
 MANY = 50_000  # mutations: fewer are decoded sooner than DuckDB is loaded
-ALIKE = frozenset(("count", "sum", "min", "max", "avg", "IN", "AND", "OR", "NOT"))
+ALIKE = frozenset(
+    ("count", "sum", "min", "max", "avg", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "nullif", "SELECT")
+)
 HELD = ("position", "session", "turn", "call", "kind", "page", "at", "logged_at")
 START = "FROM vm_mutations(:rows) g"
 
@@ -39,7 +41,7 @@ def suits(found: Plan, scope: Scope) -> bool:
     told = set(re.findall(r'g\."(\w+)"', found.body))
     called = set(re.findall(r"(\w+) ?\(", found.body.replace(START, "")))
     summed = "GROUP BY" in found.body or bool(called & {"count", "sum", "min", "max", "avg"})
-    alike = called <= ALIKE and not re.search(r"LIKE|->|\|\||%", found.body)
+    alike = called <= ALIKE and not re.search(r"LIKE|->|%", found.body)
     return summed and alike and told <= COLUMNS and mutations_in(scope) >= MANY
 
 
