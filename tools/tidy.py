@@ -29,6 +29,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
+        ("vmstore/store/columns.py", "vmstore"),
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),

@@ -14,10 +14,11 @@ from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus
-from vmstore.store.answers import Change, Verdict
+from vmstore.store.answers import Change
 from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
 from vmstore.store.pages import previews
+from vmstore.store.reports import Verdict
 from vmstore.store.session import Session
 from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
