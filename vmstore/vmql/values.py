@@ -61,6 +61,8 @@ def _kept(place: Place, value: Any, scope: Scope) -> Any:
     form, span = place.form, place.node.span
     if value is None:
         return None
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise fault(f"{value} is larger than anything a store can hold", "wrong-type", span)
     check(value, form, place.what, span)
     if form.words is not None:
         number = _number(value, form.words, place.what, span)
