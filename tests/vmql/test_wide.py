@@ -82,6 +82,15 @@ def test_what_columns_say_otherwise_is_left_to_the_log(
     assert list(store.query(text)) and not told
 
 
+def test_explain_says_which_way_is_taken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EXPLAIN names the column segments where they are asked, and the log where it is."""
+    text = "EXPLAIN MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE turn > 1"
+    assert "column segments" not in str(list(store.query(text)))
+    monkeypatch.setattr(wide, "MANY", 0)
+    told = str(list(store.query(text)))
+    assert "from the column segments, summed by DuckDB" in told and "turn > 1: in columns" in told
+
+
 def test_what_was_just_written_is_summed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum counts what was written after the one before it."""
     monkeypatch.setattr(wide, "MANY", 0)
