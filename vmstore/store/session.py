@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from vmstore.capture.skeleton import loads
 from vmstore.core.asof import AsOf, Head, as_of
@@ -35,6 +35,8 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Session:
@@ -178,7 +180,7 @@ class Session:
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
-            return _diff(lane, first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
+            return _diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
         """The chat messages of a call's request."""
@@ -259,6 +261,11 @@ class Session:
 
     # ---- references
 
+    def position_of(self, page: str | int) -> int:
+        """The position that made a page, which its name says; raises UnknownError naming the nearest."""
+        with self._ns.asking():
+            return self._resolve(self._lane(), page, Head())[0]
+
     def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
         """The page a reference names, and the moment it is asked of."""
         told = (
@@ -334,23 +341,31 @@ def _kind(word: str) -> int:
     return int(kind)
 
 
-def _diff(lane: Lane, first: Context, second: Context, texts: dict[int, str]) -> Diff:
-    before = {shown.page: shown for shown in first.shown}
-    after = {shown.page: shown for shown in second.shown}
-    changes = [_change("left", shown, None, texts) for page, shown in before.items() if page not in after]
+def _diff(first: Context, second: Context, texts: dict[int, str]) -> Diff:
+    before, after = ({shown.page: shown for shown in context.shown} for context in (first, second))
+    changes, unchanged = differing(before, after, texts)
+    told = [change for _, change in changes]
+    return Diff(first.basis, second.basis, first.tokens, second.tokens, unchanged, told)
+
+
+def differing(
+    before: Mapping[K, Shown], after: Mapping[K, Shown], texts: Mapping[K, str]
+) -> tuple[list[tuple[K, Change]], int]:
+    """Each difference between two contexts, whose pages are told apart by some key, and how many there are not."""
+    changes = [(key, _change("left", shown, None, texts.get(key, ""))) for key, shown in before.items() if key not in after]
     unchanged = 0
-    for page, shown in after.items():
-        was = before.get(page)
+    for key, shown in after.items():
+        was, text = before.get(key), texts.get(key, "")
         if was is None:
-            changes.append(_change("entered", None, shown, texts))
+            changes.append((key, _change("entered", None, shown, text)))
         elif was.commitment != shown.commitment:
-            changes.append(_change("compressed" if shown.level > was.level else "changed", was, shown, texts))
+            changes.append((key, _change("compressed" if shown.level > was.level else "changed", was, shown, text)))
         else:
             unchanged += 1
-    return Diff(first.basis, second.basis, first.tokens, second.tokens, unchanged, changes)
+    return changes, unchanged
 
 
-def _change(change: str, was: Shown | None, now: Shown | None, texts: dict[int, str]) -> Change:
+def _change(change: str, was: Shown | None, now: Shown | None, text: str) -> Change:
     shown = now or was
     assert shown is not None, "a change has at least one side"
     return Change(
@@ -363,7 +378,7 @@ def _change(change: str, was: Shown | None, now: Shown | None, texts: dict[int, 
         tokens_after=now.tokens if now else 0,
         level_before=was.level if was else None,
         level_after=now.level if now else None,
-        text=texts.get(shown.page, ""),
+        text=text,
     )
 
 

@@ -34,6 +34,7 @@ from vmstore.store.answers import (
     Usage,
     Verdict,
 )
+from vmstore.store.asking import Asking
 from vmstore.store.backup import backup
 from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
@@ -45,6 +46,8 @@ from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
+from vmstore.vmql.execute import Asker
+from vmstore.vmql.result import Result
 
 GRACE_S = 3600.0
 
@@ -55,6 +58,7 @@ class Store:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._recording = Recording(namespace)
+        self._asker: Asker | None = None
 
     def __enter__(self) -> Store:
         return self
@@ -149,6 +153,20 @@ class Store:
         ).fetchall()
         names = [(self._ns.name, session, page_name(page)) for session, page, _ in rows]
         return names + [(self._ns.name, session, hint) for session, _, hint in rows if hint]
+
+    # ---- querying
+
+    def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
+        """Answers a VMQL statement: an iterable of tuples with its `columns` and its `basis`.
+
+        `session` is asked where the text names none; `params` are the values of its `$names`.
+        Raises QueryError, which points at what is wrong with the text.
+        """
+        from vmstore.vmql.parse import parse
+
+        if self._asker is None:
+            self._asker = Asker(Asking(self._ns, self))
+        return self._asker.answer(parse(text), session=session, params=params, text=text)
 
     # ---- recording
 

@@ -173,6 +173,12 @@ def returns(lane: Lane, position: int) -> list[Return]:
     return found
 
 
+def leavings(lane: Lane, position: int) -> list[int]:
+    """Where pages left L0, up to a position, once for each page that did."""
+    stays = _stays(lane, position)
+    return sorted(t for (_, page), (t, _, _) in stays.items() if t is not None and (t, page) not in stays)
+
+
 def last_entries(lane: Lane, position: int) -> dict[int, int]:
     """When each page that ever was in L0 entered or changed there last, up to a position."""
     return {page: f for f, page in sorted(_stays(lane, position))}

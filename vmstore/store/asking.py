@@ -1,0 +1,93 @@
+"""A namespace as a query sees it: the views and the log at one moment, and what only the store can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+from msgspec import to_builtins
+
+from vmstore.core.asof import AsOf
+from vmstore.core.clock import SystemClock
+from vmstore.log.port import Log
+from vmstore.store.answers import Change, Verdict
+from vmstore.store.namespace import Namespace
+from vmstore.store.pages import previews
+from vmstore.store.session import Session, differing
+from vmstore.views.lane import Lane
+
+if TYPE_CHECKING:
+    from vmstore.store.store import Store
+
+LANES_MAX = 4_096
+
+
+class Asking:
+    """What queries are handed of a store."""
+
+    def __init__(self, namespace: Namespace, store: Store) -> None:
+        self._ns = namespace
+        self._store = store
+        self._lanes: dict[int, Lane] = {}
+        self.namespace = namespace.name
+        self.ticks = SystemClock().ticks
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        return self._ns.views
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self._ns.log
+
+    def asking(self) -> AbstractContextManager[int]:
+        """Holds one moment; its ordinal."""
+        return self._ns.asking()
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        return self._ns.clock.now()
+
+    def lane(self, session: int) -> Lane:
+        """What a session sees, which is settled where it begins."""
+        found = self._lanes.get(session)
+        if found is None:
+            if len(self._lanes) >= LANES_MAX:
+                self._lanes.clear()
+            found = self._lanes[session] = Lane(self._ns.views, session)
+        return found
+
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        return self._store.session(name)
+
+    def page_position(self, session: str, page: str) -> int:
+        """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
+        return self._store.session(session).position_of(page)
+
+    def differences(
+        self, before: tuple[str, AsOf], after: tuple[str, AsOf]
+    ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
+        """What differs between two contexts, each change with the session that wrote its page; and both bases."""
+        (one, first), (other, second) = [(self.session(name), self.session(name).context(at)) for name, at in (before, after)]
+        lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
+        keyed = [
+            {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
+            for lane, context in zip(lanes, (first, second), strict=True)
+        ]
+        texts: dict[tuple[int, int], str] = {}
+        for lane, shown in zip(lanes, keyed, strict=True):
+            said = previews(lane, self._ns.log, [page for _, page in shown])
+            texts.update({key: said.get(key[1], "") for key in shown})
+        changes = differing(*keyed, texts)[0]
+        names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
+        basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
+        return [(names[key[0]], change) for key, change in changes], basis
+
+    def verified(self, session: str | None) -> Verdict:
+        """What verify finds."""
+        return self._store.verify()

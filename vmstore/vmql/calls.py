@@ -1,0 +1,194 @@
+"""CALLS, TURNS, SESSIONS and MESSAGES: what was asked of the model, when, by whom."""
+
+from __future__ import annotations
+
+from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
+from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, word
+from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.shared import RUNTIME, SESSION, WRITER, rows
+
+
+def _seen(sql: str, otherwise: str = "NULL") -> str:
+    """What a reply says of a call, where it is seen."""
+    return f"iif(c.replied <= lane.high, {sql}, {otherwise})"
+
+
+def _aside(key: str) -> str:
+    """What the source keeps beside a reply."""
+    return f"vm_aside({_seen('c.aside')}, c.aside_commitment, '{key}')"
+
+
+CALLS = Relation(
+    "CALLS",
+    "every request to the model, how it ended and what it cost",
+    fields(
+        SESSION,
+        Field("call", INTEGER, "its number", "c.call"),
+        Field("turn", INTEGER, "the turn it was made in", "c.turn"),
+        Field("position", INTEGER, "the position of its pack", "c.position"),
+        Field("at", TIME, "when it was made", "c.at"),
+        Field("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
+        Field("status", word(Status), "how it ended", _seen("c.status", "0")),
+        Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
+        Field("tokens", INTEGER, "estimated tokens of its context", "c.tokens"),
+        Field("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("c.tokens_in")),
+        Field("tokens_cached", INTEGER, "those of them read from a cache", _seen("c.tokens_cached")),
+        Field("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("c.tokens_out")),
+        Field("cost", REAL, "what it cost, in dollars", _seen("c.cost / 1000000000.0")),
+        Field("latency_ms", REAL, "how long the answer took, in milliseconds", _seen("c.latency / 1000.0")),
+        Field("budget", INTEGER, "tokens it could have held", "NULL", later=RUNTIME),
+        Field("pages", INTEGER, "pages in its context", "c.leaves"),
+        Field("invalidated", INTEGER, "cached tokens that its changes voided", "NULL", later=RUNTIME),
+        Field("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
+        Field("error", TEXT, "what failed", _aside("error")),
+        Field("metadata", JSON, "the request's other fields: metadata.temperature", "vm_text(c.rest, c.rest_commitment)", (), True),
+    ),
+    {"scan": Path("scan", by(rows("calls", "c", "c.position"),), sorted=True)},
+    {"writer": WRITER},
+    (Order("c.position"),),
+    moment="c.position",
+)
+
+TURNS = Relation(
+    "TURNS",
+    "every turn: from a human message after a final answer to the next",
+    fields(
+        SESSION,
+        Field("turn", INTEGER, "its number", "t.turn"),
+        Field("position", INTEGER, "the position that opened it", "t.position"),
+        Field("at", TIME, "when it opened", "t.at"),
+        Field("calls", INTEGER, "calls made in it", "coalesce(n.calls, 0)", ("called",)),
+        Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)", ("made",)),
+        Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)", ("made",)),
+        Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)", ("made",)),
+        Field("faults", INTEGER, "times a page came back to the context", "coalesce(v.faults, 0)", ("moved",)),
+        Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",)),
+    ),
+    {"scan": Path("scan", by(rows("turns", "t", "t.position"),), sorted=True)},
+    {
+        "writer": WRITER,
+        **{
+            name: Join(
+                by(
+                    f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn",
+                    across=f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn AND {alias}.session = t.session",
+                ),
+                tables=(name,),
+            )
+            for name, alias in (("made", "m"), ("called", "n"), ("moved", "v"))
+        },
+    },
+    (Order("t.position"),),
+    moment="t.position",
+)
+
+_THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
+
+
+def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*)", also: str = "") -> str:
+    """A count of a session's row, counted again where it is asked of the past."""
+    within = f"FROM {table} {alias} WHERE {alias}.session = s.session AND {moment} <= lane.high{also}"
+    return _THEN.format(now=now, then=f"{what} {within}")
+
+
+SESSIONS = Relation(
+    "SESSIONS",
+    "every session: who it is, where it came from, how much it holds",
+    fields(
+        Field("session", TEXT, "its name", "s.name"),
+        Field("user", TEXT, "whose it is", "s.user"),
+        Field("agent", TEXT, "which agent's", "s.agent"),
+        Field("origin", word(Origin), "how it began", "s.origin"),
+        Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
+        Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
+        Field("title", TEXT, "what it is about", "s.title"),
+        Field("status", TEXT, "whether it goes on", "'open'", later=RUNTIME),
+        Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),
+        Field(
+            "turns",
+            INTEGER,
+            "the number of its last turn",
+            _counted("turns", "turns", "t", "t.position", "coalesce(max(t.turn), s.turn_before)"),
+        ),
+        Field(
+            "calls",
+            INTEGER,
+            "the number of its last call",
+            _counted("calls", "calls", "c", "c.position", "coalesce(max(c.call), s.call_before)"),
+        ),
+        Field("pages", INTEGER, "pages it made itself", _counted("pages", "pages", "p", "p.page"),),
+        Field("messages", INTEGER, "messages it took in itself", _counted("messages", "messages", "m", "m.message"),),
+        Field("mutations", INTEGER, "mutations it wrote itself", "min(lane.high, s.position) - lane.low"),
+        Field(
+            "tokens",
+            INTEGER,
+            "estimated tokens of the pages it made",
+            _counted("tokens", "pages", "p", "p.page", "coalesce(sum(p.tokens), 0)"),
+        ),
+        Field(
+            "tools",
+            INTEGER,
+            "pages that tools answered with",
+            "(SELECT count(*) FROM pages p WHERE p.session = s.session AND p.page <= lane.high"
+            f" AND p.role = {int(Role.TOOL)})",
+        ),
+        Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
+        Field("opened_at", TIME, "when it began", "s.opened_at"),
+        Field("closed_at", TIME, "when it ended", "NULL", later=RUNTIME),
+        Field("source", TEXT, "the file it was imported from", "s.source"),
+    ),
+    {
+        "scan": Path(
+            "scan",
+            by(
+                "FROM lane CROSS JOIN sessions s ON s.session = lane.session"
+                " AND lane.low + 1 > lane.since AND lane.low + 1 <= lane.until"
+            ),
+            sorted=True,
+        )
+    },
+    {"parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent"))},
+    (Order("s.name"),),
+    moment="lane.low + 1",
+    across=(),
+    wide=True,
+)
+
+MESSAGES = Relation(
+    "MESSAGES",
+    "every chat message that arrived",
+    fields(
+        Field("message", MESSAGE, "its name", "m.message"),
+        SESSION,
+        Field("turn", INTEGER, "the turn it arrived in", "m.turn"),
+        Field("call", INTEGER, "the last call before it", "m.call"),
+        Field("position", INTEGER, "the position it arrived at", "m.message"),
+        Field("at", TIME, "when it arrived", "m.at"),
+        Field("role", word(Role), "who speaks", "m.role"),
+        Field("slot", word(Slot), "the part of a request it stands in", "m.slot"),
+        Field(
+            "status",
+            word(Status),
+            "how the call it answers ended",
+            "(SELECT c.status FROM calls c WHERE c.session = m.session AND c.call = m.reply_to"
+            " AND c.replied <= lane.high)",
+        ),
+        Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
+        Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
+        Field("text", TEXT, "the text of its pages, joined by line ends", "vm_said(m.session, m.message, lane.high)", (), True),
+    ),
+    {"scan": Path("scan", by(rows("messages", "m", "m.message"),), sorted=True)},
+    {
+        "writer": WRITER,
+        "parts": Join(
+            by(
+                "LEFT JOIN parts n ON n.message = m.message",
+                across="LEFT JOIN parts n ON n.message = m.message AND n.session = m.session",
+            ),
+            tables=("parts",),
+        ),
+    },
+    (Order("m.message"),),
+    moment="m.message",
+)
+

@@ -1,0 +1,89 @@
+"""The common tables of VMQL's SQL: what is in the prompt, what a page's last version is, who stayed when.
+
+`lane(session, low, high, since, until)` is what the statement sees: positions above `low` up to
+`high`, of which rows above `since` up to `until` are wanted. A common table is written once for
+each shape of it: one session's own stretch, a chain of stretches, or every session for itself.
+"""
+
+from __future__ import annotations
+
+from vmstore.core.page import LinkKind, Role
+from vmstore.vmql.relation import Shape, by
+
+_AT = "x.page, x.content, x.level, x.rank, x.since"
+_HERE = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
+ SELECT 0, {_AT} FROM classes k CROSS JOIN spans x ON x.session = :knower AND x.k = k.k
+   AND x.f > :known - (1 << k.k) AND x.f <= :known AND x.t > :known WHERE k.session = :knower
+ UNION ALL SELECT 0, {_AT} FROM residents x WHERE x.session = :knower AND x.f <= :known)"""
+_HERE_ACROSS = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
+ SELECT lane.session, {_AT} FROM lane CROSS JOIN classes k ON k.session = lane.session
+   CROSS JOIN spans x ON x.session = lane.session AND x.k = k.k
+   AND x.f > lane.high - (1 << k.k) AND x.f <= lane.high AND x.t > lane.high
+ UNION ALL SELECT lane.session, {_AT} FROM lane CROSS JOIN residents x ON x.session = lane.session
+   AND x.f <= lane.high)"""
+
+_LATEST = """latest(page, position, version, size, tokens, cell, commitment) AS MATERIALIZED (
+ SELECT x.page, max(x.position), x.version, x.size, x.tokens, x.cell, x.commitment
+ FROM lane CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.level = 0 GROUP BY x.page)"""
+
+_STALE = "stale(session, page) AS MATERIALIZED (SELECT 0, value FROM json_each(:stale))"
+_STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
+ SELECT DISTINCT lane.session, k.source FROM lane
+ CROSS JOIN changes c ON c.session = lane.session AND c.position <= lane.high AND c.level = 0
+ CROSS JOIN links k ON k.session = c.session AND k.target = c.page AND k.position < c.position
+   AND k.kind = {int(LinkKind.DERIVES)}
+ WHERE c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
+   AND y.page = k.source AND y.level = 0 AND y.position <= lane.high), 0))"""
+
+_STAY = "x.content, x.level, x.rank, x.since"
+_STAYS = f"""
+ SELECT lane.session AS session, x.page AS page, x.f AS f, iif(x.t <= lane.high, x.t, NULL) AS t, {_STAY},
+   lane.since AS lo, lane.until AS hi
+ FROM lane CROSS JOIN spans x ON x.session = lane.session AND x.f <= lane.high
+ UNION ALL SELECT lane.session, x.page, x.f, NULL, {_STAY}, lane.since, lane.until
+ FROM lane CROSS JOIN residents x ON x.session = lane.session AND x.f <= lane.high"""
+_STAYS_NAMED = "stays(session, page, f, t, content, level, rank, since, lo, hi)"
+# What a session inherits it may hold again in rows of its own, which know its end there.
+_STAYS_CHAIN = f"""SELECT vm_owner(:head, x.f), x.page, x.f, max(x.t), {_STAY}, :since, :until
+ FROM ({_STAYS}) x GROUP BY x.page, x.f"""
+
+_SPOKEN = f"""sum(p.tokens) FILTER (WHERE p.role = {int(Role.USER)}),
+   sum(p.tokens) FILTER (WHERE p.role = {int(Role.ASSISTANT)})"""
+_ITS_PAGES = """FROM lane CROSS JOIN pages p ON p.session = lane.session
+   AND p.page > lane.low AND p.page <= lane.high"""
+
+
+def _grouped(name: str, columns: str, key: str, select: str, source: str) -> dict[Shape, str]:
+    """A table of sums by a key of one session, or of each."""
+    text = "{name}(session, {columns}) AS MATERIALIZED (SELECT {of}, {key}, {select} {source} GROUP BY 1, 2)"
+    said = {"name": name, "columns": columns, "key": key, "select": select, "source": source}
+    return by(text.format(of="0", **said), across=text.format(of="lane.session", **said))
+
+
+TABLES: dict[str, dict[Shape, str]] = {
+    "here": by(_HERE, across=_HERE_ACROSS),
+    "latest": by(_LATEST),
+    "stale": by(_STALE, across=_STALE_ACROSS),
+    "stays": by(
+        f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS_CHAIN})"
+    ),
+    "made": _grouped("made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES),
+    "called": _grouped(
+        "called",
+        "turn, calls",
+        "c.turn",
+        "count(*)",
+        "FROM lane CROSS JOIN calls c ON c.session = lane.session AND c.position > lane.low AND c.position <= lane.high",
+    ),
+    "moved": by(
+        """moved(session, turn, faults, evictions) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:moved))"""
+    ),
+    "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
+    "hits": by(
+        """hits(session, page, score) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:hits))"""
+    ),
+}
+"""Each common table by name and shape; what a parameter holds is made when a statement needs it."""

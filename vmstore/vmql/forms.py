@@ -1,0 +1,80 @@
+"""How values are kept, shown, read from a text and compared: one form for each way a view stores them.
+
+A view keeps small numbers; an answer shows words, names and times. What is compared, grouped and
+looked up stays as it is kept, so that an index serves; it is shown when a row is taken.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from vmstore.core.page import Word
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Form(NamedTuple):
+    """A way to keep values: the type they are shown as, and how.
+
+    `text` is the SQL of what is shown, over the kept value `{}`, where words are looked for in it or
+    ordered by; None where the kept value serves.
+    """
+
+    type: str
+    show: Callable[[Any], Any] | None = None
+    text: str | None = None
+    words: type[Word] | None = None
+    name: str = ""  # page, message: what is named by it
+
+
+def iso(at: int) -> str:
+    """Microseconds since 1970 as ISO 8601 in UTC."""
+    return (EPOCH + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
+
+
+def _page(position: Any) -> Any:
+    return f"p{position}" if position else None
+
+
+def _message(position: Any) -> Any:
+    return f"m{position}" if position else None
+
+
+def _loads(text: Any) -> Any:
+    return json.loads(text) if isinstance(text, str) else text
+
+
+INTEGER = Form("integer")
+REAL = Form("real")
+TEXT = Form("text")
+BOOLEAN = Form("boolean", bool)
+TIME = Form("time", iso)
+LIST = Form("list", _loads)
+JSON = Form("json", _loads)
+ANY = Form("json")
+PAGE = Form("text", _page, "('p' || {})", name="page")
+MESSAGE = Form("text", _message, "('m' || nullif({}, 0))", name="message")
+
+
+def word(words: type[Word]) -> Form:
+    """The words of an enumeration that is kept by number and shown by name."""
+    shown = {int(one): one.word for one in words}
+    return Form("text", lambda number: shown.get(number, str(number)), case(shown), words)
+
+
+def numbered(words: type[Word]) -> Form:
+    """An enumeration whose numbers are shown, and whose words are understood."""
+    return Form("integer", None, None, words)
+
+
+def said(words: type[Word]) -> Form:
+    """An enumeration that is kept by its words."""
+    return Form("text", None, None, words)
+
+
+def case(shown: dict[int, str]) -> str:
+    """The SQL that gives a word for a number `{}`."""
+    return "CASE {} " + " ".join(f"WHEN {number} THEN '{word}'" for number, word in shown.items()) + " END"

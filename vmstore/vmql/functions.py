@@ -1,0 +1,206 @@
+"""What VMQL's SQL calls that SQLite does not have: contents, words, quantiles, who wrote a position."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.errors import UnknownError
+from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
+from vmstore.vmql.world import World
+
+WORD = re.compile(r"\w+")
+BEYOND_BMP = "\ufffd"
+
+
+# ---- aggregates
+
+
+class Aggregate(NamedTuple):
+    """A function over the rows of a group: how it is written, its SQL, whether it takes numbers only."""
+
+    written: str
+    type: str
+    meaning: str
+    sql: str
+    numbers: bool = False
+
+    @property
+    def arguments(self) -> int:
+        """How many it takes."""
+        return self.written.count(",") + 1
+
+    def bound(self, of: Any, share: str, order: str) -> Any:
+        """The term it makes of another."""
+        name = self.written.partition("(")[0]
+        form: Form = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
+        sql = of.sql
+        if name in ("min", "max") and form.text is not None and not form.name:
+            sql, form = of.text, TEXT  # the least word, not the least number
+        shown = f"{name}({of.name}" + (", " + share if share else "") + ")"
+        return type(of)(self.sql.format(sql, share=share, order=order), form, shown, sums=True)
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count": Aggregate("count(x)", "integer", "rows where x is not null; count(*) is all rows", "count({0})"),
+    "sum": Aggregate("sum(x)", "as x", "the sum; null of no rows", "sum({0})", True),
+    "min": Aggregate("min(x)", "as x", "the least", "min({0})"),
+    "max": Aggregate("max(x)", "as x", "the greatest", "max({0})"),
+    "avg": Aggregate("avg(x)", "real", "the mean", "avg({0})", True),
+    "quantile": Aggregate(
+        "quantile(x, q)",
+        "real",
+        "the value below which a share q of the rows lie, from 0 to 1, between two rows in proportion",
+        "vm_quantile({0}, {share})",
+        True,
+    ),
+    "first": Aggregate("first(x)", "as x", "x in the first row, in the relation's order", "vm_first({0} ORDER BY {order})"),
+    "last": Aggregate("last(x)", "as x", "x in the last row", "vm_last({0} ORDER BY {order})"),
+}
+
+
+class _Quantile:
+    """Collects numbers; the quantile lies between the two nearest in proportion."""
+
+    def __init__(self) -> None:
+        self.values: list[float] = []
+        self.share: Any = None
+
+    def step(self, value: Any, share: Any) -> None:
+        if value is not None:
+            self.values.append(value)
+        self.share = share
+
+    def final(self) -> float | None:
+        if not self.values or self.share is None:
+            return None
+        self.values.sort()
+        place = min(max(float(self.share), 0.0), 1.0) * (len(self.values) - 1)
+        low = int(place)
+        high = min(low + 1, len(self.values) - 1)
+        return float(self.values[low] + (self.values[high] - self.values[low]) * (place - low))
+
+
+class _First:
+    """The first value it is given."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.empty = True
+
+    def step(self, value: Any) -> None:
+        if self.empty:
+            self.value, self.empty = value, False
+
+    def final(self) -> Any:
+        return self.value
+
+
+class _Last(_First):
+    """The last one."""
+
+    def step(self, value: Any) -> None:
+        self.value = value
+
+
+# ---- words and contents
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as they are compared: letters and digits, whatever their case."""
+    return WORD.findall(text.casefold())
+
+
+@lru_cache(64)
+def pattern_of(pattern: str) -> frozenset[str]:
+    """The words that a pattern asks for."""
+    return frozenset(words_of(pattern))
+
+
+def matches(text: Any, pattern: Any) -> int | None:
+    """Whether a text holds every word of a pattern; unknown where one of them is null."""
+    if text is None or pattern is None:
+        return None
+    wanted = pattern_of(str(pattern))
+    folded = str(text).casefold()
+    if not all(word in folded for word in wanted):
+        return 0
+    return int(wanted <= set(WORD.findall(folded)))
+
+
+def as_text(content: bytes) -> str | None:
+    """A content as text; None for what is none."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        pass
+    try:
+        return content.decode("utf-8", "surrogatepass").encode("utf-8", "replace").decode()
+    except UnicodeDecodeError:
+        return None
+
+
+class Contents:
+    """Reads cells as SQL needs them."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def bytes(self, cell: int | None, commitment: bytes | None) -> bytes | None:
+        """A cell's bytes; None where there is none or they were erased."""
+        from vmstore.views.context import read_cells
+
+        if cell is None:
+            return None
+        try:
+            return read_cells(self.world.log, {cell: commitment})[cell]
+        except UnknownError:
+            return None
+
+    def text(self, cell: int | None, commitment: bytes | None) -> str | None:
+        """The same as text."""
+        found = self.bytes(cell, commitment)
+        return None if found is None else as_text(found)
+
+    def aside(self, cell: int | None, commitment: bytes | None, key: str) -> str | None:
+        """One entry of what a source keeps beside a reply."""
+        found = self.bytes(cell, commitment)
+        told = json.loads(found or b"{}").get(key)
+        return None if told is None else str(told).encode("utf-8", "replace").decode()
+
+    def said(self, session: int, message: int, high: int) -> str | None:
+        """The texts of a message's pages, joined by line ends."""
+        rows: list[Any] = self.world.views.execute(
+            "SELECT cell, commitment FROM pages WHERE session = ? AND page > ? AND page <= ? AND message = ?"
+            " ORDER BY part, page",
+            (session, message, high, message),
+        ).fetchall()
+        texts = [text for cell, commitment in rows if (text := self.text(cell, commitment))]
+        return "\n".join(texts) if texts else None
+
+
+def register(db: apsw.Connection, world: World) -> None:
+    """Has a connection know them."""
+    contents = Contents(world)
+
+    def owner(session: int | None, position: int | None) -> int | None:
+        return None if session is None or position is None else world.lane(session).owner(position)
+
+    scalars: dict[str, Callable[..., Any]] = {
+        "vm_owner": owner,
+        "vm_matches": matches,
+        "vm_text": contents.text,
+        "vm_aside": contents.aside,
+        "vm_said": contents.said,
+    }
+    for name, function in scalars.items():
+        db.create_scalar_function(name, function, deterministic=True)
+    for name, arguments, kind in (("vm_quantile", 2, _Quantile), ("vm_first", 1, _First), ("vm_last", 1, _Last)):
+        db.create_aggregate_function(name, kind, arguments)

@@ -1,0 +1,202 @@
+"""Relations whose rows are made in Python: from the log, from a context, from a walk over links."""
+
+from __future__ import annotations
+
+from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.page import Level, LinkKind, PageType, Role, Tier, Word
+from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
+from vmstore.vmql.relation import Field, Relation, made
+from vmstore.vmql.shared import RUNTIME
+
+Kind: type[Word] = Word("Kind", {name.upper(): number for number, name in MUTATION_NAMES.items()})  # type: ignore
+"""Every kind of mutation there is a name for, as an enumeration."""
+
+
+def _field(name: str, form: Form, meaning: str, *, asked: bool = False, later: str = "") -> Field:
+    return Field(name, form, meaning, f'g."{name}"', (), asked, later)
+
+
+MUTATIONS = made(
+    "MUTATIONS",
+    "every fact the log holds, in the order it was logged",
+    _field("position", INTEGER, "its place in its session"),
+    _field("session", TEXT, "the session that wrote it"),
+    _field("turn", INTEGER, "the turn in force"),
+    _field("call", INTEGER, "the call in force"),
+    _field("kind", said(Kind), "what kind of fact"),
+    _field("page", PAGE, "the page it is about"),
+    _field("actor", TEXT, "who did it", later=RUNTIME),
+    _field("actor_id", TEXT, "which one of them", later=RUNTIME),
+    _field("cause", INTEGER, "the position that brought it about", later=RUNTIME),
+    _field("at", TIME, "when it happened"),
+    _field("logged_at", TIME, "when it was written"),
+    _field("tier_before", numbered(Tier), "where the page was", later=RUNTIME),
+    _field("tier_after", numbered(Tier), "where it is"),
+    _field("version_before", INTEGER, "the page's version before"),
+    _field("version_after", INTEGER, "and after"),
+    _field("level", numbered(Level), "the level of the content it brings"),
+    _field("reason", TEXT, "why it was decided", later=RUNTIME),
+    _field("tokens", INTEGER, "estimated tokens of what it brings"),
+    _field("request_id", TEXT, "the request id of its commit"),
+    _field("cursor", TEXT, "its place in the log: WATCH goes on after it", asked=True),
+    _field("detail", JSON, "all of its fields; a path leads in: detail.leaves", asked=True),
+)
+
+CONTEXT = made(
+    "CONTEXT",
+    "the pages the model saw at a call, in order",
+    _field("order", INTEGER, "its place in the context, from 1"),
+    _field("page", PAGE, "the page's name"),
+    _field("message", MESSAGE, "the message it is part of"),
+    _field("role", said(Role), "who speaks in its message"),
+    _field("type", said(PageType), "what it is for"),
+    _field("level", numbered(Level), "how much of it is shown, 0 is full"),
+    _field("tokens", INTEGER, "estimated tokens of what is shown"),
+    _field("pinned", BOOLEAN, "whether it is held", later=RUNTIME),
+    _field("since_turn", INTEGER, "the turn since when it is there, unbroken"),
+    _field("since_call", INTEGER, "the call since when it is there, unbroken"),
+    _field("text", TEXT, "what it showed as text; null where it is none", asked=True),
+)
+
+DIFF = made(
+    "DIFF",
+    "what differs between two contexts",
+    _field("page", PAGE, "the page that differs"),
+    _field("session", TEXT, "the session that wrote it"),
+    _field("change", TEXT, "entered, left, changed or compressed"),
+    _field("tokens", INTEGER, "how many tokens more it takes after than before"),
+    _field("before", INTEGER, "the tokens it took before"),
+    _field("after", INTEGER, "the tokens it takes after"),
+    _field("message", MESSAGE, "the message it is part of"),
+    _field("role", said(Role), "who speaks in its message"),
+    _field("type", said(PageType), "what it is for"),
+    _field("level_before", numbered(Level), "how much of it was shown before"),
+    _field("level_after", numbered(Level), "how much of it is shown after"),
+    _field("text", TEXT, "its beginning"),
+)
+
+FAULTS = made(
+    "FAULTS",
+    "every time a page came back to the context after it had left",
+    _field("position", INTEGER, "the pack that brought it back"),
+    _field("session", TEXT, "the session of that pack"),
+    _field("turn", INTEGER, "the turn of it"),
+    _field("call", INTEGER, "the call of it"),
+    _field("page", PAGE, "the page that came back"),
+    _field("reason", TEXT, "why it was needed", later=RUNTIME),
+    _field("level_asked", numbered(Level), "how much of it was asked for", later=RUNTIME),
+    _field("level_served", numbered(Level), "how much of it is shown"),
+    _field("from_tier", numbered(Tier), "where it was"),
+    _field("out_since", INTEGER, "the pack that had put it out"),
+    _field("tokens", INTEGER, "estimated tokens of what is shown"),
+    _field("granted", BOOLEAN, "whether it was brought in"),
+    _field("denied_because", TEXT, "why it was not", later=RUNTIME),
+)
+
+HISTORY = made(
+    "HISTORY",
+    "what happened to a page",
+    _field("position", INTEGER, "where it happened"),
+    _field("turn", INTEGER, "the turn in force"),
+    _field("call", INTEGER, "the call in force"),
+    _field("event", TEXT, "create, update, compress, link, enter, shown or leave"),
+    _field("level", numbered(Level), "the level of the content"),
+    _field("version", INTEGER, "the version of the content"),
+    _field("tokens", INTEGER, "estimated tokens of the content"),
+    _field("method", TEXT, "how a shorter form was made"),
+    _field("detail", TEXT, "what else is known of it"),
+)
+
+LINEAGE = made(
+    "LINEAGE",
+    "the links met on a walk from a page",
+    _field("depth", INTEGER, "steps from where it began"),
+    _field("source", PAGE, "the page that relates"),
+    _field("kind", said(LinkKind), "how"),
+    _field("target", PAGE, "the page it relates to"),
+    _field("position", INTEGER, "the position that said so"),
+    _field("text", TEXT, "the beginning of the page on the far side"),
+)
+
+WHY = made(
+    "WHY",
+    "what brought a page in, what kept it, or what put it out",
+    _field("position", INTEGER, "where it happened"),
+    _field("turn", INTEGER, "the turn of it"),
+    _field("call", INTEGER, "the call of it"),
+    _field("event", TEXT, "create, enter, shown, leave, stays, in or out"),
+    _field("page", PAGE, "the page it happened to"),
+    _field("reason", TEXT, "what the log says about it, or what is known where it holds no decision"),
+)
+
+PROBLEMS = made(
+    "PROBLEMS",
+    "what VERIFY found",
+    _field("kind", TEXT, "what is wrong: hash, cell, view, rule, …"),
+    _field("where", TEXT, "where"),
+    _field("what", TEXT, "what about it"),
+)
+
+FORKED = made(
+    "FORKED",
+    "the session that FORK made",
+    _field("session", TEXT, "its name"),
+    _field("parent", TEXT, "the session it was forked from"),
+    _field("position", INTEGER, "the last position they share"),
+    _field("turn", INTEGER, "the turn there"),
+    _field("call", INTEGER, "the call there"),
+)
+
+RENDERED = made(
+    "RENDERED", "a context as text", _field("text", TEXT, "all of it, as VM:CONTEXT text, checked against its pack")
+)
+
+CHAT = made(
+    "CHAT",
+    "the chat messages of a call's request",
+    _field("order", INTEGER, "its place, from 1"),
+    _field("role", TEXT, "who speaks"),
+    _field("message", JSON, "the message as it was sent"),
+)
+
+RELATIONS_SHOWN = made(
+    "RELATIONS",
+    "what can be asked for",
+    _field("relation", TEXT, "its name"),
+    _field("columns", INTEGER, "how many columns it has"),
+    _field("meaning", TEXT, "what its rows are"),
+)
+
+COLUMNS = made(
+    "COLUMNS",
+    "the columns of a relation",
+    _field("column", TEXT, "its name"),
+    _field("type", TEXT, "integer, real, text, boolean, time, list or json"),
+    _field("meaning", TEXT, "what it says"),
+    _field("words", TEXT, "the words it can hold, where they are few"),
+    _field("filled_by", TEXT, "what will fill it, where it is empty until then"),
+)
+
+FUNCTIONS = made(
+    "FUNCTIONS",
+    "what can be computed over the rows of a group",
+    _field("function", TEXT, "how it is written"),
+    _field("type", TEXT, "what it gives"),
+    _field("meaning", TEXT, "what it says"),
+)
+
+PLAN = made(
+    "PLAN",
+    "how a statement is answered",
+    _field("depth", INTEGER, "how deep in the tree"),
+    _field("step", TEXT, "what is done"),
+    _field("detail", TEXT, "how"),
+    _field("estimated", INTEGER, "the rows expected"),
+    _field("rows", INTEGER, "the rows there were, with ANALYZE"),
+    _field("ms", REAL, "milliseconds it took, with ANALYZE"),
+)
+
+MADE: tuple[Relation, ...] = (
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, RENDERED, CHAT),
+    *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
+)

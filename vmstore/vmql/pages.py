@@ -1,0 +1,139 @@
+"""PAGES and SEARCH: every page as it stood at a moment, and those that hold words."""
+
+from __future__ import annotations
+
+from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, Role, Tier
+from vmstore.vmql import forms
+from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
+from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.shared import RUNTIME, SESSION, USER, WITHIN, WRITER, rows
+
+_MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
+
+PAGES = Relation(
+    "PAGES",
+    "every page there was at a moment, in the context or out of it",
+    fields(
+        Field("page", PAGE, "the page's name", "p.page"),
+        SESSION,
+        USER,
+        Field("message", MESSAGE, "the message it is part of", "p.message"),
+        Field("type", word(PageType), "what it is for", "p.type"),
+        Field("role", word(Role), "who speaks in its message", "p.role"),
+        Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
+        Field(
+            "mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"
+        ),
+        Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)", ("here",)),
+        Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)", ("here",)),
+        Field(
+            "tokens",
+            INTEGER,
+            "estimated tokens of what is shown of it, or of its full content",
+            "coalesce(s.tokens, c.tokens, p.tokens)",
+            ("shown", "latest"),
+        ),
+        Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
+        Field("importance", REAL, "how important it is, from 0 to 1", "p.importance / 1000000.0"),
+        Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
+        Field("pinned", BOOLEAN, "whether it is held in the prompt", "0", later=RUNTIME),
+        Field("dirty", BOOLEAN, "whether it was made from one that changed since", "q.page IS NOT NULL", ("stale",)),
+        Field("last_flushed", TIME, "when it was last written out", "NULL", later=RUNTIME),
+        Field("tags", LIST, "its tags", "coalesce(p.labels -> '$.tags', '[]')"),
+        Field("hint", TEXT, "the name its maker gave it", "p.hint"),
+        Field("actor", word(Role), "who made it", "p.role"),
+        Field(
+            "represents",
+            PAGE,
+            "the page it stands for",
+            "(SELECT k.target FROM links k WHERE k.session = p.session AND k.source = p.page"
+            f" AND k.kind = {int(LinkKind.REPRESENTS)} AND k.position <= lane.high ORDER BY k.position DESC LIMIT 1)",
+        ),
+        Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
+        Field("created_call", INTEGER, "the call before which it was made", "p.call"),
+        Field("created_at", TIME, "when it was made", "p.at"),
+        Field("last_access_turn", INTEGER, "the turn in which it was last used", "NULL", later=RUNTIME),
+        Field("access_count", INTEGER, "how often it was used", "NULL", later=RUNTIME),
+        Field("position", INTEGER, "the position that made it", "p.page"),
+        Field("since", INTEGER, "the position since when it is in the prompt, unbroken", "h.since", ("here",), True),
+        Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
+        Field(
+            "text",
+            TEXT,
+            "its full content as text; null where it is none",
+            "vm_text(coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment))",
+            ("latest",),
+            True,
+        ),
+    ),
+    {
+        "scan": Path("scan", by(rows("pages", "p", "p.page"),), sorted=True),
+        "prompt": Path(
+            "prompt",
+            by(
+                f"FROM here h CROSS JOIN lane ON {WITHIN.format('h.page')}"
+                " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
+                across=f"FROM here h CROSS JOIN lane ON lane.session = h.session AND {WITHIN.format('h.page')}"
+                " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
+            ),
+            joined=("here",),
+            tables=("here",),
+        ),
+        "found": Path(
+            "found",
+            by(
+                f"FROM hits f CROSS JOIN lane ON lane.session = f.session AND {WITHIN.format('f.page')}"
+                " CROSS JOIN pages p ON p.session = f.session AND p.page = f.page"
+            ),
+            tables=("hits",),
+        ),
+    },
+    {
+        "writer": WRITER,
+        "here": Join(
+            by(
+                "LEFT JOIN here h ON h.page = p.page",
+                across="LEFT JOIN here h ON h.page = p.page AND h.session = p.session",
+            ),
+            tables=("here",),
+        ),
+        "latest": Join(
+            by(
+                "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
+                " WHERE x.session = p.session AND x.page = p.page AND x.level = 0 AND x.position <= lane.high"
+                " ORDER BY x.position DESC LIMIT 1)",
+                chain="LEFT JOIN latest c ON c.page = p.page",
+            ),
+            tables=("latest",),
+        ),
+        "shown": Join(
+            by(
+                "LEFT JOIN changes s ON h.level > 0 AND s.session = p.session AND s.position = h.content",
+                chain="LEFT JOIN changes s ON h.level > 0 AND s.session = vm_owner(:head, h.content)"
+                " AND s.position = h.content",
+            ),
+            needs=("here",),
+        ),
+        "stale": Join(
+            by(
+                "LEFT JOIN stale q ON q.page = p.page",
+                across="LEFT JOIN stale q ON q.page = p.page AND q.session = p.session",
+            ),
+            tables=("stale",),
+        ),
+    },
+    (Order("p.page"),),
+    moment="p.page",
+)
+
+SEARCH = PAGES._replace(
+    name="SEARCH",
+    meaning="pages that hold words, best first",
+    fields={
+        "page": PAGES.fields["page"],
+        "score": Field("score", REAL, "how well it fits, by BM25; greater is better", "f.score"),
+        **{name: field for name, field in PAGES.fields.items() if name != "page"},
+    },
+    paths={"found": PAGES.paths["found"]},
+)
+

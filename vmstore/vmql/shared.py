@@ -1,0 +1,17 @@
+"""What the relations over views share: the rows of a view that a statement wants, and who wrote them."""
+
+from __future__ import annotations
+
+from vmstore.vmql.forms import TEXT
+from vmstore.vmql.relation import Field, Join, by
+
+RUNTIME = "the runtime that decides"
+WITHIN = "{0} > lane.since AND {0} <= lane.until"
+WRITER = Join(by("CROSS JOIN sessions w ON w.session = lane.session"))
+SESSION = Field("session", TEXT, "the session that wrote it", "w.name", ("writer",))
+USER = Field("user", TEXT, "the user of its session", "w.user", ("writer",))
+
+
+def rows(table: str, alias: str, moment: str) -> str:
+    """The rows of a view that a statement wants."""
+    return f"FROM lane CROSS JOIN {table} {alias} ON {alias}.session = lane.session AND " + WITHIN.format(moment)
