@@ -136,9 +136,7 @@ class ContextMatches(Node, frozen=True, eq=False, gc=False):
     pattern: Expr
 
 
-Expr: TypeAlias = (
-    Value | Param | Word | Apply | Not | And | Or | Compare | In | Has | Between | IsNull | ContextMatches
-)
+Expr: TypeAlias = Value | Param | Word | Apply | Not | And | Or | Compare | In | Has | Between | IsNull | ContextMatches
 
 # ---- moments and scopes
 

@@ -1,0 +1,243 @@
+"""Statements of VMQL for hypothesis: every kind, every clause, names and values of every spelling."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hypothesis import strategies as st
+
+from vmstore.vmql import syntax as s
+from vmstore.vmql.complete import completions
+from vmstore.vmql.parse import parse
+from vmstore.vmql.printer import show
+
+Strategy = st.SearchStrategy
+
+RELATIONS = (
+    *("PAGES", "MESSAGES", "MUTATIONS", "SESSIONS", "TURNS", "CALLS", "LINKS", "FAULTS", "VERSIONS"),
+    "RESIDENCIES",
+)
+# Names that are keywords elsewhere, with signs and digits, of other alphabets.
+NAMES = (
+    *("page", "tokens", "type", "turn", "call", "position", "session", "model", "status", "text", "kind", "time"),
+    *("head", "planning-220", "claim_db", "msg_042", "p17", "7f3a", "größe", "x.y-z"),
+)
+# Reserved where columns stand, free as the name of a session, a page or a user.
+RESERVED = ("render", "messages", "where", "limit", "order", "context", "null", "as", "in")
+REFERENCES = ("p17@turn:3", "planning/p17#level=2", "vm://default/s/p17@turn:42#level=2", "a%2Fb@call:7", "text/plain")
+
+
+def names() -> Strategy[s.Word]:
+    """Bare words, some with a path."""
+    return st.sampled_from(NAMES).map(lambda name: s.Word(path=tuple(name.split("."))))
+
+
+def references() -> Strategy[s.Word]:
+    """Bare references to pages."""
+    return st.sampled_from(REFERENCES).map(lambda text: s.Word(path=(text,)))
+
+
+def words() -> Strategy[s.Word]:
+    """Bare words and references."""
+    return st.one_of(names(), references())
+
+
+def params() -> Strategy[s.Param]:
+    """Parameters."""
+    return st.sampled_from(("a", "page", "limit", "x_1")).map(lambda name: s.Param(name=name))
+
+
+def texts() -> Strategy[s.Value]:
+    """Texts in quotes, quotes and line ends and comment signs among them."""
+    hard = st.sampled_from(("", "'", "''", "a'b", "--", ";", "$a", "\n", '"', "é€😀", "AS OF"))
+    plain = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=20)
+    return st.one_of(hard, plain).map(lambda text: s.Value(value=text))
+
+
+def integers(least: int = -(2**63) + 1) -> Strategy[s.Value]:
+    """Whole numbers."""
+    return st.integers(least, 2**63 - 1).map(lambda number: s.Value(value=number))
+
+
+def reals() -> Strategy[s.Value]:
+    """Numbers with a point or an exponent."""
+    return st.floats(allow_nan=False, allow_infinity=False).map(lambda number: s.Value(value=number))
+
+
+def values() -> Strategy[Any]:
+    """Values and parameters."""
+    said = st.sampled_from((True, False, None)).map(lambda value: s.Value(value=value))
+    return st.one_of(texts(), integers(), reals(), said, params())
+
+
+def applied() -> Strategy[s.Apply]:
+    """Aggregates."""
+    function = st.sampled_from(("count", "sum", "quantile", "first"))
+    args = st.lists(st.one_of(words(), values()), min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        function.map(lambda name: s.Apply(name=name, star=True)),
+        st.builds(lambda name, args: s.Apply(name=name, args=args), function, args),
+    )
+
+
+def operands() -> Strategy[Any]:
+    """What a condition compares."""
+    return st.one_of(words(), values(), applied())
+
+
+def tests() -> Strategy[Any]:
+    """Conditions without AND, OR or NOT."""
+    flag = st.booleans()
+    ops = st.sampled_from(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES"))
+    item = operands()
+    some = st.lists(item, min_size=1, max_size=3).map(tuple)
+    return st.one_of(
+        item,
+        st.builds(lambda op, a, b: s.Compare(op=op, left=a, right=b), ops, item, item),
+        st.builds(lambda a, items, no: s.In(operand=a, items=items, negated=no), item, some, flag),
+        st.builds(lambda a, among, no: s.Has(item=a, among=among, negated=no), item, words(), flag),
+        st.builds(lambda a, b, c, no: s.Between(operand=a, low=b, high=c, negated=no), item, item, item, flag),
+        st.builds(lambda a, no: s.IsNull(operand=a, negated=no), item, flag),
+        st.one_of(texts(), params()).map(lambda pattern: s.ContextMatches(pattern=pattern)),
+    )
+
+
+def conditions() -> Strategy[Any]:
+    """Conditions, nested."""
+
+    def wider(inner: Strategy[Any]) -> Strategy[Any]:
+        parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+        return st.one_of(
+            inner.map(lambda operand: s.Not(operand=operand)),
+            parts.map(lambda parts: s.And(parts=parts)),
+            parts.map(lambda parts: s.Or(parts=parts)),
+        )
+
+    return st.recursive(tests(), wider, max_leaves=6)
+
+
+def moments() -> Strategy[s.Moment]:
+    """Moments of every unit."""
+    counted = st.one_of(integers(0), params())
+    timed = st.one_of(st.sampled_from(("2026-11-20", "last friday")).map(lambda t: s.Value(value=t)), params())
+    return st.one_of(
+        st.builds(lambda u, v: s.Moment(unit=u, value=v), st.sampled_from(("turn", "call", "position")), counted),
+        st.builds(lambda u, v: s.Moment(unit=u, value=v), st.sampled_from(("time", "logged_time")), timed),
+        st.just(s.Moment(unit="head")),
+    )
+
+
+def called() -> Strategy[Any]:
+    """Names of sessions and users."""
+    reserved = st.sampled_from(RESERVED).map(lambda name: s.Word(path=(name,)))
+    return st.one_of(names(), reserved, texts(), params())
+
+
+def pages() -> Strategy[Any]:
+    """Names of pages."""
+    return st.one_of(words(), texts(), params(), integers(1))
+
+
+def scopes() -> Strategy[Any]:
+    """IN SESSION and ACROSS SESSIONS."""
+    return st.one_of(
+        called().map(lambda name: s.InSession(name=name)),
+        st.one_of(st.none(), called()).map(lambda user: s.AcrossSessions(user=user)),
+    )
+
+
+def columns() -> Strategy[tuple[s.Column, ...]]:
+    """What is shown, often nothing in particular."""
+    shown = st.one_of(words(), applied())
+    given = st.one_of(st.none(), st.sampled_from(("n", "of", "where", "a b", "it's", "7")))
+    one = st.builds(lambda expr, name: s.Column(expr=expr, name=name), shown, given)
+    return st.lists(one, max_size=3).map(tuple)
+
+
+@functools.cache
+def tails() -> Strategy[s.Tail]:
+    """What a relation ends in, any clauses of it."""
+
+    @st.composite
+    def drawn(draw: Any) -> s.Tail:
+        given: dict[str, Any] = {}
+        for field, strategy in PARTS.items():
+            if draw(st.integers(0, 2)) == 0:
+                given[field] = draw(strategy)
+        if "since" in given and "until" in given and at_rest(given["since"]) and at_rest(given["until"]):
+            given["between"] = draw(st.booleans())
+        if "limit" not in given:
+            given.pop("after", None)
+        return s.Tail(**given)
+
+    return drawn()
+
+
+def at_rest(moment: s.Moment) -> bool:
+    """Whether a moment can begin a BETWEEN: HEAD cannot."""
+    return moment.unit != "head"
+
+
+PARTS: dict[str, Strategy[Any]] = {
+    "scope": scopes(),
+    "as_of": moments(),
+    "since": moments(),
+    "until": moments(),
+    "where": conditions(),
+    "by": st.lists(words(), min_size=1, max_size=3).map(tuple),
+    "order": st.lists(
+        st.builds(lambda e, d: s.Order(expr=e, descending=d), st.one_of(words(), applied()), st.booleans()),
+        min_size=1,
+        max_size=3,
+    ).map(tuple),
+    "limit": st.one_of(integers(0), params()),
+    "after": st.one_of(integers(), texts(), params()),
+}
+
+
+def questions() -> Strategy[Any]:
+    """Every statement but EXPLAIN."""
+    maybe = st.one_of(st.none(), moments())
+    forms = st.sampled_from(("pages", "render", "messages"))
+    depth = st.one_of(st.none(), integers(0), params())
+    kinds = st.lists(st.one_of(names(), texts()), max_size=2).map(tuple)
+    cursor = st.one_of(st.none(), texts(), params(), integers())
+    word = st.sampled_from(("planning-220", "json", "table")).map(lambda name: s.Word(path=(name,)))
+    setting = st.one_of(word, values(), moments())
+    plain = st.sampled_from(("limit", "session", "as_of", "settings"))
+    return st.one_of(
+        st.builds(s.Relation, name=st.sampled_from(RELATIONS), columns=columns(), tail=tails()),
+        st.builds(s.ContextAt, moment=maybe, form=forms, columns=columns(), tail=tails()),
+        st.builds(s.DiffContext, before=moments(), after=moments(), tail=tails()),
+        st.builds(s.DiffSession, before=called(), after=called(), moment=maybe, tail=tails()),
+        st.builds(s.OfPage, what=st.sampled_from(("history", "residencies", "versions")), page=pages(), tail=tails()),
+        st.builds(s.Lineage, up=st.booleans(), page=pages(), depth=depth, kinds=kinds, tail=tails()),
+        st.builds(s.Why, page=pages(), negated=st.booleans(), moment=maybe, scope=st.one_of(st.none(), scopes())),
+        st.builds(s.Search, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
+        st.builds(s.Verify, session=st.one_of(st.none(), called())),
+        st.builds(s.Fork, session=st.one_of(st.none(), called()), moment=maybe, name=called()),
+        st.builds(s.Watch, columns=columns(), tail=tails(), cursor=cursor),
+        st.builds(s.Set, name=plain, value=setting),
+        st.builds(s.Show, what=plain),
+        st.builds(s.Describe, relation=st.sampled_from(RELATIONS)),
+    )
+
+
+def statements() -> Strategy[Any]:
+    """Every statement there is."""
+    explained = st.builds(s.Explain, statement=questions(), analyze=st.booleans())
+    return st.one_of(questions(), explained)
+
+
+def reads_back(statement: s.Statement) -> None:
+    """Holds that a statement is what its canonical text says, and that this text is the canonical one."""
+    text = show(statement)
+    read = parse(text)
+    assert read == statement, text
+    assert show(read) == text, text
+
+
+def offers(text: str) -> set[str]:
+    """The keywords offered where a text ends."""
+    return set(completions(text).keywords)

@@ -1,0 +1,184 @@
+"""Why a text is refused: the parser's own words for it, or the habit of another language that it shows."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from vmstore.vmql import mistakes
+from vmstore.vmql.automaton import Stuck, Token, run
+from vmstore.vmql.expected import Place, at
+from vmstore.vmql.mistakes import Edit
+from vmstore.vmql.printer import show
+from vmstore.vmql.problems import QueryError, near
+from vmstore.vmql.syntax import Span, Statement
+
+TEXT_CHARS_MAX: Final = 1_000_000
+MENDED_CHARS_MAX: Final = 10_000  # of a statement that is read again for what was meant
+SHOWN_MAX: Final = 40  # characters of a token that an error repeats
+HINT_CHARS_MAX: Final = 300
+EXPECTED_MAX: Final = 6  # words a message names; `expected` has them all
+UNFIT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+REPLAY: Final = (
+    "REPLAY is reserved for a later version, which decides again under another policy; nothing answers it yet"
+)
+
+
+def unfit(text: object) -> QueryError | None:
+    """Why this is not read at all: no text, too much of it, or bytes that no text holds."""
+    if not isinstance(text, str):
+        return QueryError(f"a query is text, not {type(text).__name__}; decode it first", code="not-text")
+    if len(text) > TEXT_CHARS_MAX:
+        message = f"a query has {TEXT_CHARS_MAX:,} characters at most, this text has {len(text):,}"
+        return QueryError(message, code="too-long", hint="ask in parts, and pass long values as parameters")
+    if found := UNFIT.search(text):
+        message = f"character {found.start() + 1} is U+{ord(found[0]):04X}, which no query holds"
+        hint = "pass bytes and control characters as a parameter"
+        return QueryError(message, code="not-text", text=text, span=Span(*found.span()), hint=hint)
+    return None
+
+
+def explained(text: str, place: int, stuck: Stuck) -> QueryError:
+    """What is wrong with the statement that begins at a place, given where the parser stopped."""
+    token = stuck.token
+    if stuck.before.start < 0 and (early := _no_statement(text, place, token)):
+        return early
+    if len(text) - place <= MENDED_CHARS_MAX and (habit := _habit(text, place, stuck)):
+        return habit
+    here = expected(text, place, token.start)
+    message, code = _said(token, here)
+    hint, span = _near(text, place, stuck, here)
+    return QueryError(message, code=code, text=text, span=span, expected=here.words, hint=hint)
+
+
+def second(text: str, place: int) -> QueryError:
+    """What is wrong with a text that has more after the `;` of its statement, which ends at `place`."""
+    span = Span(place - 1, place)
+    meant = _parsed(text[: place - 1] + " " + text[place:])
+    if meant is not None and _parsed(text[place:]) is None:
+        message = "this ; ends the statement before its last clause"
+        return QueryError(message, code="stray-semicolon", text=text, span=span, hint=f"write {show(meant)}")
+    message = "a second statement follows this ; where one statement is asked"
+    return QueryError(message, code="second-statement", text=text, span=span, hint="ask one after the other")
+
+
+def expected(text: str, place: int, until: int) -> Place:
+    """What can stand at a place of a statement, when everything before it can."""
+    try:
+        run(text, place, until)
+    except Stuck as stuck:
+        return at(stuck.states, stuck.values)
+    raise AssertionError("a parser that is told to stop does so")
+
+
+def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
+    """Where not even the first word can be taken."""
+    if token.text.upper() == "REPLAY":
+        return QueryError(REPLAY, code="reserved", text=text, span=token.span)
+    if token.kind != "$END":
+        return _stray(text, place, token)
+    words = expected(text, place, token.start).words
+    if token.text == ";":
+        message, code = "this ; ends no statement; take it out", "stray-semicolon"
+    else:
+        message, code = "there is no statement here", "empty"
+    hint = "write for example PAGES LIMIT 5" if code == "empty" else None
+    return QueryError(message, code=code, text=text, span=token.span, expected=words, hint=hint)
+
+
+def _stray(text: str, place: int, token: Token) -> QueryError | None:
+    """Where a `;` stands before a clause, which then begins a statement of its own."""
+    before = text.rfind(";", 0, place)
+    if before < 0 or token.text.upper() not in mistakes.CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
+        return None
+    message = f"the ; before {_quoted(token)} ends the statement; take it out"
+    return QueryError(message, code="stray-semicolon", text=text, span=Span(before, before + 1))
+
+
+# ---- habits
+
+
+def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
+    """The first habit in the statement, with all of them mended, where that is what was meant."""
+    found = mistakes.edits(text, place)
+    if not found:
+        return None
+    mended = mistakes.made(text, place, found)
+    meant = _parsed(mended) if mended != text[place:] else None
+    if meant is not None:
+        written = show(meant)
+        return _told(text, found[0], f"write {written}" if len(written) <= HINT_CHARS_MAX else _locally(found[0]))
+    first, last = stuck.before.start, stuck.token.end
+    here = [edit for edit in found if edit.span.start <= last and edit.span.end >= first]
+    return _told(text, here[0], _locally(here[0])) if here else None
+
+
+def _told(text: str, edit: Edit, hint: str | None) -> QueryError:
+    return QueryError(edit.message, code=edit.code, text=text, span=edit.span, hint=hint)
+
+
+def _locally(edit: Edit) -> str | None:
+    return edit.advice if edit.replacement is None else f"write {edit.replacement}"
+
+
+def _parsed(text: str) -> Statement | None:
+    try:
+        statement, _, place = run(text)
+        return statement if not text[place:].strip() else None
+    except (Stuck, QueryError):
+        return None
+
+
+# ---- the parser's own words
+
+
+def _said(token: Token, here: Place) -> tuple[str, str]:
+    """The message and its code."""
+    wanted = _listed(here.words)
+    if token.kind == "$END":
+        where = "the text ends" if not token.text else "the statement ends"
+        return f"{where} where {wanted} is expected", "unfinished"
+    if token.kind == "BAD" and token.text == "'":
+        return "the quote opened here is never closed; a ' within a text is written ''", "open-quote"
+    if token.kind == "BAD":
+        return f"{_quoted(token)} has no meaning here; expected {wanted}", "bad-character"
+    if here.words == ("the end",):
+        return f"{_quoted(token)} follows a statement that is complete; end it with ;", "unexpected"
+    return f"{_quoted(token)} cannot stand here; expected {wanted}", "unexpected"
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    if len(words) > EXPECTED_MAX + 1:
+        return f"{', '.join(words[:EXPECTED_MAX])} or one of {len(words) - EXPECTED_MAX} others"
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _quoted(token: Token) -> str:
+    text = token.text if len(token.text) <= SHOWN_MAX else token.text[:SHOWN_MAX] + "…"
+    return text if text.startswith("'") else f"`{text}`"
+
+
+def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None, Span]:
+    """A keyword that was probably meant, of the token or of the word before it, and where it belongs."""
+    token, before = stuck.token, stuck.before
+    if (word := near(token.text, here.keywords)) and word != token.text.upper():
+        return f"did you mean {word}?", token.span
+    if before.start >= 0:
+        earlier = expected(text, place, before.start)
+        written = text[before.start : before.end]
+        word = near(written, earlier.keywords)
+        if word and word != written.upper() and _gets_past(text, place, before, word, token):
+            return f"did you mean {word}?", before
+    return None, token.span
+
+
+def _gets_past(text: str, place: int, before: Span, word: str, token: Token) -> bool:
+    """Whether a word in the place of another lets the parser take the token that stopped it."""
+    mended = text[place : before.start] + word + text[before.end : token.end]
+    try:
+        run(mended)
+    except Stuck as stuck:
+        return stuck.token.kind == "$END"
+    except QueryError:
+        return True
+    return True
