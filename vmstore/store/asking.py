@@ -73,7 +73,7 @@ class Asking:
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
     ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
         """What differs between two contexts, each change with the session that wrote its page; and both bases."""
-        (one, first), (other, second) = [(self.session(name), self.session(name).context(at)) for name, at in (before, after)]
+        first, second = (self.session(name).context(at) for name, at in (before, after))
         lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
         keyed = [
             {(lane.owner(shown.page), shown.page): shown for shown in context.shown}

@@ -352,7 +352,8 @@ def differing(
     before: Mapping[K, Shown], after: Mapping[K, Shown], texts: Mapping[K, str]
 ) -> tuple[list[tuple[K, Change]], int]:
     """Each difference between two contexts, whose pages are told apart by some key, and how many there are not."""
-    changes = [(key, _change("left", shown, None, texts.get(key, ""))) for key, shown in before.items() if key not in after]
+    gone = [key for key in before if key not in after]
+    changes = [(key, _change("left", before[key], None, texts.get(key, ""))) for key in gone]
     unchanged = 0
     for key, shown in after.items():
         was, text = before.get(key), texts.get(key, "")

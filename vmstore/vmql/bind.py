@@ -133,30 +133,31 @@ class Binder:
         if known is None:
             meant = near(name, AGGREGATES)
             hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
-            raise _fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, tuple(AGGREGATES), hint)
+            known_names = tuple(AGGREGATES)
+            raise _fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
         if apply.star:
             if name != "count":
                 raise _fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
             return Term("count(*)", INTEGER, "count(*)", sums=True)
         if len(apply.args) != known.arguments:
-            raise _fault(
-                f"{name} takes {known.written}", "wrong-arguments", apply.span, hint=f"write {known.written}"
-            )
+            raise _fault(f"{name} takes {known.written}", "wrong-arguments", apply.span, hint=f"write {known.written}")
         of = self.term(apply.args[0])
         if of.sums:
             raise _fault("an aggregate cannot stand in another", "not-a-value", apply.span)
         if known.numbers and of.form.type not in (*NUMBERS, "json"):
             raise _fault(f"{name} takes numbers, and {of.name} is {_a(of.form.type)}", "wrong-type", apply.span)
-        return known.bound(of, self._share(apply), self.order())
+        share, shown = self._share(apply)
+        return known.bound(of, share, shown, self.order())
 
-    def _share(self, apply: Apply) -> str:
-        """The second argument of quantile."""
+    def _share(self, apply: Apply) -> tuple[str, str]:
+        """The second argument of quantile, and how it is written."""
         if len(apply.args) < 2:
-            return ""
+            return "", ""
         share = apply.args[1]
         if not isinstance(share, Value | Param):
             raise _fault("quantile takes a number from 0 to 1", "wrong-type", share.span, hint="quantile(tokens, 0.5)")
-        return self.place(share, REAL, "quantile")
+        written = str(share.value) if isinstance(share, Value) else f"${share.name}"
+        return self.place(share, REAL, "quantile"), f", {written}"
 
     def order(self) -> str:
         """The order of the relation, for first and last."""
@@ -259,9 +260,8 @@ class Binder:
 
     def _in_context(self, expr: ContextMatches, pattern: Expr) -> str:
         if self.relation.name != "CALLS":
-            raise _fault(
-                "CONTEXT MATCHES is asked of calls", "not-a-condition", expr.span, hint="CALLS WHERE CONTEXT MATCHES '…'"
-            )
+            hint = "CALLS WHERE CONTEXT MATCHES '…'"
+            raise _fault("CONTEXT MATCHES is asked of calls", "not-a-condition", expr.span, hint=hint)
         if not isinstance(pattern, Value | Param | Word):
             raise _fault("CONTEXT MATCHES takes a text", "not-a-value", pattern.span)
         name = f"showed{len(self.patterns)}"
@@ -366,9 +366,7 @@ def _no_word(value: Any, words: type[Words], what: str, span: Span) -> QueryErro
     return _fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)
 
 
-def _fault(
-    message: str, code: str, span: Span, expected: tuple[str, ...] = (), hint: str | None = None
-) -> QueryError:
+def _fault(message: str, code: str, span: Span, expected: tuple[str, ...] = (), hint: str | None = None) -> QueryError:
     return QueryError(message, code=code, span=span, expected=expected, hint=hint)
 
 

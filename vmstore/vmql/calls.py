@@ -41,9 +41,23 @@ CALLS = Relation(
         Field("invalidated", INTEGER, "cached tokens that its changes voided", "NULL", later=RUNTIME),
         Field("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
         Field("error", TEXT, "what failed", _aside("error")),
-        Field("metadata", JSON, "the request's other fields: metadata.temperature", "vm_text(c.rest, c.rest_commitment)", (), True),
+        Field(
+            "metadata",
+            JSON,
+            "the request's other fields; a path leads in: metadata.temperature",
+            "vm_text(c.rest, c.rest_commitment)",
+            asked=True,
+        ),
     ),
-    {"scan": Path("scan", by(rows("calls", "c", "c.position"),), sorted=True)},
+    {
+        "scan": Path(
+            "scan",
+            by(
+                rows("calls", "c", "c.position"),
+            ),
+            sorted=True,
+        )
+    },
     {"writer": WRITER},
     (Order("c.position"),),
     moment="c.position",
@@ -64,7 +78,15 @@ TURNS = Relation(
         Field("faults", INTEGER, "times a page came back to the context", "coalesce(v.faults, 0)", ("moved",)),
         Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",)),
     ),
-    {"scan": Path("scan", by(rows("turns", "t", "t.position"),), sorted=True)},
+    {
+        "scan": Path(
+            "scan",
+            by(
+                rows("turns", "t", "t.position"),
+            ),
+            sorted=True,
+        )
+    },
     {
         "writer": WRITER,
         **{
@@ -116,8 +138,18 @@ SESSIONS = Relation(
             "the number of its last call",
             _counted("calls", "calls", "c", "c.position", "coalesce(max(c.call), s.call_before)"),
         ),
-        Field("pages", INTEGER, "pages it made itself", _counted("pages", "pages", "p", "p.page"),),
-        Field("messages", INTEGER, "messages it took in itself", _counted("messages", "messages", "m", "m.message"),),
+        Field(
+            "pages",
+            INTEGER,
+            "pages it made itself",
+            _counted("pages", "pages", "p", "p.page"),
+        ),
+        Field(
+            "messages",
+            INTEGER,
+            "messages it took in itself",
+            _counted("messages", "messages", "m", "m.message"),
+        ),
         Field("mutations", INTEGER, "mutations it wrote itself", "min(lane.high, s.position) - lane.low"),
         Field(
             "tokens",
@@ -175,9 +207,23 @@ MESSAGES = Relation(
         ),
         Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
         Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
-        Field("text", TEXT, "the text of its pages, joined by line ends", "vm_said(m.session, m.message, lane.high)", (), True),
+        Field(
+            "text",
+            TEXT,
+            "the text of its pages, joined by line ends",
+            "vm_said(m.session, m.message, lane.high)",
+            asked=True,
+        ),
     ),
-    {"scan": Path("scan", by(rows("messages", "m", "m.message"),), sorted=True)},
+    {
+        "scan": Path(
+            "scan",
+            by(
+                rows("messages", "m", "m.message"),
+            ),
+            sorted=True,
+        )
+    },
     {
         "writer": WRITER,
         "parts": Join(
@@ -191,4 +237,3 @@ MESSAGES = Relation(
     (Order("m.message"),),
     moment="m.message",
 )
-

@@ -19,4 +19,3 @@ DESCRIBED: dict[str, Relation] = {
     **{relation.name: relation for relation in (CONTEXT, DIFF, HISTORY, LINEAGE, WHY, SEARCH)},
 }
 """Those that DESCRIBE tells about."""
-

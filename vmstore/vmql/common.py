@@ -65,16 +65,17 @@ TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
     "stale": by(_STALE, across=_STALE_ACROSS),
-    "stays": by(
-        f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS_CHAIN})"
+    "stays": by(f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS_CHAIN})"),
+    "made": _grouped(
+        "made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES
     ),
-    "made": _grouped("made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES),
     "called": _grouped(
         "called",
         "turn, calls",
         "c.turn",
         "count(*)",
-        "FROM lane CROSS JOIN calls c ON c.session = lane.session AND c.position > lane.low AND c.position <= lane.high",
+        """FROM lane CROSS JOIN calls c ON c.session = lane.session
+   AND c.position > lane.low AND c.position <= lane.high""",
     ),
     "moved": by(
         """moved(session, turn, faults, evictions) AS MATERIALIZED (

@@ -76,7 +76,8 @@ class Query:
         basis: dict[str, Any] | None = None,
     ) -> Result:
         """The rows of a relation in a scope, as the columns and the tail want them."""
-        found = self.asker.planned((self.text, relation.name, scope.shape, path), relation, columns, tail, scope, path)
+        key = (self.text, relation.name, scope.shape, path)
+        found = self.asker.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
         if source is not None and found.plain is not None:
             taken: Iterator[Row] = self._taken(source, found.plain)
@@ -185,12 +186,12 @@ class Asker:
             raise
 
     def planned(
-        self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, scope: Scope, path: str | None
+        self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
     ) -> Plan:
         """The plan of a statement, the one made before where its text and the shape of its scope are the same."""
         found = self._plans.get(key) if key[0] else None
         if found is None:
-            found = plan(relation, columns, tail, scope.shape, path)
+            found = plan(relation, columns, tail, shape, path)
             if key[0]:
                 if len(self._plans) >= PLANS_MAX:
                     self._plans.clear()

@@ -17,12 +17,16 @@ _TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
 
 
 class Own(NamedTuple):
-    """A session as a statement sees it: its rows above `low`, of which those above `since` up to `until` are wanted."""
+    """A session as a statement sees it: what it wrote above `low` up to `high`.
+
+    Rows above `since` up to `until` are wanted.
+    """
 
     lane: Lane
     name: str
     session: int
     low: int
+    high: int
     since: int
     until: int
 

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from vmstore.errors import UnknownError
+from vmstore.cells.cell import Cell
+from vmstore.errors import CorruptError
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
+AHEAD = 16  # cells of a frame
 WORD = re.compile(r"\w+")
-BEYOND_BMP = "\ufffd"
 
 
 # ---- aggregates
@@ -35,15 +36,14 @@ class Aggregate(NamedTuple):
         """How many it takes."""
         return self.written.count(",") + 1
 
-    def bound(self, of: Any, share: str, order: str) -> Any:
+    def bound(self, of: Any, share: str, written: str, order: str) -> Any:
         """The term it makes of another."""
         name = self.written.partition("(")[0]
         form: Form = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
         sql = of.sql
         if name in ("min", "max") and form.text is not None and not form.name:
             sql, form = of.text, TEXT  # the least word, not the least number
-        shown = f"{name}({of.name}" + (", " + share if share else "") + ")"
-        return type(of)(self.sql.format(sql, share=share, order=order), form, shown, sums=True)
+        return type(of)(self.sql.format(sql, share=share, order=order), form, f"{name}({of.name}{written})", sums=True)
 
 
 AGGREGATES: dict[str, Aggregate] = {
@@ -59,7 +59,9 @@ AGGREGATES: dict[str, Aggregate] = {
         "vm_quantile({0}, {share})",
         True,
     ),
-    "first": Aggregate("first(x)", "as x", "x in the first row, in the relation's order", "vm_first({0} ORDER BY {order})"),
+    "first": Aggregate(
+        "first(x)", "as x", "x in the first row, in the relation's order", "vm_first({0} ORDER BY {order})"
+    ),
     "last": Aggregate("last(x)", "as x", "x in the last row", "vm_last({0} ORDER BY {order})"),
 }
 
@@ -152,17 +154,25 @@ class Contents:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._ahead: dict[int, Cell] = {}
+        self._last = 0
 
     def bytes(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         """A cell's bytes; None where there is none or they were erased."""
-        from vmstore.views.context import read_cells
-
         if cell is None:
             return None
-        try:
-            return read_cells(self.world.log, {cell: commitment})[cell]
-        except UnknownError:
-            return None
+        found = self._near(cell).get(cell)
+        if found is None or not (found.erased or commitment is None or found.keeps(commitment)):
+            raise CorruptError(f"cell {cell} is missing or does not match its commitment; run `vmstore verify`")
+        return None if found.erased else found.content
+
+    def _near(self, cell: int) -> dict[int, Cell]:
+        """Some cells with one among them: those that follow it too, where they are read one after the other."""
+        if cell not in self._ahead:
+            onwards = 0 < cell - self._last <= AHEAD
+            self._ahead = self.world.log.cells(range(cell, cell + AHEAD) if onwards else [cell])
+        self._last = cell
+        return self._ahead
 
     def text(self, cell: int | None, commitment: bytes | None) -> str | None:
         """The same as text."""

@@ -21,9 +21,7 @@ PAGES = Relation(
         Field("type", word(PageType), "what it is for", "p.type"),
         Field("role", word(Role), "who speaks in its message", "p.role"),
         Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
-        Field(
-            "mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"
-        ),
+        Field("mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"),
         Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)", ("here",)),
         Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)", ("here",)),
         Field(
@@ -67,7 +65,13 @@ PAGES = Relation(
         ),
     ),
     {
-        "scan": Path("scan", by(rows("pages", "p", "p.page"),), sorted=True),
+        "scan": Path(
+            "scan",
+            by(
+                rows("pages", "p", "p.page"),
+            ),
+            sorted=True,
+        ),
         "prompt": Path(
             "prompt",
             by(
@@ -136,4 +140,3 @@ SEARCH = PAGES._replace(
     },
     paths={"found": PAGES.paths["found"]},
 )
-

@@ -148,10 +148,8 @@ def _keys(
     keys: list[Key] = []
     for order in tail.order:
         expr = order.expr
-        if isinstance(expr, Word) and expr.path[0] in named:
-            term = named[expr.path[0]]
-        else:
-            term = binder.term(expr)
+        alias = isinstance(expr, Word) and expr.path[0] in named
+        term = named[expr.path[0]] if alias else binder.term(expr)  # type: ignore[union-attr]
         if by is not None and not term.sums and term.sql not in {one.sql for one in by}:
             raise QueryError(
                 f"groups cannot be ordered by {term.name}, which differs within one",
@@ -271,5 +269,3 @@ def limit(node: Value | Param, params: Params) -> int:
             f"LIMIT {value!r} is no number of rows", code="wrong-type", span=node.span, expected=("a whole number",)
         )
     return value
-
-

@@ -90,7 +90,6 @@ class Scope:
         """The position a page's name stands for."""
         raise NotImplementedError
 
-
     def _moved(self) -> str:
         many = self.shape == ACROSS
         return json.dumps([[own.session if many else 0, *row] for own in self.lanes() for row in moves_of(own)])
@@ -152,7 +151,7 @@ class OneSession(Scope):
 
     def lanes(self) -> list[Own]:
         """The one it is."""
-        return [Own(self.lane, self.name, self.lane.session, 0, self.since, self.until)]
+        return [Own(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
 
     def written(self) -> list[Written]:
         """Its stretches, the oldest first."""
@@ -236,7 +235,7 @@ class ManySessions(Scope):
         """Each of them by name."""
         sql = f"WITH {self.lane_sql} SELECT lane.*, w.name FROM lane JOIN sessions w ON w.session = lane.session"
         rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
-        return [Own(self.world.lane(key), name, key, low, since, until) for key, low, _, since, until, name in rows]
+        return [Own(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
 
     def written(self) -> list[Written]:
         """What each wrote, by name."""
@@ -325,7 +324,7 @@ def _only(world: World, where: Span | None) -> str:
         code="which-session",
         span=where or Span(0, 0),
         expected=tuple(names[:20]),
-        hint=f"write IN SESSION and a name, {some}{' …' if len(names) > 5 else ''}" if names else "record or import one",
+        hint=f"write IN SESSION and one of {some}{' …' if len(names) > 5 else ''}" if names else "record or import one",
     )
 
 

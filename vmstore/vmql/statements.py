@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,21 +12,25 @@ import msgspec
 from vmstore.core.asof import AsOf, Position
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
-from vmstore.vmql import made
+from vmstore.vmql import made, shows
 from vmstore.vmql.execute import Query, Row
 from vmstore.vmql.faults import faults_of
 from vmstore.vmql.functions import as_text
 from vmstore.vmql.links import RESIDENCIES, VERSIONS
 from vmstore.vmql.mutations import Stream, Written
+from vmstore.vmql.pages import SEARCH
 from vmstore.vmql.plan import Plan
 from vmstore.vmql.problems import QueryError
-from vmstore.vmql.relation import ACROSS
+from vmstore.vmql.relation import ACROSS, LANE
+from vmstore.vmql.relation import Relation as Catalogued
 from vmstore.vmql.result import Result
 from vmstore.vmql.scope import OneSession, Scope, as_of, given, told
+from vmstore.vmql.search import best
 from vmstore.vmql.syntax import (
     And,
     Compare,
     ContextAt,
+    Describe,
     DiffContext,
     DiffSession,
     Expr,
@@ -37,6 +42,9 @@ from vmstore.vmql.syntax import (
     OfPage,
     Param,
     Relation,
+    Search,
+    Set,
+    Show,
     Span,
     Tail,
     Value,
@@ -123,9 +131,7 @@ def watch(query: Query, statement: Watch) -> Result:
     if statement.cursor is not None:
         told = str(given(statement.cursor, query.params)).partition(".")
         if not (told[0].isdecimal() and told[2].isdecimal()):
-            raise QueryError(
-                f"{''.join(told)!r} is no cursor", code="no-cursor", span=statement.cursor.span, hint="pass one of a WATCH"
-            )
+            raise _no_cursor(f"{''.join(told)!r} is no cursor", statement.cursor.span)
         after, skip = int(told[0]), int(told[2])
     with query.world.asking() as end:
         scope = query.scope(statement.tail, wide=True)
@@ -133,9 +139,7 @@ def watch(query: Query, statement: Watch) -> Result:
         kinds = kinds_in(statement.tail.where, query.params)
         if after > end:
             assert statement.cursor is not None
-            raise QueryError(
-                f"the log ends at {end}", code="no-cursor", span=statement.cursor.span, hint="pass one of this store"
-            )
+            raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
             stream = Stream(query.world.log, {*found.wanted, "cursor"}, kinds, query.watch.check)
@@ -143,6 +147,10 @@ def watch(query: Query, statement: Watch) -> Result:
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
         return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make)
+
+
+def _no_cursor(message: str, span: Span) -> QueryError:
+    return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
 
 
 def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
@@ -168,7 +176,8 @@ def context(query: Query, statement: ContextAt) -> Result:
             seen = query.world.session(scope.name).context(when)
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
         if statement.form == "render":
-            return query.select(made.RENDERED, (), Tail(), scope, make=rows_of([(seen.text(),)]), kind="text", basis=basis)
+            text = rows_of([(seen.text(),)])
+            return query.select(made.RENDERED, (), Tail(), scope, make=text, kind="text", basis=basis)
         if statement.form == "messages":
             said = [(at, _role(said), _json(said)) for at, said in enumerate(seen.messages(), 1)]
             return query.select(made.CHAT, (), Tail(), scope, make=rows_of(said), kind="messages", basis=basis)
@@ -315,6 +324,56 @@ def _in(name: str, statement: Verify) -> Tail:
     return Tail(scope=InSession(name=Value(value=name, span=statement.session.span), span=statement.session.span))
 
 
+# ---- what can be asked for
+
+
+def show(query: Query, statement: Show) -> Result:
+    """The relations or the functions there are."""
+    what = statement.what.lower()
+    if what not in shows.SHOWN:
+        raise QueryError(
+            f"{statement.what} is a setting, and a store keeps none",
+            code="no-settings",
+            span=statement.span,
+            expected=tuple(word.upper() for word in shows.SHOWN),
+            hint="SHOW RELATIONS and SHOW FUNCTIONS can be asked of a store; settings are the shell's",
+        )
+    listed = shows.relations() if what == "relations" else shows.functions()
+    relation = made.RELATIONS_SHOWN if what == "relations" else made.FUNCTIONS
+    return _told(query, relation, listed)
+
+
+def describe(query: Query, statement: Describe) -> Result:
+    """The columns of a relation."""
+    return _told(query, made.COLUMNS, shows.columns(statement.relation, statement.span))
+
+
+def set_(query: Query, statement: Set) -> Result:
+    """Refuses: a setting is kept by whoever asks."""
+    raise QueryError(
+        f"a store keeps no setting {statement.name!r}",
+        code="no-settings",
+        span=statement.span,
+        hint="set it in the shell, or pass session=… to query",
+    )
+
+
+def _told(query: Query, relation: Catalogued, listed: list[Row]) -> Result:
+    """Rows that are of no session and no moment."""
+    found = query.asker.planned(("", relation.name), relation, (), Tail(), LANE, None)
+    assert found.plain is not None, "nothing is asked of the rows"
+    return query.result("table", {}, found, iter(listed))
+
+
+def search(query: Query, statement: Search) -> Result:
+    """Pages that hold words, the best first."""
+    words = str(given(statement.query, query.params))
+    with query.world.asking():
+        scope = query.scope(statement.tail)
+        scope.values["hits"] = json.dumps(best(scope, words))
+        return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
+
+
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Relation: Query.relation,
     ContextAt: context,
@@ -325,5 +384,9 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Fork: fork,
     Verify: verify,
     Watch: watch,
+    Search: search,
+    Show: show,
+    Describe: describe,
+    Set: set_,
 }
 MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults}
