@@ -48,6 +48,7 @@ from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 from vmstore.vmql.execute import Asker
 from vmstore.vmql.result import Result
+from vmstore.vmql.syntax import Statement
 
 GRACE_S = 3600.0
 
@@ -156,8 +157,8 @@ class Store:
 
     # ---- querying
 
-    def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
-        """Answers a VMQL statement: an iterable of tuples with its `columns` and its `basis`.
+    def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
+        """Answers a VMQL statement, a text or one parsed: an iterable of tuples with its `columns` and its `basis`.
 
         `session` is asked where the text names none; `params` are the values of its `$names`.
         Raises QueryError, which points at what is wrong with the text.
@@ -166,7 +167,13 @@ class Store:
 
         if self._asker is None:
             self._asker = Asker(Asking(self._ns, self))
+        if not isinstance(text, str):
+            return self._asker.answer(text, session=session, params=params)
         return self._asker.answer(parse(text), session=session, params=params, text=text)
+
+    def interrupt(self) -> None:
+        """Stops what is being asked, from any thread: whoever asked gets an error."""
+        self._ns.views.interrupt()
 
     # ---- recording
 

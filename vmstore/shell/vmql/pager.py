@@ -1,0 +1,76 @@
+"""Shows long answers a page at a time, the rest one key away."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Span
+from vmstore.shell.words import wide
+
+MORE = "── more: Space next page, Enter next line, a all, q stop ──"
+LINE = ("\r", "\n", "j", "\x1b[B")
+STOP = ("q", "Q", "\x1b", "\x03", "\x04")
+
+Keys = Callable[[], str]
+
+
+class EnoughError(Exception):
+    """The reader wants no more of this answer."""
+
+
+class Paged(Screen):
+    """A terminal that waits for a key whenever it is full."""
+
+    def __init__(self, keys: Keys, height: int, *, name: str, out: TextIO | None = None) -> None:
+        super().__init__(name=name, out=out)
+        self._keys = keys
+        self._page = max(1, height - 1)  # the last line is for the question
+        self._room = self._page
+        self._all = False
+
+    def write(self, line: list[Span]) -> None:
+        """Prints one line; raises EnoughError where the reader stops."""
+        columns = sum(wide(span.text) for span in line)
+        needed = max(1, -(-columns // (self.width or columns or 1)))
+        if needed > self._room and not self._all:
+            self._ask(needed)
+        super().write(line)
+        self._room -= needed
+
+    def _ask(self, needed: int) -> None:
+        self.out.write(MORE)
+        self.out.flush()
+        try:
+            key = self._keys()
+        finally:
+            self.out.write("\r" + " " * len(MORE) + "\r")
+        if key in STOP:
+            raise EnoughError
+        self._all = key in ("a", "A", "G")
+        self._room = needed if key in LINE else self._page
+
+
+def read_key() -> str:
+    """One key from the terminal, without waiting for Enter; arrows and the like are sequences of characters."""
+    import termios
+    import tty
+
+    stream = sys.stdin.fileno()
+    before = termios.tcgetattr(stream)
+    try:
+        tty.setcbreak(stream)
+        return os.read(stream, 16).decode("utf-8", "replace")
+    except KeyboardInterrupt:
+        return "\x03"
+    finally:
+        termios.tcsetattr(stream, termios.TCSADRAIN, before)
+
+
+def height() -> int:
+    """The lines of the terminal."""
+    return shutil.get_terminal_size().lines
