@@ -140,7 +140,8 @@ class Run:
         for number, line, shown in commands(block):
             words = shlex.split(line)
             if words[0] not in PROGRAMS:
-                raise block.wrong(f"line {number}: only {', '.join(PROGRAMS)} are run here; use a sh block for {line!r}")
+                run_here = ", ".join(PROGRAMS)
+                raise block.wrong(f"line {number}: only {run_here} are run here; use a sh block for {line!r}")
             printed = self.printed(words)
             if not alike(shown, printed):
                 raise block.wrong(f"line {number}: `{line}` shows\n{shown}\nand prints\n{shortened(printed)}")

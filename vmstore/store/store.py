@@ -9,14 +9,12 @@ from typing import Any, BinaryIO
 
 import apsw
 
-from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, as_of
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
-from vmstore.exports.intake import is_bundle
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
@@ -35,15 +33,11 @@ from vmstore.store.answers import (
     Verdict,
 )
 from vmstore.store.asking import Asking
-from vmstore.store.backup import backup
-from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.folder import LOG, find, sizes
-from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
-from vmstore.store.usage import usage
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
 from vmstore.vmql.execute import Asker
@@ -229,6 +223,11 @@ class Store:
         before anything is written where the file cannot be read at all. A bundle's sessions become
         new ones, or, where `exact`, the very same with their positions, salts and hashes.
         """
+        from vmstore.capture.sources import read
+        from vmstore.exports.intake import is_bundle
+        from vmstore.store.bundles import BUNDLE, import_bundle
+        from vmstore.store.imports import import_source
+
         file = Path(path)
         if format == BUNDLE or (format is None and is_bundle(file)):
             with self._ns.lock:
@@ -259,6 +258,8 @@ class Store:
         `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
         binary stream. `format` is jsonl (a bundle, see `import_file`).
         """
+        from vmstore.store.bundles import export, portions_of
+
         if at is not None and moment:
             raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
         target = Path(out) if isinstance(out, str | os.PathLike) else out
@@ -270,11 +271,15 @@ class Store:
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        from vmstore.store.usage import usage
+
         with self._ns.lock:
             return usage(self._ns, progress)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        from vmstore.store.backup import backup
+
         if self._ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
