@@ -26,10 +26,12 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
-        ("vmstore/store/store.py", "vmstore"),  # importing and handing on: a question must not wait for them
+        ("vmstore/store/store.py", "vmstore"),  # importing, asking, handing on: each waits for none of the others
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
+        ("vmstore/vmql/times.py", "dateparser"),
+        ("vmstore/vmql/result.py", "pyarrow"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")

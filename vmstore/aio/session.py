@@ -83,6 +83,10 @@ class Session:
         """See `vmstore.Session.open`; the file itself is read as any other."""
         return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
 
+    async def position_of(self, page: str | int) -> int:
+        """See `vmstore.Session.position_of`."""
+        return await self._worker.do(self._session.position_of, page)
+
     async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """See `vmstore.Session.history`."""
         return await self._worker.do(self._session.history, page, at, **moment)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import vmstore.store.store as sync_store
+from vmstore.aio.result import Result
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
@@ -166,6 +167,14 @@ class Store:
         """See `vmstore.Store.export`."""
         told = partial(self._store.export, format=format, at=at, progress=progress, **moment)
         return await self._worker.do(told, out, sessions)
+
+    async def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
+        """See `vmstore.Store.query`."""
+        return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
+
+    async def interrupt(self) -> None:
+        """See `vmstore.Store.interrupt`; at once, whatever the thread is doing."""
+        self._store.interrupt()
 
     async def tail(self, after: str | None = None, *, limit: int | None = None) -> AsyncIterator[Entry]:
         """See `vmstore.Store.tail`."""

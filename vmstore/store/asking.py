@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 from msgspec import to_builtins
@@ -13,13 +13,12 @@ from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
 from vmstore.log.port import Log
 from vmstore.store.answers import Change, Verdict
+from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
 from vmstore.store.pages import previews
-from vmstore.store.session import Session, differing
+from vmstore.store.session import Session
 from vmstore.views.lane import Lane
-
-if TYPE_CHECKING:
-    from vmstore.store.store import Store
+from vmstore.vmql.asker import Asker
 
 LANES_MAX = 4_096
 
@@ -27,9 +26,10 @@ LANES_MAX = 4_096
 class Asking:
     """What queries are handed of a store."""
 
-    def __init__(self, namespace: Namespace, store: Store) -> None:
+    def __init__(self, namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> None:
         self._ns = namespace
-        self._store = store
+        self._verify = verify
+        self.session = session
         self._lanes: dict[int, Lane] = {}
         self.namespace = namespace.name
         self.ticks = SystemClock().ticks
@@ -61,13 +61,9 @@ class Asking:
             found = self._lanes[session] = Lane(self._ns.views, session)
         return found
 
-    def session(self, name: str) -> Session:
-        """A session by its name."""
-        return self._store.session(name)
-
     def page_position(self, session: str, page: str) -> int:
         """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
-        return self._store.session(session).position_of(page)
+        return self.session(session).position_of(page)
 
     def differences(
         self, before: tuple[str, AsOf], after: tuple[str, AsOf]
@@ -75,19 +71,24 @@ class Asking:
         """What differs between two contexts, each change with the session that wrote its page; and both bases."""
         first, second = (self.session(name).context(at) for name, at in (before, after))
         lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
-        keyed = [
+        then, now = (
             {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
             for lane, context in zip(lanes, (first, second), strict=True)
-        ]
+        )
         texts: dict[tuple[int, int], str] = {}
-        for lane, shown in zip(lanes, keyed, strict=True):
+        for lane, shown in zip(lanes, (then, now), strict=True):
             said = previews(lane, self._ns.log, [page for _, page in shown])
             texts.update({key: said.get(key[1], "") for key in shown})
-        changes = differing(*keyed, texts)[0]
+        changes = differing(then, now, texts)[0]
         names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
         return [(names[key[0]], change) for key, change in changes], basis
 
     def verified(self, session: str | None) -> Verdict:
         """What verify finds."""
-        return self._store.verify()
+        return self._verify()
+
+
+def asker(namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> Asker:
+    """What answers the queries of a namespace."""
+    return Asker(Asking(namespace, session, verify))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from vmstore.capture.skeleton import loads
 from vmstore.core.asof import AsOf, Head, as_of
-from vmstore.core.page import Fidelity, LinkKind, PageType, Role, Status
+from vmstore.core.page import Fidelity, LinkKind, Status
 from vmstore.core.reference import Reference, page_name, page_position, parse
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.answers import (
     CallInfo,
-    Change,
     Diff,
     Event,
     Fault,
@@ -26,17 +25,16 @@ from vmstore.store.answers import (
 )
 from vmstore.store.catalog import Wanted, chosen, faults_at
 from vmstore.store.context import Context
+from vmstore.store.diff import diff
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.pages import history_of, pages_at, previews, relations
 from vmstore.store.recording import Recording, within
 from vmstore.views.calls import CallRow, calls_of
-from vmstore.views.context import Sealed, Shown, open_cell, read_cells
+from vmstore.views.context import Sealed, open_cell, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
-
-K = TypeVar("K", bound=Hashable)
 
 
 class Session:
@@ -180,7 +178,7 @@ class Session:
         with self._ns.asking():
             first, second = self.context(before), self.context(after)
             lane = self._lane()
-            return _diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
+            return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
         """The chat messages of a call's request."""
@@ -339,48 +337,6 @@ def _kind(word: str) -> int:
         words = ", ".join(k.word for k in LinkKind)
         raise UnknownError(f"there is no kind of link {word!r}; the kinds are {words}")
     return int(kind)
-
-
-def _diff(first: Context, second: Context, texts: dict[int, str]) -> Diff:
-    before, after = ({shown.page: shown for shown in context.shown} for context in (first, second))
-    changes, unchanged = differing(before, after, texts)
-    told = [change for _, change in changes]
-    return Diff(first.basis, second.basis, first.tokens, second.tokens, unchanged, told)
-
-
-def differing(
-    before: Mapping[K, Shown], after: Mapping[K, Shown], texts: Mapping[K, str]
-) -> tuple[list[tuple[K, Change]], int]:
-    """Each difference between two contexts, whose pages are told apart by some key, and how many there are not."""
-    gone = [key for key in before if key not in after]
-    changes = [(key, _change("left", before[key], None, texts.get(key, ""))) for key in gone]
-    unchanged = 0
-    for key, shown in after.items():
-        was, text = before.get(key), texts.get(key, "")
-        if was is None:
-            changes.append((key, _change("entered", None, shown, text)))
-        elif was.commitment != shown.commitment:
-            changes.append((key, _change("compressed" if shown.level > was.level else "changed", was, shown, text)))
-        else:
-            unchanged += 1
-    return changes, unchanged
-
-
-def _change(change: str, was: Shown | None, now: Shown | None, text: str) -> Change:
-    shown = now or was
-    assert shown is not None, "a change has at least one side"
-    return Change(
-        change=change,
-        page=page_name(shown.page),
-        message=f"m{shown.message}" if shown.message else None,
-        role=Role(shown.role).word,
-        type=PageType(shown.type).word,
-        tokens_before=was.tokens if was else 0,
-        tokens_after=now.tokens if now else 0,
-        level_before=was.level if was else None,
-        level_after=now.level if now else None,
-        text=text,
-    )
 
 
 def _call(call: CallRow, asides: dict[int, bytes]) -> CallInfo:

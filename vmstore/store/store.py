@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
@@ -32,7 +32,6 @@ from vmstore.store.answers import (
     Usage,
     Verdict,
 )
-from vmstore.store.asking import Asking
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
@@ -40,9 +39,11 @@ from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Progress, Projection
-from vmstore.vmql.execute import Asker
-from vmstore.vmql.result import Result
-from vmstore.vmql.syntax import Statement
+
+if TYPE_CHECKING:
+    from vmstore.vmql.asker import Asker
+    from vmstore.vmql.result import Result
+    from vmstore.vmql.syntax import Statement
 
 GRACE_S = 3600.0
 
@@ -157,17 +158,18 @@ class Store:
         `session` is asked where the text names none; `params` are the values of its `$names`.
         Raises QueryError, which points at what is wrong with the text.
         """
-        from vmstore.vmql.parse import parse
-
         if self._asker is None:
-            self._asker = Asker(Asking(self._ns, self))
-        if not isinstance(text, str):
-            return self._asker.answer(text, session=session, params=params)
-        return self._asker.answer(parse(text), session=session, params=params, text=text)
+            from vmstore.store.asking import asker
+
+            self._asker = asker(self._ns, self.session, self.verify)
+        if isinstance(text, str):
+            return self._asker.ask(text, session=session, params=params)
+        return self._asker.answer(text, session=session, params=params)
 
     def interrupt(self) -> None:
-        """Stops what is being asked, from any thread: whoever asked gets an error."""
-        self._ns.views.interrupt()
+        """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
+        if self._asker is not None:
+            self._asker.interrupt()
 
     # ---- recording
 

@@ -6,19 +6,18 @@ statement is run, because parameters and page names are known only then.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from vmstore.core.page import Word as Words
 from vmstore.vmql.forms import ANY, BOOLEAN, INTEGER, REAL, TEXT, Form
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.problems import QueryError, near
 from vmstore.vmql.relation import Field, Relation
-from vmstore.vmql.scope import Params, Scope, given
 from vmstore.vmql.syntax import (
     And,
     Apply,
     Between,
     Compare,
+    Comparison,
     ContextMatches,
     Expr,
     Has,
@@ -31,7 +30,7 @@ from vmstore.vmql.syntax import (
     Value,
     Word,
 )
-from vmstore.vmql.times import instant
+from vmstore.vmql.values import Place, a_type, check, fault, no_word
 
 NUMBERS = ("integer", "real")
 OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
@@ -57,15 +56,6 @@ class Term(NamedTuple):
         return self.form.text.format(self.sql) if self.form.text is not None else self.sql
 
 
-class Place(NamedTuple):
-    """Where a value goes: the literal or parameter it comes from and the form it must have."""
-
-    name: str
-    node: Value | Param | Word
-    form: Form
-    what: str
-
-
 class Binder:
     """Binds the expressions of one statement over a relation."""
 
@@ -89,7 +79,7 @@ class Binder:
                 return Term(self.place(expr, form, "a value"), form, str(value))
             case Param():
                 return Term(self.place(expr, ANY, "a value"), ANY, f"${expr.name}")
-        raise _fault("a condition cannot stand here", "not-a-value", expr.span, hint="write it after WHERE")
+        raise fault("a condition cannot stand here", "not-a-value", expr.span, hint="write it after WHERE")
 
     def field(self, word: Word) -> Field:
         """The column of a name; a QueryError with the nearest where there is none."""
@@ -104,7 +94,7 @@ class Binder:
         name, names = word.path[0], tuple(self.relation.fields)
         meant = near(name, names)
         hint = f"did you mean {meant}?" if meant else f"DESCRIBE {self.relation.name} lists its columns"
-        return _fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)
+        return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)
 
     def _column(self, word: Word) -> Term:
         field = self.field(word)
@@ -112,8 +102,8 @@ class Binder:
         if len(word.path) == 1:
             return Term(field.sql, field.form, field.name)
         if field.form.type != "json":
-            raise _fault(
-                f"{field.name} is {_a(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
+            raise fault(
+                f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
                 "no-path",
                 word.span,
                 hint="only columns of type json have paths",
@@ -134,20 +124,21 @@ class Binder:
             meant = near(name, AGGREGATES)
             hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
             known_names = tuple(AGGREGATES)
-            raise _fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
+            raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
         if apply.star:
             if name != "count":
-                raise _fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
+                raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
             return Term("count(*)", INTEGER, "count(*)", sums=True)
         if len(apply.args) != known.arguments:
-            raise _fault(f"{name} takes {known.written}", "wrong-arguments", apply.span, hint=f"write {known.written}")
+            raise fault(f"{name} takes {known.written}", "wrong-arguments", apply.span, hint=f"write {known.written}")
         of = self.term(apply.args[0])
         if of.sums:
-            raise _fault("an aggregate cannot stand in another", "not-a-value", apply.span)
+            raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
         if known.numbers and of.form.type not in (*NUMBERS, "json"):
-            raise _fault(f"{name} takes numbers, and {of.name} is {_a(of.form.type)}", "wrong-type", apply.span)
+            raise fault(f"{name} takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
         share, shown = self._share(apply)
-        return known.bound(of, share, shown, self.order())
+        made: Term = known.bound(of, share, shown, self.order())
+        return made
 
     def _share(self, apply: Apply) -> tuple[str, str]:
         """The second argument of quantile, and how it is written."""
@@ -155,7 +146,7 @@ class Binder:
             return "", ""
         share = apply.args[1]
         if not isinstance(share, Value | Param):
-            raise _fault("quantile takes a number from 0 to 1", "wrong-type", share.span, hint="quantile(tokens, 0.5)")
+            raise fault("quantile takes a number from 0 to 1", "wrong-type", share.span, hint="quantile(tokens, 0.5)")
         written = str(share.value) if isinstance(share, Value) else f"${share.name}"
         return self.place(share, REAL, "quantile"), f", {written}"
 
@@ -199,13 +190,13 @@ class Binder:
                 return "1" if value else "0"
             case Param():
                 return self.place(expr, BOOLEAN, "a condition")
-        raise _fault("this is no condition", "not-a-condition", expr.span, hint="compare it with something")
+        raise fault("this is no condition", "not-a-condition", expr.span, hint="compare it with something")
 
     def _truth(self, word: Word) -> str:
         of = self._column(word)
         if of.form.type not in ("boolean", "json"):
-            raise _fault(
-                f"{of.name} is {_a(of.form.type)}, no condition",
+            raise fault(
+                f"{of.name} is {a_type(of.form.type)}, no condition",
                 "not-a-condition",
                 word.span,
                 hint=f"compare it: {of.name} = …",
@@ -216,7 +207,7 @@ class Binder:
         """A value of a row, not of a group."""
         of = self.term(expr)
         if of.sums:
-            raise _fault(
+            raise fault(
                 "WHERE chooses rows before they are summed", "not-a-value", expr.span, hint="order and limit the groups"
             )
         return of
@@ -224,7 +215,8 @@ class Binder:
     def _compare(self, expr: Compare) -> str:
         left, right = expr.left, expr.right
         if isinstance(left, Value | Param) and isinstance(right, Word) and expr.op in _FLIPPED:
-            return self._compare(Compare(op=_FLIPPED[expr.op], left=right, right=left, span=expr.span))  # type: ignore[arg-type]
+            flipped = _FLIPPED[expr.op]
+            return self._compare(Compare(op=flipped, left=right, right=left, span=expr.span))
         of = self._plain(left)
         if expr.op in ("LIKE", "MATCHES"):
             return self._words(expr.op, of, right)
@@ -232,38 +224,38 @@ class Binder:
         if expr.op in ("=", "!="):
             return f"({of.sql} {OPS[expr.op]} {against})"
         if of.form.type in ("boolean", "list"):
-            raise _fault(f"{of.name} is {_a(of.form.type)}, which has no order", "wrong-type", expr.span)
+            raise fault(f"{of.name} is {a_type(of.form.type)}, which has no order", "wrong-type", expr.span)
         if of.form.words is not None and of.form.text is not None:
-            raise _fault(
+            raise fault(
                 f"the words of {of.name} have no order", "wrong-type", expr.span, hint=f"write {of.name} IN (…)"
             )
         return f"({of.sql} {OPS[expr.op]} {against})"
 
     def _words(self, op: str, of: Term, right: Expr) -> str:
         if of.form.type not in ("text", "json"):
-            raise _fault(f"{op} takes text, and {of.name} is {_a(of.form.type)}", "wrong-type", right.span)
+            raise fault(f"{op} takes text, and {of.name} is {a_type(of.form.type)}", "wrong-type", right.span)
         if not isinstance(right, Value | Param | Word):
-            raise _fault(f"{op} takes a text", "not-a-value", right.span)
+            raise fault(f"{op} takes a text", "not-a-value", right.span)
         pattern = self.place(right, TEXT, op)
         return f"({of.text} LIKE {pattern})" if op == "LIKE" else f"vm_matches({of.text}, {pattern})"
 
     def _has(self, item: Expr, among: Word, negated: bool) -> str:
         of = self._column(among)
         if of.form.type not in ("list", "json"):
-            raise _fault(
-                f"{of.name} is {_a(of.form.type)}, no list", "wrong-type", among.span, hint=f"write {of.name} = …"
+            raise fault(
+                f"{of.name} is {a_type(of.form.type)}, no list", "wrong-type", among.span, hint=f"write {of.name} = …"
             )
         if not isinstance(item, Value | Param | Word):
-            raise _fault("a member of a list is a value", "not-a-value", item.span)
+            raise fault("a member of a list is a value", "not-a-value", item.span)
         one = self.place(item, TEXT if isinstance(item, Word) else ANY, "a member")
         return f"({'NOT ' if negated else ''}EXISTS (SELECT 1 FROM json_each({of.sql}) e WHERE e.value = {one}))"
 
     def _in_context(self, expr: ContextMatches, pattern: Expr) -> str:
         if self.relation.name != "CALLS":
             hint = "CALLS WHERE CONTEXT MATCHES '…'"
-            raise _fault("CONTEXT MATCHES is asked of calls", "not-a-condition", expr.span, hint=hint)
+            raise fault("CONTEXT MATCHES is asked of calls", "not-a-condition", expr.span, hint=hint)
         if not isinstance(pattern, Value | Param | Word):
-            raise _fault("CONTEXT MATCHES takes a text", "not-a-value", pattern.span)
+            raise fault("CONTEXT MATCHES takes a text", "not-a-value", pattern.span)
         name = f"showed{len(self.patterns)}"
         self.patterns.append((name, pattern))
         return f"(c.session || '.' || c.call IN (SELECT value FROM json_each(:{name})))"
@@ -276,21 +268,21 @@ class Binder:
             if expr.path[0].lower() in self.relation.fields:
                 other = self._column(expr)
                 if not _comparable(of.form, other.form):
-                    raise _fault(
-                        f"{of.name} is {_a(of.form.type)} and {other.name} {_a(other.form.type)}",
+                    raise fault(
+                        f"{of.name} is {a_type(of.form.type)} and {other.name} {a_type(other.form.type)}",
                         "wrong-type",
                         expr.span,
                     )
                 return other.sql
             if of.form.words is not None:
-                raise _no_word(".".join(expr.path), of.form.words, of.name, expr.span)
+                raise no_word(".".join(expr.path), of.form.words, of.name, expr.span)
             if of.form.type != "text":
                 raise self.unknown(expr)
         if isinstance(expr, Value | Param | Word):
             if isinstance(expr, Value):  # what is wrong of itself is said before anything is asked
                 check(expr.value, of.form, of.name, expr.span)
             return self.place(expr, of.form, of.name)
-        raise _fault(f"{of.name} is compared with a value", "not-a-value", expr.span)
+        raise fault(f"{of.name} is compared with a value", "not-a-value", expr.span)
 
     @staticmethod
     def _is_word_of(word: Word, form: Form) -> bool:
@@ -303,73 +295,6 @@ class Binder:
         return f":{name}"
 
 
-def check(value: Any, form: Form, what: str, span: Span) -> None:
-    """Refuses a value that a column of a form can never have."""
-    if value is None or form.type == "json":
-        return
-    if form.words is not None:
-        _number(value, form.words, what, span)
-        return
-    fits = {
-        "integer": isinstance(value, int | float) and not isinstance(value, bool),
-        "real": isinstance(value, int | float) and not isinstance(value, bool),
-        "text": isinstance(value, str),
-        "boolean": isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)),
-        "time": isinstance(value, str | int) and not isinstance(value, bool),
-        "list": True,
-    }
-    if form.name and isinstance(value, int):
-        return
-    if not fits[form.type] and not hasattr(value, "isoformat"):
-        hint = f"write {what} = '{value}'" if form.type == "text" else None
-        raise _fault(f"{what} is {_a(form.type)}, and {value!r} is not", "wrong-type", span, (form.type,), hint)
-
-
-def kept(place: Place, params: Params, scope: Scope) -> Any:
-    """A value as the views keep it."""
-    value, form, span = given(place.node, params), place.form, place.node.span
-    if value is None:
-        return None
-    check(value, form, place.what, span)
-    if form.words is not None:
-        number = _number(value, form.words, place.what, span)
-        return form.words(number).word if form.text is None and form.type == "text" else number
-    if form.name == "page":
-        return value if isinstance(value, int) else scope.position_of(value, span)
-    if form.name == "message":
-        return value if isinstance(value, int) else _message(value, span)
-    if form.type == "time":
-        return instant(value, scope.world.now(), span)
-    if isinstance(value, dict | list | tuple):
-        raise _fault(f"{value!r} is no single value", "wrong-type", span)
-    return value
-
-
-def _message(value: str, span: Span) -> int:
-    if value[:1] == "m" and value[1:].isdecimal():
-        return int(value[1:])
-    raise _fault(f"{value!r} names no message", "unknown-message", span, hint="messages are named like m12")
-
-
-def _number(value: Any, words: type[Words], what: str, span: Span) -> int:
-    """The number of a word of an enumeration, by its word or its number."""
-    found = words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
-    if found is None or isinstance(value, bool):
-        raise _no_word(value, words, what, span)
-    return int(found)
-
-
-def _no_word(value: Any, words: type[Words], what: str, span: Span) -> QueryError:
-    known = tuple(one.word for one in words)
-    meant = near(value, known) if isinstance(value, str) else None
-    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
-    return _fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)
-
-
-def _fault(message: str, code: str, span: Span, expected: tuple[str, ...] = (), hint: str | None = None) -> QueryError:
-    return QueryError(message, code=code, span=span, expected=expected, hint=hint)
-
-
 def _comparable(one: Form, other: Form) -> bool:
     if "json" in (one.type, other.type):
         return True
@@ -380,7 +305,7 @@ def _comparable(one: Form, other: Form) -> bool:
 
 def _sorted(of: Term) -> str:
     if of.form.words is not None and of.form.text is not None:
-        raise _fault(f"the words of {of.name} have no order", "wrong-type", Span(0, 0), hint=f"write {of.name} IN (…)")
+        raise fault(f"the words of {of.name} have no order", "wrong-type", Span(0, 0), hint=f"write {of.name} IN (…)")
     return of.sql
 
 
@@ -396,8 +321,4 @@ def _form_of(value: object) -> Form:
     return REAL if isinstance(value, float) else TEXT
 
 
-def _a(type_: str) -> str:
-    return f"an {type_}" if type_[0] in "aeiou" else f"a {type_}"
-
-
-_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_FLIPPED: dict[str, Comparison] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.page import Word
 
+Words = type[Word]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -26,7 +27,7 @@ class Form(NamedTuple):
     type: str
     show: Callable[[Any], Any] | None = None
     text: str | None = None
-    words: type[Word] | None = None
+    words: Words | None = None
     name: str = ""  # page, message: what is named by it
 
 

@@ -157,7 +157,7 @@ class Contents:
         self._ahead: dict[int, Cell] = {}
         self._last = 0
 
-    def bytes(self, cell: int | None, commitment: bytes | None) -> bytes | None:
+    def read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         """A cell's bytes; None where there is none or they were erased."""
         if cell is None:
             return None
@@ -176,12 +176,12 @@ class Contents:
 
     def text(self, cell: int | None, commitment: bytes | None) -> str | None:
         """The same as text."""
-        found = self.bytes(cell, commitment)
+        found = self.read(cell, commitment)
         return None if found is None else as_text(found)
 
     def aside(self, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply."""
-        found = self.bytes(cell, commitment)
+        found = self.read(cell, commitment)
         told = json.loads(found or b"{}").get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
@@ -212,5 +212,10 @@ def register(db: apsw.Connection, world: World) -> None:
     }
     for name, function in scalars.items():
         db.create_scalar_function(name, function, deterministic=True)
-    for name, arguments, kind in (("vm_quantile", 2, _Quantile), ("vm_first", 1, _First), ("vm_last", 1, _Last)):
+    sums: tuple[tuple[str, int, Any], ...] = (
+        ("vm_quantile", 2, _Quantile),
+        ("vm_first", 1, _First),
+        ("vm_last", 1, _Last),
+    )
+    for name, arguments, kind in sums:
         db.create_aggregate_function(name, kind, arguments)

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Level, Tier
-from vmstore.vmql.bind import Binder, Place, Term
+from vmstore.vmql.bind import Binder, Term
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.forms import Form
 from vmstore.vmql.problems import QueryError
 from vmstore.vmql.relation import ACROSS, Order, Path, Relation, Shape
 from vmstore.vmql.scope import Params, given
 from vmstore.vmql.syntax import And, Column, Compare, Expr, IsNull, Param, Tail, Value, Word
+from vmstore.vmql.values import Place
 
 
 class Shown(NamedTuple):
@@ -183,7 +184,8 @@ def _after_keys(binder: Binder, tail: Tail, keys: Sequence[Key]) -> None:
 
 def _beyond(keys: Sequence[Key]) -> str:
     """The condition of the rows that come after the values :k0, :k1, …"""
-    ways, same = [], []
+    ways: list[str] = []
+    same: list[str] = []
     for at, key in enumerate(keys):
         further = f"{key.sql} {'<' if key.descending else '>'} :k{at}"
         ways.append(" AND ".join([*same, f"(:k{at} IS NOT NULL AND ({further} OR {key.sql} IS NULL))"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ class Column(NamedTuple):
 class Watch:
     """Whether somebody wants a query to stop; the query looks as it goes."""
 
-    __slots__ = ("stopped",)
+    __slots__ = ("__weakref__", "stopped")
 
     def __init__(self) -> None:
         self.stopped = False
@@ -113,8 +114,6 @@ class Result:
 
     def arrow(self) -> Any:
         """The rows that are left as an Arrow table; needs pyarrow."""
-        import json
-
         import pyarrow
 
         types = {

@@ -94,4 +94,5 @@ def register(db: apsw.Connection) -> None:
     """Has a connection know the tables."""
     for relation in MADE:
         name = f"vm_{relation.name.lower()}"
-        db.create_module(name, Rows(relation), use_bestindex_object=True, eponymous_only=True, read_only=True)
+        table: Any = Rows(relation)
+        db.create_module(name, table, use_bestindex_object=True, eponymous_only=True, read_only=True)

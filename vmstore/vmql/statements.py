@@ -13,19 +13,19 @@ from vmstore.core.asof import AsOf, Position
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
 from vmstore.vmql import made, shows
-from vmstore.vmql.execute import Query, Row
-from vmstore.vmql.faults import faults_of
+from vmstore.vmql.catalog import RELATIONS
 from vmstore.vmql.functions import as_text
 from vmstore.vmql.links import RESIDENCIES, VERSIONS
-from vmstore.vmql.mutations import Stream, Written
 from vmstore.vmql.pages import SEARCH
 from vmstore.vmql.plan import Plan
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.relation import ACROSS, LANE
+from vmstore.vmql.problems import QueryError, near
+from vmstore.vmql.query import Query, Row
+from vmstore.vmql.relation import LANE
 from vmstore.vmql.relation import Relation as Catalogued
 from vmstore.vmql.result import Result
 from vmstore.vmql.scope import OneSession, Scope, as_of, given, told
 from vmstore.vmql.search import best
+from vmstore.vmql.streams import MAKERS, rows_of, watch
 from vmstore.vmql.syntax import (
     And,
     Compare,
@@ -35,12 +35,10 @@ from vmstore.vmql.syntax import (
     DiffSession,
     Expr,
     Fork,
-    In,
     InSession,
     Lineage,
     Moment,
     OfPage,
-    Param,
     Relation,
     Search,
     Set,
@@ -52,13 +50,6 @@ from vmstore.vmql.syntax import (
     Watch,
     Word,
 )
-
-Make = Callable[[Plan], Callable[[], Iterable[Row]]]
-
-
-def rows_of(listed: Iterable[Row]) -> Make:
-    """Rows that are there already."""
-    return lambda _: lambda: listed
 
 
 def one(query: Query, tail: Tail) -> OneSession:
@@ -79,86 +70,26 @@ def faults_at(span: Span, code: str) -> Iterator[None]:
         raise told(error, span, code) from error
 
 
-# ---- MUTATIONS and FAULTS
+# ---- relations
 
 
-def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Commits decoded as they are taken."""
-    written = scope.written()
-    kinds = kinds_in(tail.where, query.params)
-    across = scope.shape == ACROSS
-    end = scope.basis.get("ordinal", 0)
-
-    def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        stream = Stream(query.world.log, found.wanted, kinds, query.watch.check)
-        if across:
-            return lambda: stream.of_all({one.session: one for one in written}, 0, end)
-        return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
-
-    return make
-
-
-def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
-    """The ordinals of a session's commits that end after a position."""
+def relation(query: Query, statement: Relation) -> Result:
+    """The rows of a relation."""
+    name = statement.name.upper()
+    found = RELATIONS.get(name)
+    if found is None:
+        meant = near(name, RELATIONS)
+        raise QueryError(
+            f"there is no relation {statement.name!r}",
+            code="unknown-relation",
+            span=statement.span,
+            expected=tuple(RELATIONS),
+            hint=f"did you mean {meant}?" if meant else "SHOW RELATIONS lists them",
+        )
     with query.world.asking():
-        found = query.world.views.execute(_ORDINALS, (written.session, after, written.high, most))
-        return [ordinal for (ordinal,) in found]
-
-
-_ORDINALS = "SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ? ORDER BY last LIMIT ?"
-
-
-def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
-    """The kinds a condition leaves, None where it may be any."""
-    for part in where.parts if isinstance(where, And) else () if where is None else (where,):
-        match part:
-            case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
-                return {str(given(one, params)).lower()}
-            case In(operand=Word(path=("kind",)), items=items, negated=False):
-                if all(isinstance(item, Value | Param | Word) for item in items):
-                    return {str(given(item, params)).lower() for item in items}  # type: ignore[arg-type]
-    return None
-
-
-def faults(query: Query, scope: Scope, tail: Tail) -> Make:
-    """Every return to the prompt."""
-    return rows_of(list(faults_of(scope.lanes())))
-
-
-def watch(query: Query, statement: Watch) -> Result:
-    """The mutations after a cursor, in the order of the log; `next` goes on after them."""
-    after, skip = 0, 0
-    if statement.cursor is not None:
-        told = str(given(statement.cursor, query.params)).partition(".")
-        if not (told[0].isdecimal() and told[2].isdecimal()):
-            raise _no_cursor(f"{''.join(told)!r} is no cursor", statement.cursor.span)
-        after, skip = int(told[0]), int(told[2])
-    with query.world.asking() as end:
-        scope = query.scope(statement.tail, wide=True)
-        written = {one.session: one for one in scope.written()}
-        kinds = kinds_in(statement.tail.where, query.params)
-        if after > end:
-            assert statement.cursor is not None
-            raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
-
-        def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            stream = Stream(query.world.log, {*found.wanted, "cursor"}, kinds, query.watch.check)
-            return lambda: _after(stream.of_all(written, max(after - 1, 0), end), after, skip)
-
-        query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
-        return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make)
-
-
-def _no_cursor(message: str, span: Span) -> QueryError:
-    return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
-
-
-def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
-    place = list(made.MUTATIONS.fields).index("cursor")
-    for row in rows:
-        at, _, index = row[place].partition(".")
-        if (int(at), int(index)) > (ordinal, skip):
-            yield row
+        scope = query.scope(statement.tail, wide=found.wide)
+        make = MAKERS[name](query, scope, statement.tail) if found.made else None
+        return query.select(found, statement.columns, statement.tail, scope, make=make)
 
 
 # ---- contexts
@@ -254,12 +185,12 @@ def of_page(query: Query, statement: OfPage) -> Result:
     """What happened to a page, where it stayed, what it held."""
     if statement.what == "history":
         return history(query, statement)
-    relation = RESIDENCIES if statement.what == "residencies" else VERSIONS
+    found = RESIDENCIES if statement.what == "residencies" else VERSIONS
     condition: Expr = Compare(op="=", left=Word(path=("page",)), right=statement.page)
     where = condition if statement.tail.where is None else And(parts=(condition, statement.tail.where))
     tail = msgspec.structs.replace(statement.tail, where=where)
     with query.world.asking():
-        return query.select(relation, (), tail, one(query, tail))
+        return query.select(found, (), tail, one(query, tail))
 
 
 def history(query: Query, statement: OfPage) -> Result:
@@ -339,8 +270,7 @@ def show(query: Query, statement: Show) -> Result:
             hint="SHOW RELATIONS and SHOW FUNCTIONS can be asked of a store; settings are the shell's",
         )
     listed = shows.relations() if what == "relations" else shows.functions()
-    relation = made.RELATIONS_SHOWN if what == "relations" else made.FUNCTIONS
-    return _told(query, relation, listed)
+    return _told(query, made.RELATIONS_SHOWN if what == "relations" else made.FUNCTIONS, listed)
 
 
 def describe(query: Query, statement: Describe) -> Result:
@@ -358,9 +288,9 @@ def set_(query: Query, statement: Set) -> Result:
     )
 
 
-def _told(query: Query, relation: Catalogued, listed: list[Row]) -> Result:
+def _told(query: Query, of: Catalogued, listed: list[Row]) -> Result:
     """Rows that are of no session and no moment."""
-    found = query.asker.planned(("", relation.name), relation, (), Tail(), LANE, None)
+    found = query.runner.planned(("", of.name), of, (), Tail(), LANE, None)
     assert found.plain is not None, "nothing is asked of the rows"
     return query.result("table", {}, found, iter(listed))
 
@@ -375,7 +305,7 @@ def search(query: Query, statement: Search) -> Result:
 
 
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
-    Relation: Query.relation,
+    Relation: relation,
     ContextAt: context,
     DiffContext: diff_context,
     DiffSession: diff_session,
@@ -389,4 +319,3 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Describe: describe,
     Set: set_,
 }
-MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults}

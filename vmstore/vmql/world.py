@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -72,8 +72,10 @@ class Session(Protocol):
 class World(Protocol):
     """A namespace as a query sees it. Within `asking` all that is read is of one moment."""
 
-    log: Log
-    namespace: str
+    @property
+    def log(self) -> Log:
+        """The log."""
+        ...
 
     @property
     def views(self) -> apsw.Connection:
@@ -88,8 +90,9 @@ class World(Protocol):
         """Microseconds since 1970."""
         ...
 
-    def ticks(self) -> int:
-        """Microseconds since some moment; never runs backwards."""
+    @property
+    def ticks(self) -> Callable[[], int]:
+        """Tells microseconds since some moment; never runs backwards."""
         ...
 
     def lane(self, session: int) -> Lane:

@@ -1,4 +1,4 @@
-"""Answers statements: finds whose rows are meant, has them planned, runs the plan, shows what comes."""
+"""A statement being answered: whose rows are meant, as what they are shown, where the answer ends."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from vmstore.vmql import functions, rows
-from vmstore.vmql.bind import kept
-from vmstore.vmql.catalog import RELATIONS
-from vmstore.vmql.plan import Plan, after, cursor, limit, plan
-from vmstore.vmql.problems import QueryError, near
+import apsw
+
+from vmstore.vmql.plan import Plan, after, cursor, limit
 from vmstore.vmql.relation import Relation
 from vmstore.vmql.result import Column, Result, Watch
+from vmstore.vmql.run import Runner
 from vmstore.vmql.scope import Params, Scope, scope_of
+from vmstore.vmql.search import calls_showing
 from vmstore.vmql.syntax import Column as Asked
-from vmstore.vmql.syntax import Relation as Of
 from vmstore.vmql.syntax import Statement, Tail
-from vmstore.vmql.world import World
+from vmstore.vmql.values import kept
 
-STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
-PLANS_MAX = 256
 Row = tuple[Any, ...]
 
 
 class Query:
     """One statement being answered."""
 
-    def __init__(self, asker: Asker, statement: Statement, session: str | None, params: Params, text: str) -> None:
-        self.asker = asker
-        self.world = asker.world
+    def __init__(self, runner: Runner, statement: Statement, session: str | None, params: Params, text: str) -> None:
+        self.runner = runner
+        self.world = runner.world
         self.statement = statement
         self.session = session
         self.params = params
@@ -38,26 +35,6 @@ class Query:
         self.watch = Watch()
         self.began = self.world.ticks()
         self.following: str | None = None
-
-    # ---- over relations
-
-    def relation(self, statement: Of) -> Result:
-        """The rows of a relation."""
-        name = statement.name.upper()
-        relation = RELATIONS.get(name)
-        if relation is None:
-            meant = near(name, RELATIONS)
-            raise QueryError(
-                f"there is no relation {statement.name!r}",
-                code="unknown-relation",
-                span=statement.span,
-                expected=tuple(RELATIONS),
-                hint=f"did you mean {meant}?" if meant else "SHOW RELATIONS lists them",
-            )
-        with self.world.asking():
-            scope = self.scope(statement.tail, wide=relation.wide)
-            make = None if not relation.made else self.asker.makers[name](self, scope, statement.tail)
-            return self.select(relation, statement.columns, statement.tail, scope, make=make)
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
         """Whose rows are meant."""
@@ -77,7 +54,7 @@ class Query:
     ) -> Result:
         """The rows of a relation in a scope, as the columns and the tail want them."""
         key = (self.text, relation.name, scope.shape, path)
-        found = self.asker.planned(key, relation, columns, tail, scope.shape, path)
+        found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
         if source is not None and found.plain is not None:
             taken: Iterator[Row] = self._taken(source, found.plain)
@@ -115,13 +92,13 @@ class Query:
             told = after(found.after, self.params, sql.count(":k") and _keys(sql))
             values.update((f"k{at}", value) for at, value in enumerate(told))
         for name, pattern in found.patterns:
-            values[name] = self.asker.showing(scope, pattern, self.params)
+            values[name] = calls_showing(scope, pattern, self.params)
         if source is not None:
-            values["rows"] = self.asker.handed(source)
+            values["rows"] = apsw.pyobject(source)
         for name in names_in(sql):
             if name not in values:
                 values[name] = scope.need(name)
-        return self.asker.rows(sql, values, self.watch, streamed=found.relation.made)
+        return self.runner.rows(sql, values, self.watch, streamed=found.relation.made)
 
     def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
         """Rows as they are shown; of a limited answer the one beyond is held back."""
@@ -160,67 +137,3 @@ def names_in(sql: str) -> tuple[str, ...]:
 
 def _keys(sql: str) -> int:
     return sum(1 for name in names_in(sql) if re.fullmatch(r"k\d+", name))
-
-
-class Asker:
-    """Answers the queries of one namespace; keeps the plans of texts that were asked before."""
-
-    def __init__(self, world: World) -> None:
-        from vmstore.vmql.statements import MAKERS
-
-        self.world = world
-        self.makers = MAKERS
-        self._plans: dict[Any, Plan] = {}
-        self._ready: Any = None
-
-    def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
-        """Answers one statement."""
-        from vmstore.vmql.statements import ANSWERS
-
-        query = Query(self, statement, session, params, text)
-        try:
-            return ANSWERS[type(statement)](query, statement)
-        except QueryError as error:
-            if not error.text:
-                error.text = text
-            raise
-
-    def planned(
-        self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
-    ) -> Plan:
-        """The plan of a statement, the one made before where its text and the shape of its scope are the same."""
-        found = self._plans.get(key) if key[0] else None
-        if found is None:
-            found = plan(relation, columns, tail, shape, path)
-            if key[0]:
-                if len(self._plans) >= PLANS_MAX:
-                    self._plans.clear()
-                self._plans[key] = found
-        return found
-
-    def showing(self, scope: Scope, pattern: Any, params: Params) -> str:
-        """The calls whose context holds the words of a pattern, as JSON."""
-        from vmstore.vmql.search import calls_showing
-
-        return calls_showing(scope, pattern, params)
-
-    @staticmethod
-    def handed(source: Callable[[], Iterable[Row]]) -> Any:
-        """What makes rows, as SQLite takes it."""
-        import apsw
-
-        return apsw.pyobject(source)
-
-    def rows(self, sql: str, values: dict[str, Any], watch: Watch, *, streamed: bool) -> Iterator[Row]:
-        """The rows of a statement of SQL."""
-        db = self.world.views
-        if self._ready is not db:
-            functions.register(db, self.world)
-            rows.register(db)
-            self._ready = db
-        db.set_progress_handler(lambda: watch.stopped, STEPS)
-        try:
-            found: list[Any] = db.execute(sql, values).fetchall()
-            return iter(found)
-        finally:
-            db.set_progress_handler(None)

@@ -1,0 +1,43 @@
+"""Answers VMQL: reads a text, answers its statement, and points into the text where it cannot."""
+
+from __future__ import annotations
+
+from weakref import WeakSet
+
+from vmstore.vmql.parse import parse
+from vmstore.vmql.problems import QueryError
+from vmstore.vmql.query import Query
+from vmstore.vmql.result import Result, Watch
+from vmstore.vmql.run import Runner
+from vmstore.vmql.scope import Params
+from vmstore.vmql.statements import ANSWERS
+from vmstore.vmql.syntax import Statement
+from vmstore.vmql.world import World
+
+
+class Asker:
+    """Answers the queries of one namespace; any thread may ask."""
+
+    def __init__(self, world: World) -> None:
+        self._runner = Runner(world)
+        self._asked: WeakSet[Watch] = WeakSet()
+
+    def ask(self, text: str, *, session: str | None, params: Params) -> Result:
+        """Answers the one statement of a text."""
+        return self.answer(parse(text), session=session, params=params, text=text)
+
+    def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
+        """Answers a statement; `text` is where it stands."""
+        query = Query(self._runner, statement, session, params, text)
+        self._asked.add(query.watch)
+        try:
+            return ANSWERS[type(statement)](query, statement)
+        except QueryError as error:
+            if not error.text:
+                error.text = text
+            raise
+
+    def interrupt(self) -> None:
+        """Stops every query that is being answered, from any thread."""
+        for watch in list(self._asked):
+            watch.stopped = True

@@ -1,0 +1,107 @@
+"""Rows made as they are taken: MUTATIONS and WATCH from the log, FAULTS from who stayed when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from vmstore.vmql import made
+from vmstore.vmql.faults import faults_of
+from vmstore.vmql.mutations import Stream, Written
+from vmstore.vmql.plan import Plan
+from vmstore.vmql.problems import QueryError
+from vmstore.vmql.query import Query, Row
+from vmstore.vmql.relation import ACROSS
+from vmstore.vmql.result import Result
+from vmstore.vmql.scope import Scope, given
+from vmstore.vmql.syntax import And, Compare, Expr, In, Param, Span, Tail, Value, Watch, Word
+
+Make = Callable[[Plan], Callable[[], Iterable[Row]]]
+"""From a plan, which says the values that are wanted, to what makes the rows."""
+
+
+def rows_of(listed: Iterable[Row]) -> Make:
+    """Rows that are there already."""
+    return lambda _: lambda: listed
+
+
+def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Commits decoded as they are taken."""
+    written = scope.written()
+    kinds = kinds_in(tail.where, query.params)
+    across = scope.shape == ACROSS
+    end = scope.basis.get("ordinal", 0)
+
+    def make(found: Plan) -> Callable[[], Iterable[Row]]:
+        stream = Stream(query.world.log, found.wanted, kinds, query.watch.check)
+        if across:
+            return lambda: stream.of_all({one.session: one for one in written}, 0, end)
+        return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
+
+    return make
+
+
+def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
+    """The ordinals of a session's commits that end after a position."""
+    with query.world.asking():
+        found = query.world.views.execute(_ORDINALS, (written.session, after, written.high, most))
+        return [ordinal for (ordinal,) in found]
+
+
+_ORDINALS = "SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ? ORDER BY last LIMIT ?"
+
+
+def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
+    """The kinds a condition leaves, None where it may be any."""
+    for part in where.parts if isinstance(where, And) else () if where is None else (where,):
+        match part:
+            case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
+                return {str(given(one, params)).lower()}
+            case In(operand=Word(path=("kind",)), items=items, negated=False):
+                if all(isinstance(item, Value | Param | Word) for item in items):
+                    return {str(given(item, params)).lower() for item in items}  # type: ignore[arg-type]
+    return None
+
+
+def faults(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every return to the prompt."""
+    return rows_of(list(faults_of(scope.lanes())))
+
+
+def watch(query: Query, statement: Watch) -> Result:
+    """The mutations after a cursor, in the order of the log; `next` goes on after them."""
+    after, skip = 0, 0
+    if statement.cursor is not None:
+        told = str(given(statement.cursor, query.params)).partition(".")
+        if not (told[0].isdecimal() and told[2].isdecimal()):
+            raise _no_cursor(f"{''.join(told)!r} is no cursor", statement.cursor.span)
+        after, skip = int(told[0]), int(told[2])
+    with query.world.asking() as end:
+        scope = query.scope(statement.tail, wide=True)
+        written = {one.session: one for one in scope.written()}
+        kinds = kinds_in(statement.tail.where, query.params)
+        if after > end:
+            assert statement.cursor is not None
+            raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
+
+        def make(found: Plan) -> Callable[[], Iterable[Row]]:
+            stream = Stream(query.world.log, {*found.wanted, "cursor"}, kinds, query.watch.check)
+            return lambda: _after(stream.of_all(written, max(after - 1, 0), end), after, skip)
+
+        query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
+        return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make)
+
+
+def _no_cursor(message: str, span: Span) -> QueryError:
+    return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
+
+
+def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
+    place = list(made.MUTATIONS.fields).index("cursor")
+    for row in rows:
+        at, _, index = row[place].partition(".")
+        if (int(at), int(index)) > (ordinal, skip):
+            yield row
+
+
+MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults}
