@@ -32,6 +32,7 @@ from vmstore.store.answers import (
     Verdict,
 )
 from vmstore.views.projection import Progress
+from vmstore.vmql.syntax import Statement
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -168,7 +169,7 @@ class Store:
         told = partial(self._store.export, format=format, at=at, progress=progress, **moment)
         return await self._worker.do(told, out, sessions)
 
-    async def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
+    async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""
         return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
 

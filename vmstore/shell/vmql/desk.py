@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.shell.vmql import draw
+from vmstore.shell.render import Screen
 from vmstore.shell.vmql.defaults import at_moment, limited
 from vmstore.shell.vmql.modes import Answer, Row, write
 from vmstore.shell.vmql.outputs import Outputs
@@ -193,10 +193,14 @@ class Desk:
         counted = Counted(answer.chunks)
         answer = answer._replace(chunks=iter(counted))
         with contextlib.suppress(EnoughError), self.outputs.screen(self.settings.pager) as screen:
-            look = draw.Look(self.store, statement, answer.basis)
-            if mode != AUTO or not draw.drawn(kind, answer, screen, look):
+            if mode != AUTO or kind == "table" or not self._drawn(answer, kind, statement, screen):
                 write(answer, "table" if mode == AUTO else mode, screen)
         return counted.count
+
+    def _drawn(self, answer: Answer, kind: str, statement: Statement | None, screen: Screen) -> bool:
+        from vmstore.shell.vmql import draw  # loaded where something is drawn
+
+        return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis))
 
 
 class Counted:

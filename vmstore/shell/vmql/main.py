@@ -5,6 +5,7 @@ Help, card and usage errors are answered before anything else is loaded.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from vmstore.shell.vmql.desk import Desk
     from vmstore.shell.vmql.outputs import Outputs
     from vmstore.shell.vmql.settings import Settings
+
+
+def run() -> int:
+    """The process: `main`, and no search for garbage in what ends with it, which takes as long as Python's start."""
+    code = main()
+    gc.freeze()
+    return code
 
 
 def main(argv: Sequence[str] | None = None) -> int:

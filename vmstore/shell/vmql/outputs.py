@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +109,9 @@ def _opened(path: str) -> TextIO:
 @contextlib.contextmanager
 def _piped(command: str) -> Iterator[TextIO]:
     """The standard input of a program, which is waited for; one that stops reading is no fault."""
+    import shlex
+    import subprocess  # which loads slowly, and is seldom needed
+
     words = shlex.split(command)
     if not words:
         raise InputError("no program to send the answer to; name one: \\once | less")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from vmstore.errors import InputError
 from vmstore.shell.vmql.modes import MODES
@@ -19,8 +20,7 @@ LIMIT = 1000  # rows of one answer on a terminal
 AUTO = "auto"
 
 
-@dataclass
-class Settings:
+class Settings(msgspec.Struct):
     """Values that hold until they are changed; `session` and `moment` hold for statements that name none."""
 
     mode: str = AUTO
@@ -29,7 +29,7 @@ class Settings:
     limit: int = LIMIT  # 0 is none
     session: str | None = None
     moment: Moment | None = None
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
 
     def put(self, name: str, value: Any, span: Span = NOWHERE, text: str = "") -> None:
         """Sets one of NAMES, None for what it is by itself; raises InputError where it cannot be that."""
