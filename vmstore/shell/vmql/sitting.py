@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 from vmstore.shell.leaving import refusal
@@ -29,6 +30,10 @@ def sit(desk: Desk, lines: Lines, *, rc: bool = True) -> int:
                 attempt(desk, lambda: desk.run(text, commands.run))  # noqa: B023  it is run at once
             except KeyboardInterrupt:
                 desk.outputs.note("cancelled")
+            except commands.Quit:
+                return 0
+            except Exception:  # a fault of our own: it is shown whole, and the reader keeps the desk
+                traceback.print_exc()
     except commands.Quit:
         return 0
 
