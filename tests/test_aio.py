@@ -161,6 +161,9 @@ async def _compare(store: vmstore.aio.Store, other: Store) -> None:
         assert await getattr(twin, question)() == getattr(sync, question)()
     for question in ("page", "content", "history", "sources", "derived"):
         assert await getattr(twin, question)("p4") == getattr(sync, question)("p4")
+    assert await store.search("the") == other.search("the") and await twin.search("a", call=1) == sync.search(
+        "a", call=1
+    )
     moments = vmstore.Call(1), vmstore.Call(3)
     assert await twin.diff(*moments) == sync.diff(*moments)
     context, wanted = await twin.context(call=2), sync.context(call=2)

@@ -36,6 +36,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/exports/parquet.py", "duckdb"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
+        ("vmstore/search/index.py", "tantivy"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")

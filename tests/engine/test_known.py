@@ -11,7 +11,7 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Message, decode
 from vmstore.engine import known as known_module
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known, Sealed
 from vmstore.store.namespace import KNOWN
 from vmstore.views.lane import Lane
@@ -192,3 +192,32 @@ def test_no_earlier_body_is_changed(path: Path) -> None:
         store.record("s", chat(LONG, "Quite so.", LONG))
         assert [(c.hash, decode(c.body)) for c in store.log.tail(0, 99)][: len(before)] == before
         assert store.verify().ok
+
+
+def test_a_file_that_leads_nowhere_costs_a_copy(path: Path) -> None:
+    """Where the file names a cell its commit does not have, the content is written again."""
+    db = apsw.Connection(str(file_of(path)))
+    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
+    db.execute(f"UPDATE {table} SET cell = cell + 99")
+    db.close()
+    with vmstore.open(path) as store:
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+
+
+def test_a_file_that_is_no_use_is_no_hindrance(path: Path) -> None:
+    """Where the file's table is gone the session goes on, and what was said before is written again."""
+    db = apsw.Connection(str(file_of(path)))
+    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
+    db.execute(f"DROP TABLE {table}")
+    db.close()
+    with vmstore.open(path) as store:
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+        assert store.record("s", chat(LONG, "Quite so.", "More.")).call == 2
+
+
+def test_a_new_session_names_no_cell_it_lacks() -> None:
+    """The first commit of a session cannot name a cell by a position that no commit holds."""
+    with vmstore.memory_store() as store:
+        batch = engine_of(store).begin(Opening("new"), 0)
+        with pytest.raises(vmstore.RefusedError, match="rule cells_exist"):
+            batch.add(Message(0, 0, (1, 0)))

@@ -13,8 +13,9 @@ import pytest
 import vmstore
 from tests.engine.stories import LOG, copied, edit, problems, rows, tell
 from vmstore.cells.cell import Cell
-from vmstore.core.mutation import Configure, Link, Open, encode
+from vmstore.core.mutation import Configure, Link, Message, Open, encode
 from vmstore.engine import verify as verify_module
+from vmstore.engine.lookups import ViewLookups
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
@@ -267,6 +268,26 @@ def test_a_mutation_against_the_rules_is_named() -> None:
     found = crafted(encode([Configure(1, 2)]), encode([Link(5, 6, 0)]))
     assert [(p.kind, p.where) for p in found] == [("rule", "commit 3")]
     assert "position 3" in found[0].what and "page_exists" in found[0].what
+
+
+def test_a_log_that_cannot_be_folded_is_named() -> None:
+    """A rightly sealed commit that names a cell no commit holds stops the fold, and the finding says so."""
+    found = crafted(encode([Message(0, 0, (1, 7))]))
+    assert [p.kind for p in found] == ["fold"], found
+
+
+def test_a_fork_that_is_asked_of_its_beginning_is_blind_to_what_it_wrote(tmp_path: Path) -> None:
+    """What a fork wrote itself, a head that stands at its beginning has neither as content nor as message."""
+    tell(tmp_path / "a.vms")
+    with vmstore.open(tmp_path / "a.vms") as store:
+        key = store.views.execute("SELECT session FROM sessions WHERE name = 'plan-b'").get
+        own = store.views.execute("SELECT max(page), max(message) FROM pages WHERE session = ?", (key,)).fetchone()
+        assert own is not None
+        seeing, blind = ViewLookups(store.views, key), ViewLookups(store.views, key).inherited()
+        assert seeing.content(own[0]) and seeing.message(own[1])
+        assert not blind.content(own[0]) and not blind.message(own[1])
+        inherited = blind.lane.stretches[1].high
+        assert blind.version(store.views.execute("SELECT max(page) FROM pages WHERE page <= ?", (inherited,)).get) == 1
 
 
 def test_a_commit_that_counts_wrongly_is_named() -> None:

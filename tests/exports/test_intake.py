@@ -14,9 +14,11 @@ from hypothesis import given, settings
 import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
+from vmstore.engine import adopt
 from vmstore.engine.adopt import tell_anew
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
 from vmstore.exports import intake
+from vmstore.log.commit import NO_REQUEST, seal
 from vmstore.store.store import Store, memory_store, open_store
 from vmstore.testing.life import full_disk, play
 from vmstore.testing.strategies import Life, lives
@@ -162,7 +164,48 @@ def _ended(pid: int) -> bool:
     return True
 
 
+def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another writes while an exact import looks at what is here, it looks again and loses nothing."""
+    with open_store(tmp_path / "agent.vms") as store, open_store(tmp_path / "agent.vms") as other:
+        right, busy = adopt._standing, [True]
+
+        def standing(*told: Any) -> Any:
+            found = right(*told)
+            if busy and busy.pop():
+                other.record("theirs", REQUEST)
+            return found
+
+        monkeypatch.setattr(adopt, "_standing", standing)
+        source = filled_in_memory()
+        take(store, tmp_path, bundle(source), exact=True)
+        assert not busy and len(store.sessions()) == 5 and store.verify().ok
+        assert chains(source).items() <= chains(store).items()
+
+
+def test_commits_are_read_as_they_are_asked_for() -> None:
+    """A slice of a session's commits reads as these commits, each with its cells."""
+    source = filled_in_memory()
+    commits = adopt.Commits(source.log, range(1, 6))
+    assert [c.ordinal for c in commits[1:3]] == [2, 3] and len(commits[1:3]) == 2
+    assert commits[1:3][0] == commits[1] and len(commits[0].cells) == commits[0].cell_count > 0
+
+
 # ---- as new sessions
+
+
+def test_a_kind_of_a_later_version_is_taken_in_exactly_or_not(tmp_path: Path) -> None:
+    """A session with a mutation this version cannot write is refused as a new one and taken in exactly."""
+    source = filled_in_memory()
+    end = source.log.tail(source.log.ordinal - 1, 1)[0]
+    later = seal(end.hash, end.last + 1, 1, end.at, 0, b"\x91\x92\x63\x01", (), NO_REQUEST)
+    source.log.append([later], end.session, end.last)
+    found = bundle(source)
+    with memory_store() as store:
+        with pytest.raises(InputError, match=r"this version cannot write; import it with --exact"):
+            take(store, tmp_path, found)
+        assert store.sessions(hidden=True) == [] or store.verify().ok
+        take(store, tmp_path, found, exact=True)
+        assert chains(store) == chains(source)
 
 
 @settings(max_examples=15)

@@ -260,3 +260,26 @@ def test_a_failing_background_harms_nobody(log: SqliteLog, monkeypatch: pytest.M
     log._tidy()
     assert set(forms(log)) == {RAW}
     fill(log, 1)
+
+
+def test_closing_waits_for_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handle that closes while it packs in the background ends when that is done, and nothing is lost."""
+    monkeypatch.setattr(sqlite, "TIDY_WRITES", DUE_FRAMES)
+    begun, right = threading.Event(), sqlite.pack
+
+    def slow(*told: object, **more: object) -> object:
+        begun.set()
+        time.sleep(0.05)
+        return right(*told, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sqlite, "pack", slow)
+    SqliteLog.create(tmp_path / "log.sqlite")
+    log = SqliteLog(tmp_path / "log.sqlite")
+    fill(log, DUE_FRAMES)
+    assert begun.wait(10)
+    packing = log._tidying
+    log.close()
+    assert not packing.is_alive()
+    with_another = SqliteLog(tmp_path / "log.sqlite")
+    assert forms(with_another).count(RAW) == 0 and with_another.last_cell == DUE_FRAMES
+    with_another.close()

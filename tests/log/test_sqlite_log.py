@@ -317,3 +317,25 @@ def test_any_folder_name_is_read(tmp_path: Path, path: Path, name: str) -> None:
         log = SqliteLog(moved, readonly=readonly)
         assert log.ordinal == 3
         log.close()
+
+
+def test_pages_that_changed_places_are_named(path: Path) -> None:
+    """Where the pages of the commits lie in another order, a tail names the file and gives none of them."""
+    log = SqliteLog(path)
+    log.append(chain([Told(contents=(b"x",)) for _ in range(400)], genesis(b"u")), 0, 0)
+    log.close()
+    db = apsw.Connection(str(path))
+    size = db.pragma("page_size")
+    leaves = [
+        row[0]
+        for row in db.execute("SELECT pageno FROM dbstat WHERE name = 'commits' AND pagetype = 'leaf' ORDER BY pageno")
+    ]
+    db.close()
+    whole = bytearray(path.read_bytes())
+    one, two = ((leaves[n] - 1) * size for n in (1, 3))
+    whole[one : one + size], whole[two : two + size] = whole[two : two + size], whole[one : one + size]
+    path.write_bytes(whole)
+    log = SqliteLog(path, readonly=True)
+    with pytest.raises(CorruptError, match="put back a backup"):
+        log.tail(0, 1_000)
+    log.close()

@@ -146,3 +146,12 @@ def test_a_second_process_reads_what_was_written(store_path: Path) -> None:
             assert [one.call for one in other.session("s").calls()] == list(range(1, call + 1))
             if call % 2:
                 assert len(store.session("s").calls()) == call
+
+
+def test_a_lock_that_fails_is_named(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the disk refuses the lock's file the error names it and the remedy, and no row is written."""
+    views = handle(log, tmp_path)
+    (tmp_path / "views.lock").mkdir()
+    with pytest.raises(StoreError, match=r"cannot be locked.*mode 'r'"):
+        views.catch_up()
+    assert views.ordinal == 0

@@ -6,8 +6,10 @@ import pytest
 
 from tests.views.pen import Pen
 from tests.views.test_alphabet import store_over
+from vmstore.cells.cell import ERASED
 from vmstore.core.page import LinkKind
-from vmstore.errors import CorruptError
+from vmstore.errors import CorruptError, UnknownError
+from vmstore.log.memory import MemoryLog
 from vmstore.store.session import Session
 from vmstore.views import context, lineage
 
@@ -51,4 +53,17 @@ def test_what_is_remembered_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(context, "KNOWN_MAX", 0)
     monkeypatch.setattr(lineage, "WALKS_MAX", 0)
     assert [session.context(call=call).shown for call in (1, 2, 1, 2)] == calls
-    assert [lineage.walk(session._lane(), c, c, up=True) for _ in range(2)] == walks
+    assert [lineage.walk(session._lane(), c, c, up=True, depth=depth) for depth in (9, 8, 9)] == [*walks, walks[0]]
+
+
+@pytest.mark.parametrize("ask", ["content", "open"])
+def test_a_destroyed_cell_says_that_it_was_erased(ask: str) -> None:
+    """A cell whose bytes were destroyed in the log is told apart from one that is missing or damaged."""
+    pen = Pen()
+    page = pen.page("a secret")
+    session = store_over(pen.engine).session("s")
+    number = pen.lane.db.execute("SELECT cell FROM pages WHERE page = ?", (page,)).get
+    assert isinstance(pen.engine.log, MemoryLog)
+    pen.engine.log._cells[number - 1] = ERASED
+    with pytest.raises(UnknownError, match="was erased"):
+        getattr(session, ask)(page)

@@ -16,6 +16,7 @@ from vmstore.store.answers import (
     Diff,
     Event,
     Fault,
+    Hit,
     Page,
     Recorded,
     Relation,
@@ -66,6 +67,10 @@ class Session:
     async def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
         """See `vmstore.Session.faults`."""
         return await self._worker.do(self._session.faults, at, **moment)
+
+    async def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+        """See `vmstore.Session.search`."""
+        return await self._worker.do(partial(self._session.search, query, at, limit=limit, **moment))
 
     async def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """See `vmstore.Session.page`."""

@@ -23,6 +23,7 @@ from vmstore.store.answers import (
     Compacted,
     Entry,
     Exported,
+    Hit,
     Import,
     Info,
     Recorded,
@@ -104,6 +105,10 @@ class Store:
     async def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
         """See `vmstore.Store.sessions`."""
         return await self._worker.do(self._store.sessions, hidden=hidden)
+
+    async def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+        """See `vmstore.Store.search`."""
+        return await self._worker.do(partial(self._store.search, query, limit=limit))
 
     async def session(
         self,

@@ -64,11 +64,6 @@ class Gathering:
         self._bytes = 0
         self.views = Projection(log, apsw.Connection(":memory:"))
 
-    def close(self) -> None:
-        """Lets go of both."""
-        self.views.db.close()
-        self.log.close()
-
     def take(self, name: str, commit: Commit) -> None:
         """Takes in the next commit of the session that is called `name` there."""
         if name != self._name or self._bytes > RUN_BYTES or len(self._run) >= RUN_COMMITS:

@@ -64,6 +64,17 @@ class Fault(msgspec.Struct, frozen=True):
     tokens: int
 
 
+class Hit(msgspec.Struct, frozen=True):
+    """A page that answers a search: how well (BM25, comparable within one answer), and where its words begin."""
+
+    session: str
+    page: str
+    score: float
+    version: int
+    position: int
+    text: str
+
+
 class Event(msgspec.Struct, frozen=True):
     """Something that happened to a page: one line of its history."""
 

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
 from vmstore.log.port import Log
+from vmstore.search.corpus import Corpus
 from vmstore.store.answers import Change, Verdict
 from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
@@ -83,6 +84,11 @@ class Asking:
         names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
         return [(names[key[0]], change) for key, change in changes], basis
+
+    def corpus(self) -> Corpus:
+        """The texts there are at the moment that is held."""
+        with self._ns.asking() as ordinal:
+            return self._ns.corpus(ordinal)
 
     def verified(self, session: str | None) -> Verdict:
         """What verify finds."""

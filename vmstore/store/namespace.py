@@ -17,6 +17,8 @@ from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known
 from vmstore.errors import ConflictError, CorruptError, InputError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
+from vmstore.search.corpus import Corpus, Scan
+from vmstore.search.index import TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.views.projection import Projection
 
@@ -40,6 +42,7 @@ class Namespace:
         self._known = Known(None if folder is None or readonly else folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
         self._keys: dict[str, int] = {}
+        self._index: TextIndex | None = None
         self._closed = False
 
     def close(self) -> None:
@@ -48,6 +51,8 @@ class Namespace:
             if not self._closed:
                 self._closed = True
                 self._known.close()
+                if self._index is not None:
+                    self._index.close()
                 self.projection.close()
                 self.log.close()
 
@@ -76,6 +81,14 @@ class Namespace:
             self.check()
             with self.projection.now_held() as ordinal:
                 yield ordinal
+
+    def corpus(self, ordinal: int) -> Corpus:
+        """The texts as of the moment asked; from the text index, or read where there is none."""
+        if self.folder is None or self.readonly or not installed():
+            return Scan(self.log, self.views)
+        if self._index is None:
+            self._index = TextIndex(self.folder, self.log, self.views)
+        return self._index.corpus(ordinal)
 
     def check(self) -> None:
         """Raises InputError where the store was closed."""

@@ -17,6 +17,7 @@ from vmstore.store.answers import (
     Diff,
     Event,
     Fault,
+    Hit,
     Page,
     Recorded,
     Relation,
@@ -29,6 +30,7 @@ from vmstore.store.diff import diff
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.pages import history_of, pages_at, previews, relations
 from vmstore.store.recording import Recording, within
+from vmstore.store.searching import search
 from vmstore.views.calls import CallRow, calls_of
 from vmstore.views.context import Sealed, open_cell, read_cells
 from vmstore.views.lane import Lane
@@ -172,6 +174,12 @@ class Session:
             wanted = None if kinds is None else [_kind(word) for word in kinds]
             edges = walk(lane, number, when.position, up=up, depth=depth, kinds=wanted)
             return relations(lane, self._ns.log, edges, up=up)
+
+    def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+        """The pages that hold words of a query at a moment, best first by BM25, in context or not."""
+        with self._ns.asking():
+            lane = self._lane()
+            return search(self._ns, [(self.name, lane, basis(lane, _moment(at, moment)).position)], query, limit)
 
     def diff(self, before: AsOf, after: AsOf) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""

@@ -23,6 +23,7 @@ from vmstore.store.answers import (
     Compacted,
     Entry,
     Exported,
+    Hit,
     Import,
     Info,
     Problem,
@@ -35,9 +36,11 @@ from vmstore.store.answers import (
 from vmstore.store.folder import LOG, find, sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.recording import Recording
+from vmstore.store.searching import search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
 from vmstore.store.viewfile import open_views
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
 
 if TYPE_CHECKING:
@@ -94,6 +97,14 @@ class Store:
             rows = self._ns.views.execute("SELECT session FROM sessions WHERE hidden <= ? ORDER BY name", (hidden,))
             keys: list[Any] = rows.fetchall()
             return [self._ns.session_info(key) for (key,) in keys]
+
+    def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
+        """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
+        with self._ns.asking():
+            views = self._ns.views
+            rows: list[Any] = views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
+            moments = [(name, Lane(views, key).alone(), position) for key, name, position in rows]
+            return search(self._ns, moments, query, limit)
 
     def session(
         self,

@@ -5,6 +5,7 @@ Positions are unique along a chain of forks, so a position alone tells which ses
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -38,6 +39,12 @@ class Lane:
         # What was asked before and never changes: what contents are, by position; where walks went.
         self.known: dict[int, tuple[Any, ...]] = {}
         self.walks: dict[Any, Any] = {}
+
+    def alone(self) -> Lane:
+        """What the session itself wrote, and nothing it inherited."""
+        other = copy.copy(self)
+        other.stretches, other.walks = self.stretches[:1], {}
+        return other
 
     def upto(self, position: int) -> list[Stretch]:
         """The stretches that hold anything at or before a position, each cut there."""

@@ -10,7 +10,7 @@ from vmstore.vmql.query import Query
 from vmstore.vmql.result import Result, Watch
 from vmstore.vmql.run import Runner
 from vmstore.vmql.scope import Params
-from vmstore.vmql.statements import ANSWERS
+from vmstore.vmql.statements import answer
 from vmstore.vmql.syntax import Statement
 from vmstore.vmql.world import World
 
@@ -31,7 +31,7 @@ class Asker:
         query = Query(self._runner, statement, session, params, text)
         self._asked.add(query.watch)
         try:
-            return ANSWERS[type(statement)](query, statement)
+            return answer(query, statement)
         except QueryError as error:
             if not error.text:
                 error.text = text

@@ -75,8 +75,8 @@ TURNS = Relation(
         Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)", ("made",)),
         Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)", ("made",)),
         Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)", ("made",)),
-        Field("faults", INTEGER, "times a page came back to the context", "coalesce(v.faults, 0)", ("moved",)),
-        Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",)),
+        Field("faults", INTEGER, "times a page came back to the context", "coalesce(v.faults, 0)", ("moved",), True),
+        Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
     ),
     {
         "scan": Path(
@@ -94,8 +94,7 @@ TURNS = Relation(
                 by(
                     f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn",
                     across=f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn AND {alias}.session = t.session",
-                ),
-                tables=(name,),
+                )
             )
             for name, alias in (("made", "m"), ("called", "n"), ("moved", "v"))
         },
@@ -163,6 +162,7 @@ SESSIONS = Relation(
             "pages that tools answered with",
             "(SELECT count(*) FROM pages p WHERE p.session = s.session AND p.page <= lane.high"
             f" AND p.role = {int(Role.TOOL)})",
+            asked=True,
         ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
@@ -230,8 +230,7 @@ MESSAGES = Relation(
             by(
                 "LEFT JOIN parts n ON n.message = m.message",
                 across="LEFT JOIN parts n ON n.message = m.message AND n.session = m.session",
-            ),
-            tables=("parts",),
+            )
         ),
     },
     (Order("m.message"),),

@@ -27,7 +27,7 @@ _LATEST = """latest(page, position, version, size, tokens, cell, commitment) AS 
  FROM lane CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  WHERE x.level = 0 GROUP BY x.page)"""
 
-_STALE = "stale(session, page) AS MATERIALIZED (SELECT 0, value FROM json_each(:stale))"
+_STALE = "stale(session, page) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:stale))"
 _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
  SELECT DISTINCT lane.session, k.source FROM lane
  CROSS JOIN changes c ON c.session = lane.session AND c.position <= lane.high AND c.level = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,11 +11,11 @@ import apsw
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError
+from vmstore.search.words import words
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
 AHEAD = 16  # cells of a frame
-WORD = re.compile(r"\w+")
 
 
 # ---- aggregates
@@ -113,15 +112,10 @@ class _Last(_First):
 # ---- words and contents
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared: letters and digits, whatever their case."""
-    return WORD.findall(text.casefold())
-
-
 @lru_cache(64)
 def pattern_of(pattern: str) -> frozenset[str]:
     """The words that a pattern asks for."""
-    return frozenset(words_of(pattern))
+    return frozenset(words(pattern))
 
 
 def matches(text: Any, pattern: Any) -> int | None:
@@ -132,7 +126,7 @@ def matches(text: Any, pattern: Any) -> int | None:
     folded = str(text).casefold()
     if not all(word in folded for word in wanted):
         return 0
-    return int(wanted <= set(WORD.findall(folded)))
+    return int(wanted <= set(words(folded)))
 
 
 def as_text(content: bytes) -> str | None:
@@ -156,6 +150,7 @@ class Contents:
         self.world = world
         self._ahead: dict[int, Cell] = {}
         self._last = 0
+        self._told: tuple[int | None, Any] = (None, {})
 
     def read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         """A cell's bytes; None where there is none or they were erased."""
@@ -181,8 +176,9 @@ class Contents:
 
     def aside(self, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply."""
-        found = self.read(cell, commitment)
-        told = json.loads(found or b"{}").get(key)
+        if cell != self._told[0]:
+            self._told = (cell, json.loads(self.read(cell, commitment) or b"{}"))
+        told = self._told[1].get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
     def said(self, session: int, message: int, high: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
 from vmstore.vmql.forms import BOOLEAN, INTEGER, PAGE, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import RUNTIME, SESSION, WRITER, rows
+from vmstore.vmql.shared import NO, RUNTIME, SESSION, WRITER, rows
 
 LINKS = Relation(
     "LINKS",
@@ -60,7 +60,7 @@ RESIDENCIES = Relation(
     fields(
         Field("page", PAGE, "the page that stayed", "r.page"),
         Field("session", TEXT, "the session whose pack let it in", "w.name", ("writer",)),
-        Field("tier", numbered(Tier), "where it stayed: 0, the prompt", "0"),
+        Field("tier", numbered(Tier), "where it stayed: 0, the prompt", NO),
         Field("level", numbered(Level), "how much of it was shown", "r.level"),
         Field("from_position", INTEGER, "since the pack at this position", "r.f"),
         Field("to_position", INTEGER, "until the pack at this one; null where it stays", "r.t"),
@@ -68,10 +68,10 @@ RESIDENCIES = Relation(
         Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
         Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
         Field("tokens", INTEGER, "estimated tokens of what was shown", "v.tokens", ("content",)),
-        Field("pinned", BOOLEAN, "whether it was held", "0", later=RUNTIME),
+        Field("pinned", BOOLEAN, "whether it was held", NO, later=RUNTIME),
         Field("reason", TEXT, "why it was let in", "NULL", later=RUNTIME),
     ),
-    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"), tables=("stays",))},
+    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"))},
     {
         "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
         "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),

@@ -6,7 +6,7 @@ from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, R
 from vmstore.vmql import forms
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import RUNTIME, SESSION, USER, WITHIN, WRITER, rows
+from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, rows
 
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 
@@ -34,8 +34,14 @@ PAGES = Relation(
         Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
         Field("importance", REAL, "how important it is, from 0 to 1", "p.importance / 1000000.0"),
         Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
-        Field("pinned", BOOLEAN, "whether it is held in the prompt", "0", later=RUNTIME),
-        Field("dirty", BOOLEAN, "whether it was made from one that changed since", "q.page IS NOT NULL", ("stale",)),
+        Field("pinned", BOOLEAN, "whether it is held in the prompt", NO, later=RUNTIME),
+        Field(
+            "dirty",
+            BOOLEAN,
+            "whether it was made from one that changed since",
+            "(p.session, p.page) IN (SELECT session, page FROM stale)",
+            ("stale",),
+        ),
         Field("last_flushed", TIME, "when it was last written out", "NULL", later=RUNTIME),
         Field("tags", LIST, "its tags", "coalesce(p.labels -> '$.tags', '[]')"),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
@@ -44,8 +50,8 @@ PAGES = Relation(
             "represents",
             PAGE,
             "the page it stands for",
-            "(SELECT k.target FROM links k WHERE k.session = p.session AND k.source = p.page"
-            f" AND k.kind = {int(LinkKind.REPRESENTS)} AND k.position <= lane.high ORDER BY k.position DESC LIMIT 1)",
+            "(SELECT max(k.target) FROM links k WHERE k.session = p.session AND k.source = p.page"
+            f" AND k.kind = {int(LinkKind.REPRESENTS)} AND k.position <= lane.high)",
         ),
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
@@ -53,7 +59,14 @@ PAGES = Relation(
         Field("last_access_turn", INTEGER, "the turn in which it was last used", "NULL", later=RUNTIME),
         Field("access_count", INTEGER, "how often it was used", "NULL", later=RUNTIME),
         Field("position", INTEGER, "the position that made it", "p.page"),
-        Field("since", INTEGER, "the position since when it is in the prompt, unbroken", "h.since", ("here",), True),
+        Field(
+            "since_position",
+            INTEGER,
+            "the position since when it is in the prompt, unbroken",
+            "h.since",
+            ("here",),
+            True,
+        ),
         Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
         Field(
             "text",
@@ -81,7 +94,6 @@ PAGES = Relation(
                 " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
             ),
             joined=("here",),
-            tables=("here",),
         ),
         "found": Path(
             "found",
@@ -89,7 +101,6 @@ PAGES = Relation(
                 f"FROM hits f CROSS JOIN lane ON lane.session = f.session AND {WITHIN.format('f.page')}"
                 " CROSS JOIN pages p ON p.session = f.session AND p.page = f.page"
             ),
-            tables=("hits",),
         ),
     },
     {
@@ -98,17 +109,16 @@ PAGES = Relation(
             by(
                 "LEFT JOIN here h ON h.page = p.page",
                 across="LEFT JOIN here h ON h.page = p.page AND h.session = p.session",
-            ),
-            tables=("here",),
+            )
         ),
         "latest": Join(
             by(
                 "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
-                " WHERE x.session = p.session AND x.page = p.page AND x.level = 0 AND x.position <= lane.high"
+                " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
+                " AND x.position <= lane.high"
                 " ORDER BY x.position DESC LIMIT 1)",
                 chain="LEFT JOIN latest c ON c.page = p.page",
-            ),
-            tables=("latest",),
+            )
         ),
         "shown": Join(
             by(
@@ -118,13 +128,7 @@ PAGES = Relation(
             ),
             needs=("here",),
         ),
-        "stale": Join(
-            by(
-                "LEFT JOIN stale q ON q.page = p.page",
-                across="LEFT JOIN stale q ON q.page = p.page AND q.session = p.session",
-            ),
-            tables=("stale",),
-        ),
+        "stale": Join(by("")),
     },
     (Order("p.page"),),
     moment="p.page",

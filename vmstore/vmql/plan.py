@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -56,7 +57,9 @@ class Plan(NamedTuple):
     plain: tuple[int, ...] | None = None
 
     def sql(self, lane: str) -> str:
-        """The whole statement."""
+        """The whole statement; what is made reads no lane."""
+        if self.relation.made:
+            return self.body
         return f"WITH {', '.join([lane, *(TABLES[name][self.shape] for name in self.tables)])}\n{self.body}"
 
     @property
@@ -92,17 +95,13 @@ def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape
         clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
     if limited:
         clauses.append("LIMIT :limit + 1")
-    read = {"lane": None, **dict.fromkeys(way.tables)}
-    for name in joins:
-        read.update(dict.fromkeys(t for t in relation.joins[name].tables if shape in TABLES[t]))
     body = "\n".join(clauses)
-    tables = tuple(name for name in read if name != "lane" and f" {name} " in f"{body} ".replace("\n", " "))
     plain = _plain(relation, terms, tail, condition) if relation.made and not summed else None
     return Plan(
         relation,
         way,
         shape,
-        tables,
+        tables_in(body),
         tuple(joins),
         body,
         tuple(Shown(name, term.form) for name, term in zip(names, terms, strict=True)),
@@ -114,6 +113,11 @@ def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape
         tuple(name for name, field in relation.fields.items() if f'"{name}"' in body) if relation.made else (),
         plain,
     )
+
+
+def tables_in(body: str) -> tuple[str, ...]:
+    """The common tables that SQL reads."""
+    return tuple(name for name in TABLES if re.search(rf"(FROM|JOIN) {name}\b", body))
 
 
 def _columns(
@@ -211,7 +215,7 @@ def _in_prompt(part: Expr) -> bool:
         case Compare(op="=" | ">" | ">=" as op, left=Word(path=("level",)), right=right):
             number = _number(right, Level)
             return number is not None and number >= (0 if op == ">" else 1)
-        case IsNull(operand=Word(path=("since",)), negated=True):
+        case IsNull(operand=Word(path=("since_position",)), negated=True):
             return True
     return False
 

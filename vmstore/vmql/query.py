@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -22,6 +22,14 @@ from vmstore.vmql.values import kept
 Row = tuple[Any, ...]
 
 
+class Noted(NamedTuple):
+    """What a query was about to run."""
+
+    plan: Plan
+    scope: Scope
+    tail: Tail
+
+
 class Query:
     """One statement being answered."""
 
@@ -35,6 +43,8 @@ class Query:
         self.watch = Watch()
         self.began = self.world.ticks()
         self.following: str | None = None
+        self.dry = False
+        self.noted: list[Noted] | None = None  # where a statement is only explained: what would be run
 
     def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
         """Whose rows are meant."""
@@ -56,6 +66,10 @@ class Query:
         key = (self.text, relation.name, scope.shape, path)
         found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
+        if self.noted is not None:
+            self.noted.append(Noted(found, scope, tail))
+            if self.dry:
+                return self.result(kind, basis or scope.basis, found, iter(()))
         if source is not None and found.plain is not None:
             taken: Iterator[Row] = self._taken(source, found.plain)
         else:
@@ -85,25 +99,31 @@ class Query:
     def _run(self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None) -> Iterator[Row]:
         """The rows of a plan, as they are kept."""
         sql = found.sql(scope.lane_sql)
+        values = self.values(found, scope, sql)
+        if source is not None:
+            values["rows"] = apsw.pyobject(source)
+            return self.runner.made(sql, values, self.watch)
+        return iter(self.runner.viewed(sql, values, self.watch))
+
+    def values(self, found: Plan, scope: Scope, sql: str) -> dict[str, Any]:
+        """What a plan's SQL takes by name."""
         values: dict[str, Any] = {place.name: kept(place, self.params, scope) for place in found.places}
         if found.limit is not None:
             values["limit"] = limit(found.limit, self.params)
         if found.after is not None:
-            told = after(found.after, self.params, sql.count(":k") and _keys(sql))
+            told = after(found.after, self.params, _keys(sql))
             values.update((f"k{at}", value) for at, value in enumerate(told))
         for name, pattern in found.patterns:
             values[name] = calls_showing(scope, pattern, self.params)
-        if source is not None:
-            values["rows"] = apsw.pyobject(source)
         for name in names_in(sql):
-            if name not in values:
+            if name not in values and name != "rows":
                 values[name] = scope.need(name)
-        return self.runner.rows(sql, values, self.watch, streamed=found.relation.made)
+        return values
 
     def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
         """Rows as they are shown; of a limited answer the one beyond is held back."""
         shows = found.shows
-        if found.keys:
+        if found.limit is not None:
             taken = self._limited(found, taken)
         if not shows:
             return taken
@@ -115,7 +135,7 @@ class Query:
         width = len(found.columns)
         for row in taken:
             if given == most:
-                self.following = cursor(last) if last is not None else None
+                self.following = cursor(last) if last else None
                 return
             given, last = given + 1, row[width:]
             yield row[:width]

@@ -37,7 +37,6 @@ class Join(NamedTuple):
 
     sql: dict[Shape, str]
     needs: tuple[str, ...] = ()  # joins
-    tables: tuple[str, ...] = ()  # common tables it reads, by name in TABLES
 
 
 class Order(NamedTuple):
@@ -53,7 +52,6 @@ class Path(NamedTuple):
     name: str
     start: dict[Shape, str]
     joined: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
     sorted: bool = False  # whether rows come in the relation's order
 
 

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import apsw
-
 from vmstore.vmql.problems import QueryError
 
 Row = tuple[Any, ...]
@@ -31,7 +29,12 @@ class Watch:
     def check(self) -> None:
         """Raises QueryError where it was stopped."""
         if self.stopped:
-            raise QueryError("the query was cancelled", code="cancelled")
+            raise cancelled()
+
+
+def cancelled() -> QueryError:
+    """What a query that was stopped ends in."""
+    return QueryError("the query was cancelled", code="cancelled")
 
 
 class Result:
@@ -74,8 +77,6 @@ class Result:
         self._watch.check()
         try:
             row = next(self._rows)
-        except apsw.InterruptError as error:
-            raise QueryError("the query was cancelled", code="cancelled") from error
         finally:
             self._elapsed = self._ticks() - self._began
         return row

@@ -10,7 +10,7 @@ import apsw
 from vmstore.vmql import functions, rows
 from vmstore.vmql.plan import Plan, plan
 from vmstore.vmql.relation import Relation
-from vmstore.vmql.result import Watch
+from vmstore.vmql.result import Watch, cancelled
 from vmstore.vmql.syntax import Column as Asked
 from vmstore.vmql.syntax import Tail
 from vmstore.vmql.world import World
@@ -27,6 +27,7 @@ class Runner:
         self.world = world
         self._plans: dict[Any, Plan] = {}
         self._ready: apsw.Connection | None = None
+        self._spare: list[apsw.Connection] = []  # for rows that are made
 
     def planned(
         self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
@@ -41,16 +42,42 @@ class Runner:
                 self._plans[key] = found
         return found
 
-    def rows(self, sql: str, values: dict[str, Any], watch: Watch, *, streamed: bool) -> Iterator[Row]:
-        """The rows of a statement of SQL."""
+    def viewed(self, sql: str, values: dict[str, Any], watch: Watch) -> list[Row]:
+        """The rows of a statement over the views, all of them: the moment is held only while it runs."""
         db = self.world.views
         if self._ready is not db:
             functions.register(db, self.world)
-            rows.register(db)
             self._ready = db
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
             found: list[Any] = db.execute(sql, values).fetchall()
-            return iter(found)
+            return found
+        except apsw.InterruptError as error:
+            raise cancelled() from error
         finally:
             db.set_progress_handler(None)
+
+    def made(self, sql: str, values: dict[str, Any], watch: Watch) -> Iterator[Row]:
+        """The rows of a statement over rows that are made, as they are taken.
+
+        It reads no view, so it has a database of its own, and holds nobody up however slowly it is
+        taken.
+        """
+        try:
+            db = self._spare.pop()
+        except IndexError:
+            db = self._fresh()
+        db.set_progress_handler(lambda: watch.stopped, STEPS)
+        try:
+            yield from db.execute(sql, values)
+        except apsw.InterruptError as error:
+            raise cancelled() from error
+        finally:
+            db.set_progress_handler(None)
+            self._spare.append(db)
+
+    def _fresh(self) -> apsw.Connection:
+        db = apsw.Connection(":memory:")
+        functions.register(db, self.world)
+        rows.register(db)
+        return db

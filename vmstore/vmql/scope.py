@@ -185,7 +185,7 @@ class OneSession(Scope):
         return -1, 0
 
     def _stale(self) -> str:
-        return json.dumps(sorted(outdated(self.lane, self.at.position)))
+        return json.dumps([(self.lane.owner(page), page) for page in outdated(self.lane, self.at.position)])
 
 
 class ManySessions(Scope):

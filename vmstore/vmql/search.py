@@ -1,56 +1,37 @@
 """Which pages hold words, and in which calls they were seen.
 
-Every content that can be seen is read and its words counted, so an answer depends on nothing but
-the log: the counts and lengths are those of the pages there were at the moment, in the sessions
-that are asked.
+What a call showed is found by reading every content that can be seen, and looking where those that
+hold the words stayed.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from vmstore.search.rank import ranked
+from vmstore.search.words import readable
 from vmstore.vmql.common import TABLES
-from vmstore.vmql.functions import as_text, matches, words_of
+from vmstore.vmql.functions import matches
 from vmstore.vmql.relation import ACROSS
 from vmstore.vmql.scope import OneSession, Params, Scope, given
 from vmstore.vmql.syntax import Param, Value, Word
 from vmstore.vmql.world import World
 
 READ_AT_ONCE = 200  # contents
-K1, B = 1.2, 0.75  # BM25: how soon a repeated word counts no more, how much a long page loses
-
 Place = tuple[int, int]
-"""The session that wrote a page or a content, and its position."""
+"""The session that wrote a content, and its position."""
 
 
 def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
     """Session, page and score of each page that holds one of the words, by BM25."""
-    wanted = list(dict.fromkeys(words_of(query)))
-    counts: dict[Place, Counter[str]] = {}
-    total = pages = 0
-    held: Counter[str] = Counter()
-    for place, text in texts(scope.world, _last(scope)):
-        words = words_of(text)
-        pages += 1
-        total += len(words)
-        found = Counter(word for word in words if word in wanted)
-        if found:
-            counts[place] = Counter({**found, "": len(words)})
-            held.update(found.keys())
-    mean = total / pages if pages else 1.0
-    rarity = {word: math.log(1 + (pages - held[word] + 0.5) / (held[word] + 0.5)) for word in wanted}
-    return [(*place, score(found, wanted, rarity, mean)) for place, found in counts.items()]
-
-
-def score(found: Counter[str], wanted: Iterable[str], rarity: dict[str, float], mean: float) -> float:
-    """BM25 of one page: its words by count, and under "" how many it has."""
-    longer = K1 * (1 - B + B * found[""] / mean)
-    return sum(rarity[word] * found[word] * (K1 + 1) / (found[word] + longer) for word in wanted if found[word])
+    one = isinstance(scope, OneSession)
+    end = scope.at.position if isinstance(scope, OneSession) else 0
+    moments = [(own.lane, end) if one else (own.lane.alone(), own.high) for own in scope.lanes()]
+    hits = ranked(scope.world.corpus(), moments, query)
+    return [(hit.lane.owner(hit.content.page), hit.content.page, hit.score) for hit in hits]
 
 
 def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params) -> str:
@@ -92,25 +73,7 @@ def _contents(scope: Scope) -> Iterator[Content]:
             yield (session, position), cell, commitment
 
 
-def _last(scope: Scope) -> Iterator[Content]:
-    """The full content of every page as it was last."""
-    for own in scope.lanes():
-        one = isinstance(scope, OneSession)
-        end = scope.at.position if isinstance(scope, OneSession) else own.high
-        last: dict[int, tuple[int | None, bytes | None]] = {}
-        stretches = own.lane.upto(end)[::-1] if one else own.lane.upto(end)[:1]
-        for stretch in stretches:
-            bounds = (stretch.session, stretch.low, stretch.high)
-            for page, cell, commitment in scope.world.views.execute(_FULL, bounds):
-                if one or page > stretch.low:
-                    last[page] = (cell, commitment)
-        for page, (cell, commitment) in last.items():
-            yield (own.lane.owner(page), page), cell, commitment
-
-
 _ALL = "SELECT position, cell, commitment FROM versions WHERE session = ? AND position <= ?"
-_FULL = """SELECT page, cell, commitment FROM versions WHERE session = ? AND position > ? AND position <= ?
-  AND level = 0 ORDER BY position"""
 
 
 def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, str]]:
@@ -121,6 +84,6 @@ def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, st
         for place, number, commitment in some:
             cell = None if number is None else cells.get(number)
             if cell is not None and commitment is not None and cell.keeps(commitment):
-                text = as_text(cell.content)
+                text = readable(cell.content)
                 if text is not None:
                     yield place, text

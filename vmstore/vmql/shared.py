@@ -6,6 +6,7 @@ from vmstore.vmql.forms import TEXT
 from vmstore.vmql.relation import Field, Join, by
 
 RUNTIME = "the runtime that decides"
+NO = "CAST(0 AS INTEGER)"  # a bare 0 to order by would count columns
 WITHIN = "{0} > lane.since AND {0} <= lane.until"
 WRITER = Join(by("CROSS JOIN sessions w ON w.session = lane.session"))
 SESSION = Field("session", TEXT, "the session that wrote it", "w.name", ("writer",))

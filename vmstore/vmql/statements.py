@@ -14,6 +14,7 @@ from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
 from vmstore.vmql import made, shows
 from vmstore.vmql.catalog import RELATIONS
+from vmstore.vmql.explain import explain
 from vmstore.vmql.functions import as_text
 from vmstore.vmql.links import RESIDENCIES, VERSIONS
 from vmstore.vmql.pages import SEARCH
@@ -33,6 +34,7 @@ from vmstore.vmql.syntax import (
     Describe,
     DiffContext,
     DiffSession,
+    Explain,
     Expr,
     Fork,
     InSession,
@@ -300,8 +302,14 @@ def search(query: Query, statement: Search) -> Result:
     words = str(given(statement.query, query.params))
     with query.world.asking():
         scope = query.scope(statement.tail)
-        scope.values["hits"] = json.dumps(best(scope, words))
+        with faults_at(statement.query.span, "no-words"):
+            scope.values["hits"] = json.dumps(best(scope, words))
         return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
+
+
+def answer(query: Query, statement: Any) -> Result:
+    """Answers a statement."""
+    return ANSWERS[type(statement)](query, statement)
 
 
 ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
@@ -318,4 +326,5 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Show: show,
     Describe: describe,
     Set: set_,
+    Explain: lambda query, statement: explain(query, statement, answer),
 }

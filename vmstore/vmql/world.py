@@ -10,6 +10,7 @@ import apsw
 
 from vmstore.core.asof import AsOf
 from vmstore.log.port import Log
+from vmstore.search.corpus import Corpus
 from vmstore.views.lane import Lane
 
 
@@ -109,6 +110,10 @@ class World(Protocol):
 
     def differences(self, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> tuple[Any, Mapping[str, Any]]:
         """What differs between the contexts of two sessions, each at a moment; and both bases."""
+        ...
+
+    def corpus(self) -> Corpus:
+        """The texts there are at the moment that is held."""
         ...
 
     def verified(self, session: str | None) -> Any:

@@ -1,0 +1,259 @@
+"""Search: the same answer from the index, from reading everything, and from the definition of BM25."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import vmstore
+from tests.disasters.child import joined, start
+from tests.engine.stories import answer, chat
+from vmstore.core.asof import Position
+from vmstore.errors import InputError, UnknownError
+from vmstore.search import index as index_module
+from vmstore.search import rank
+from vmstore.search.words import readable, words
+from vmstore.store import namespace
+from vmstore.store.answers import Hit
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+from vmstore.testing.life import play
+from vmstore.testing.strategies import Life, lives
+
+TALK = ("Where is Kyoto?", "Kyoto is in Japan, and Nara too.", "How far is Nara from Kyoto?", "An hour by train.")
+
+
+def told(path: Path) -> None:
+    """A session of two calls, and a fork of its first that went elsewhere."""
+    with vmstore.open(path) as store:
+        store.record("trip", chat(TALK[0]), answer(TALK[1]))
+        store.record("trip", chat(*TALK[:3]), answer(TALK[3]))
+        store.session("trip").fork("other", call=1)
+        store.record("other", chat("Where is Osaka?"), answer("Near Kyoto."))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Such a store, closed."""
+    told(tmp_path / "a.vms")
+    return tmp_path / "a.vms"
+
+
+def by_definition(session: Session, query: str, position: int) -> list[tuple[str, float]]:
+    """BM25 over the texts of a session as its own answers give them."""
+    texts: dict[str, Counter[str]] = {}
+    for page in session.pages(Position(position)):
+        try:
+            text = readable(session.content(page.page, Position(position)))
+        except UnknownError:
+            continue  # opaque
+        if text is not None:
+            texts[page.page] = Counter(words(text))
+    wanted = set(words(query))
+    mean = sum(c.total() for c in texts.values()) / len(texts) if any(texts.values()) else 1
+    scores = {}
+    for page, counts in texts.items():
+        score = 0.0
+        for word in wanted:
+            n = sum(word in c for c in texts.values())
+            norm = 1.2 * (0.25 + 0.75 * counts.total() / mean)
+            score += math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) * counts[word] * 2.2 / (counts[word] + norm)
+        if wanted & counts.keys():
+            scores[page] = round(score, 6)
+    return sorted(scores.items(), key=lambda one: (-one[1], int(one[0][1:])))
+
+
+def found(hits: list[Hit]) -> dict[str, float]:
+    """The pages of an answer, each with its score."""
+    return {hit.page: hit.score for hit in hits}
+
+
+@settings(max_examples=25)
+@given(life=lives(steps_max=10))
+def test_every_way_to_an_answer_gives_the_same(life: Life) -> None:
+    """At any position, on forks too, the index, a reader without one and the definition agree to the last digit."""
+    with tempfile.TemporaryDirectory() as folder:
+        player = play(life, Path(folder))
+        names = [info.session for info in player.store.sessions()]
+        asked = [(name, position) for name in names for position in _positions(player.store.session(name))]
+        query = _query(player.store, names)
+        before = [found(player.store.session(n).search(query, Position(p), limit=None)) for n, p in asked]
+        player.store.close()
+        with vmstore.open(player.path, "r") as reader:
+            for (name, position), hits in zip(asked, before, strict=True):
+                session = reader.session(name)
+                right = by_definition(session, query, position)
+                assert hits == dict(right)
+                assert found(session.search(query, Position(position), limit=None)) == hits
+
+
+def _query(store: Store, names: list[str]) -> str:
+    """Some words that stand in the sessions."""
+    pages = [(store.session(name), page.page) for name in names for page in store.session(name).pages(modality="text")]
+    texts = [readable(session.content(page)) or "" for session, page in pages[:5]]
+    return " ".join(words(" ".join(texts))[:3]) or "nothing"
+
+
+def _positions(session: Session) -> list[int]:
+    calls = session.calls()
+    return [call.position for call in calls[:: max(1, len(calls) // 3)]] + [session.info().position]
+
+
+def test_the_best_comes_first_and_says_why(path: Path) -> None:
+    """Hits fall in score, each shows its words, and a limit gives the first of them."""
+    with vmstore.open(path) as store:
+        hits = store.session("trip").search("nara kyoto")
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) and len(hits) == 3
+        assert all("Kyoto" in hit.text for hit in hits)
+        assert store.session("trip").search("nara kyoto", limit=1) == hits[:1]
+
+
+def test_a_search_is_of_its_moment(path: Path) -> None:
+    """What was written later is neither found nor counted, and a fork finds what it inherits."""
+    with vmstore.open(path) as store:
+        trip, other = store.session("trip"), store.session("other")
+        assert trip.search("train") and not trip.search("train", call=1) and not other.search("train")
+        assert [hit.text for hit in other.search("osaka")] == ["Where is Osaka?"]
+        assert found(trip.search("kyoto", call=1)) == dict(
+            by_definition(trip, "kyoto", trip.context(call=1).basis.position)
+        )
+
+
+def test_all_sessions_are_searched_at_once(path: Path) -> None:
+    """Across sessions a page is found once, under the session that wrote it."""
+    with vmstore.open(path) as store:
+        hits = store.search("where kyoto", limit=None)
+        assert {(hit.session, hit.text) for hit in hits} == {
+            *(("trip", text) for text in TALK[:3]),
+            *(("other", text) for text in ("Where is Osaka?", "Near Kyoto.")),
+        }
+
+
+def test_a_changed_page_is_found_by_its_last_words(path: Path) -> None:
+    """A page that was changed answers with the content in force at the moment, and only with that."""
+    with vmstore.open(path) as store:
+        store.record("trip", chat("Where is Sapporo, what is it like and how far?", *TALK[1:3]), None)
+        trip = store.session("trip")
+        changed = {hit.page: hit.version for hit in trip.search("sapporo where")}
+        assert 2 in changed.values()
+        before = {hit.page: hit.version for hit in trip.search("sapporo where", call=2)}
+        assert set(before.values()) == {1}
+        assert found(trip.search("kyoto where")) == dict(by_definition(trip, "kyoto where", trip.info().position))
+
+
+@pytest.mark.parametrize(("query", "why"), [("", "no word"), ("?! -", "no word"), (5, "is none")])
+def test_a_search_for_nothing_is_refused(path: Path, query: Any, why: str) -> None:
+    """A query without a word, or that is no text, is an error rather than an empty answer."""
+    with vmstore.open(path) as store, pytest.raises(InputError, match=why):
+        store.session("trip").search(query)
+    with vmstore.open(path) as store, pytest.raises(InputError, match="limit 0"):
+        store.search("kyoto", limit=0)
+
+
+def test_what_nobody_said_is_not_found(path: Path) -> None:
+    """A word that stands nowhere gives an empty answer."""
+    with vmstore.open(path) as store:
+        assert store.search("zebra") == [] and store.session("trip").search("zebra") == []
+
+
+# ---- the index as a view
+
+
+def answers(store: Store) -> list[Hit]:
+    """What a store says to a few searches."""
+    return [hit for query in ("kyoto", "nara where", "train osaka") for hit in store.search(query, limit=None)]
+
+
+def mark_of(path: Path) -> Path:
+    """Where the index says how far it is."""
+    return path / "default" / "text" / "at.json"
+
+
+def changed(path: Path, **told: Any) -> None:
+    """Makes the index claim something else."""
+    mark_of(path).write_text(json.dumps({**json.loads(mark_of(path).read_text()), **told}))
+
+
+def test_what_came_after_the_index_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process holds the index, what it does not know yet is read, and the answer is the same."""
+    with vmstore.open(path) as store:
+        assert store.search("kyoto")
+        store.record("trip", chat(*TALK, "And Kobe?"), answer("Nearer than Kyoto."))
+        store.record("new", chat("Kobe?"), None)
+        monkeypatch.setattr(index_module.Applier, "take", lambda lock: False)
+        behind = store.search("kobe kyoto", limit=None)
+        monkeypatch.undo()
+        assert json.loads(mark_of(path).read_text())["ordinal"] < store.log.ordinal
+        assert store.search("kobe kyoto", limit=None) == behind and len(behind) >= 5
+        assert json.loads(mark_of(path).read_text())["ordinal"] == store.log.ordinal
+
+
+DAMAGES = [
+    lambda path: changed(path, documents=3),
+    lambda path: changed(path, version=0),
+    lambda path: changed(path, hash="00" * 32),
+    lambda path: changed(path, ordinal=10_000),
+    lambda path: mark_of(path).unlink(),
+    lambda path: mark_of(path).write_text("{"),
+    lambda path: (mark_of(path).parent / "meta.json").write_text("{"),
+    lambda path: (mark_of(path).parent / "meta.json").unlink(),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_an_index_that_is_not_right_is_made_anew(path: Path, damage: Any) -> None:
+    """An index that was lost in part, is of another log or version, or was never finished answers as before."""
+    with vmstore.open(path) as store:
+        right = answers(store)
+        marked = mark_of(path).read_text()
+    damage(path)
+    with vmstore.open(path) as store:
+        assert answers(store) == right
+        assert mark_of(path).read_text() == marked
+
+
+def test_a_killed_index_is_made_again(path: Path) -> None:
+    """A process killed after its texts were indexed and before it said so leaves nothing that harms the next."""
+
+    def work() -> None:
+        index_module.TextIndex._write = lambda index, mark: os_exit()  # type: ignore[method-assign]
+        with vmstore.open(path) as store:
+            store.search("kyoto")
+
+    def os_exit() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    joined(start(work))
+    assert not mark_of(path).exists()
+    with vmstore.open(path, "r") as reader:
+        right = answers(reader)
+    with vmstore.open(path) as store:
+        assert answers(store) == right and mark_of(path).exists()
+
+
+def test_without_the_extra_every_text_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tantivy is not installed, and in memory, searches answer the same and make no index."""
+    with vmstore.open(path) as store:
+        right = answers(store)
+    monkeypatch.setattr(namespace, "installed", lambda: False)
+    with vmstore.open(path) as store:
+        assert answers(store) == right
+
+
+def test_a_planted_fault_is_seen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where superseded contents were taken as in force, the definition would disagree."""
+    monkeypatch.setattr(rank, "_last", lambda lane, own, pages: {})
+    with vmstore.open(path) as store:
+        store.record("trip", chat("Where is Sapporo, what is it like and how far?", *TALK[1:3]), None)
+        trip = store.session("trip")
+        assert found(trip.search("kyoto where")) != dict(by_definition(trip, "kyoto where", trip.info().position))

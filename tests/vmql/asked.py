@@ -1,0 +1,172 @@
+"""Draws statements that mean something: columns of a relation, conditions of their types, moments that are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from vmstore.core.page import Fidelity, Level, LinkKind, Method, Modality, Origin, PageType, Role, Slot, Status, Tier
+from vmstore.vmql import syntax as s
+from vmstore.vmql.made import Kind
+
+WORDS: dict[str, Any] = {
+    "type": PageType,
+    "role": Role,
+    "modality": Modality,
+    "tier": Tier,
+    "level": Level,
+    "status": Status,
+    "fidelity": Fidelity,
+    "slot": Slot,
+    "origin": Origin,
+    "method": Method,
+}
+NUMBERS = (
+    *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
+    *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
+    *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
+    *("fork_position", "tools", "tier", "level"),
+)
+TEXTS = ("session",)
+PAGES = ("page", "source", "target")
+FLAGS = ("pinned", "dirty")
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "PAGES": (
+        *("page", "session", "message", "type", "role", "modality", "tier", "level", "tokens", "bytes", "importance"),
+        *("version", "pinned", "dirty", "created_turn", "created_call", "created_at", "position", "since_position"),
+    ),
+    "CALLS": (
+        *("session", "call", "turn", "position", "at", "status", "fidelity", "tokens", "pages"),
+        *("tokens_reported", "tokens_out"),
+    ),
+    "TURNS": (
+        *("session", "turn", "position", "at", "calls", "tokens", "user_tokens", "reply_tokens"),
+        *("faults", "evictions"),
+    ),
+    "MUTATIONS": ("position", "session", "turn", "call", "kind", "page", "at", "level", "tokens"),
+    "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
+    "LINKS": ("session", "source", "target", "kind", "position"),
+    "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "tokens", "pages"),
+    "RESIDENCIES": (
+        *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
+        *("since_position", "tokens"),
+    ),
+    "SESSIONS": (
+        *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
+        *("tokens", "tools", "position"),
+    ),
+}
+
+
+def words_of(relation: str, column: str) -> Any:
+    """The enumeration of a column, where it has one."""
+    if column == "kind":
+        return LinkKind if relation == "LINKS" else Kind
+    if column == "parent" and relation == "SESSIONS":
+        return None
+    return WORDS.get(column)
+
+
+def conditions(relation: str) -> st.SearchStrategy[Any]:
+    """Conditions over the columns of a relation, up to three deep."""
+    plain = st.sampled_from([name for name in COLUMNS[relation] if name != "at" and name != "created_at"])
+    simple = plain.flatmap(lambda name: _simple(relation, name))
+    return st.recursive(
+        simple,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: s.And(parts=tuple(parts))),
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: s.Or(parts=tuple(parts))),
+            inner.map(lambda operand: s.Not(operand=operand)),
+        ),
+        max_leaves=4,
+    )
+
+
+def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
+    column = s.Word(path=(name,))
+    words = words_of(relation, name)
+    null = st.booleans().map(lambda negated: s.IsNull(operand=column, negated=negated))
+    if words is not None:
+        one: st.SearchStrategy[Any] = st.sampled_from(list(words)).map(lambda word: s.Word(path=(_word(word),)))
+        quoted = st.sampled_from(list(words)).map(lambda word: s.Value(value=_word(word)))
+        value = st.one_of(one, quoted)
+        kinds = [_equal(column, value), _in(column, value)]
+        if name in ("tier", "level"):
+            kinds += [_compare(column, st.sampled_from([int(one) for one in words]).map(lambda n: s.Value(value=n)))]
+        return st.one_of(*kinds)
+    if name in NUMBERS:
+        number = st.integers(-1, 70).map(lambda n: s.Value(value=n))
+        between = st.tuples(number, number, st.booleans()).map(
+            lambda told: s.Between(operand=column, low=told[0], high=told[1], negated=told[2])
+        )
+        return st.one_of(_compare(column, number), _in(column, number), between, null)
+    if name == "importance":
+        return _compare(column, st.sampled_from([0.2, 0.5, 0.8]).map(lambda n: s.Value(value=n)))
+    if name in FLAGS:
+        return st.one_of(st.just(column), _equal(column, st.booleans().map(lambda flag: s.Value(value=flag))))
+    if name in TEXTS:
+        text = st.sampled_from(["s0", "s1", "%", "s_", "_%1"]).map(lambda t: s.Value(value=t))
+        return st.one_of(
+            text.map(lambda value: s.Compare(op="LIKE", left=column, right=value)), _equal(column, text), null
+        )
+    return null
+
+
+def _word(word: Any) -> str:
+    return str(word.word)
+
+
+def _compare(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    ops = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+    return st.builds(lambda op, right: s.Compare(op=op, left=column, right=right), ops, value)
+
+
+def _equal(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    ops = st.sampled_from(["=", "!="])
+    return st.builds(lambda op, right: s.Compare(op=op, left=column, right=right), ops, value)
+
+
+def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    listed = st.tuples(st.lists(value, min_size=1, max_size=3), st.booleans())
+    return listed.map(lambda told: s.In(operand=column, items=tuple(told[0]), negated=told[1]))
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[str, tuple[s.Column, ...], s.Tail]:
+    """A relation, its columns and its tail, scope and moment left out."""
+    relation = draw(st.sampled_from(["PAGES", "PAGES", *COLUMNS]))
+    names = COLUMNS[relation]
+    where = draw(st.none() | conditions(relation))
+    limit = draw(st.none() | st.integers(0, 6).map(lambda n: s.Value(value=n)))
+    if draw(st.booleans()):
+        by = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+        applied = draw(st.lists(_aggregates(relation), min_size=1, max_size=3, unique_by=repr))
+        ordered = draw(st.lists(st.sampled_from([*applied, *(s.Word(path=(name,)) for name in by)]), max_size=2))
+        columns = tuple(s.Column(expr=apply) for apply in applied)
+        words = tuple(s.Word(path=(name,)) for name in by)
+        order = tuple(s.Order(expr=expr, descending=draw(st.booleans())) for expr in ordered)
+        return relation, columns, s.Tail(where=where, by=words, order=order, limit=limit)
+    shown = draw(st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True))
+    columns = tuple(s.Column(expr=s.Word(path=(name,))) for name in shown)
+    keys = draw(st.lists(st.sampled_from(names), max_size=2, unique=True))
+    order = tuple(s.Order(expr=s.Word(path=(name,)), descending=draw(st.booleans())) for name in keys)
+    return relation, columns, s.Tail(where=where, order=order, limit=limit)
+
+
+def _aggregates(relation: str) -> st.SearchStrategy[s.Apply]:
+    names = COLUMNS[relation]
+    numbers = [name for name in names if name in NUMBERS and words_of(relation, name) is None]
+    any_of = st.sampled_from(names).map(lambda name: (s.Word(path=(name,)),))
+    number = st.sampled_from(numbers).map(lambda name: (s.Word(path=(name,)),))
+    share = st.sampled_from([0.0, 0.25, 0.5, 1.0]).map(lambda q: s.Value(value=q))
+    return st.one_of(
+        st.just(s.Apply(name="count", star=True)),
+        st.tuples(st.sampled_from(["count", "first", "last", "min", "max"]), any_of).map(_applied),
+        st.tuples(st.sampled_from(["sum", "avg"]), number).map(_applied),
+        st.tuples(number, share).map(lambda told: s.Apply(name="quantile", args=(*told[0], told[1]))),
+    )
+
+
+def _applied(told: tuple[str, tuple[s.Word, ...]]) -> s.Apply:
+    return s.Apply(name=told[0], args=told[1])

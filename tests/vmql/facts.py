@@ -1,0 +1,265 @@
+"""The rows of VMQL's relations, as dicts made of a list of facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from specs.model import Model
+from vmstore.core import mutation as m
+from vmstore.core.page import Fidelity, Level, LinkKind, Method, Modality, Origin, PageType, Role, Slot, Status
+
+Row = dict[str, Any]
+
+
+def iso(at: int | None) -> str | None:
+    """A time as answers tell it."""
+    if at is None:
+        return None
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
+
+
+class Naive:
+    """Answers relations of one session up to a position, or of every session for itself."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    # ---- rows
+
+    def rows(self, relation: str, session: str, position: int) -> list[Row]:
+        """The rows of a relation as one session sees them, in its order."""
+        made: Callable[[str, int], list[Row]] = getattr(self, f"_{relation.lower()}")
+        return made(session, position)
+
+    def across(self, relation: str, ends: dict[str, int]) -> list[Row]:
+        """The rows that each session wrote itself, in the order of their names; mutations in that of the log."""
+        found = []
+        for name in sorted(ends):
+            found += [row for row in self.rows(relation, name, ends[name]) if row["session"] == name]
+        if relation == "MUTATIONS":
+            logged = {(fact.session, fact.position): at for at, fact in enumerate(self.model.facts)}
+            found.sort(key=lambda row: logged[row["session"], row["position"]])
+        return found
+
+    def writer(self, session: str, position: int) -> str:
+        """Who wrote a position of a session's past."""
+        return next(fact.session for fact in self.model.seen(session) if fact.position == position)
+
+    def _pages(self, session: str, position: int) -> list[Row]:
+        since = {shown.page: shown.since for shown in self.model.context(session, position)}
+        links = self.model.links(session, position)
+        last = {
+            page: [c.position for c in listed if c.level == Level.FULL][-1]
+            for page, listed in self.model.versions(session, position).items()
+        }
+        dirty = {
+            e.source for e in links if e.kind == LinkKind.DERIVES and last[e.target] > max(e.position, last[e.source])
+        }
+        return [
+            {
+                "page": f"p{page.page}",
+                "session": self.writer(session, page.page),
+                "message": f"m{page.born.message}" if page.born.message else None,
+                "type": PageType(page.born.type).word,
+                "role": Role(page.born.role).word,
+                "modality": Modality(page.born.modality).word,
+                "tier": int(page.tier),
+                "level": page.level,
+                "tokens": page.counted.told.tokens,
+                "bytes": page.counted.told.size,
+                "importance": page.born.importance / 1_000_000,
+                "version": page.version,
+                "pinned": False,
+                "dirty": page.page in dirty,
+                "created_turn": page.turn,
+                "created_call": page.call,
+                "created_at": iso(page.at),
+                "position": page.page,
+                "since_position": since.get(page.page),
+            }
+            for page in self.model.pages(session, position)
+        ]
+
+    def _calls(self, session: str, position: int) -> list[Row]:
+        found = []
+        for number, call in self.model.calls(session, position).items():
+            reply = call.reply
+            found.append(
+                {
+                    "session": self.writer(session, call.position),
+                    "call": number,
+                    "turn": call.turn,
+                    "position": call.position,
+                    "at": iso(call.at),
+                    "status": "open" if reply is None else Status(reply.status).word,
+                    "fidelity": Fidelity(call.pack.fidelity).word,
+                    "tokens": call.pack.tokens,
+                    "pages": call.pack.leaves,
+                    "tokens_reported": None if reply is None else reply.tokens_in,
+                    "tokens_out": None if reply is None else reply.tokens_out,
+                }
+            )
+        return found
+
+    def _turns(self, session: str, position: int) -> list[Row]:
+        made: dict[int, list[Any]] = {}
+        for fact, turn, _ in self.model.moments(session, position):
+            if isinstance(fact.mutation, m.Create):
+                made.setdefault(turn, []).append(fact.mutation)
+        ats = {fact.position: fact.at for fact in self.model.seen(session, position)}
+        return [
+            {
+                "session": self.writer(session, where),
+                "turn": turn,
+                "position": where,
+                "at": iso(ats[where]),
+                "calls": calls,
+                "tokens": sum(page.tokens for page in made.get(turn, [])),
+                "user_tokens": sum(page.tokens for page in made.get(turn, []) if page.role == Role.USER),
+                "reply_tokens": sum(page.tokens for page in made.get(turn, []) if page.role == Role.ASSISTANT),
+                **self._moves(session, position, turn),
+            }
+            for turn, where, calls in self.model.turns(session, position)
+        ]
+
+    def _moves(self, session: str, position: int, turn: int) -> Row:
+        here: set[int] = set()
+        gone: set[int] = set()
+        faults = evictions = 0
+        for call in self.model.calls(session, position).values():
+            now = {shown.page for shown in self.model.context(session, call.position)}
+            if call.turn == turn:
+                faults += len((now - here) & gone)
+                evictions += len(here - now)
+            gone |= here - now
+            here = now
+        return {"faults": faults, "evictions": evictions}
+
+    def _mutations(self, session: str, position: int) -> list[Row]:
+        return [
+            {
+                "position": fact.position,
+                "session": fact.session,
+                "turn": turn,
+                "call": call,
+                "kind": fact.mutation.kind,
+                "page": _about(fact),
+                "at": iso(fact.at),
+                "level": 0 if isinstance(fact.mutation, m.Create | m.Update) else getattr(fact.mutation, "level", None),
+                "tokens": getattr(fact.mutation, "tokens", getattr(fact.mutation, "tokens_out", None)),
+            }
+            for fact, turn, call in self.model.moments(session, position)
+        ]
+
+    def _versions(self, session: str, position: int) -> list[Row]:
+        found = [
+            {
+                "page": f"p{page}",
+                "session": self.writer(session, content.position),
+                "version": content.version,
+                "parent": content.version if content.level else content.version - 1 or None,
+                "position": content.position,
+                "level": content.level,
+                "bytes": content.told.size,
+                "tokens": content.told.tokens,
+                "method": Method(content.told.method).word if content.level else None,
+            }
+            for page, contents in self.model.versions(session, position).items()
+            for content in contents
+        ]
+        return sorted(found, key=lambda row: row["position"])
+
+    def _links(self, session: str, position: int) -> list[Row]:
+        edges = sorted(self.model.links(session, position), key=lambda e: (e.position, e.source, e.target, e.kind))
+        return [
+            {
+                "session": self.writer(session, edge.position),
+                "source": f"p{edge.source}",
+                "target": f"p{edge.target}",
+                "kind": LinkKind(edge.kind).word,
+                "position": edge.position,
+            }
+            for edge in edges
+        ]
+
+    def _messages(self, session: str, position: int) -> list[Row]:
+        born = [f.mutation for f in self.model.seen(session, position) if isinstance(f.mutation, m.Create)]
+        ats = {fact.position: fact.at for fact in self.model.seen(session, position)}
+        return [
+            {
+                "message": f"m{number}",
+                "session": self.writer(session, number),
+                "turn": said.turn,
+                "call": said.call,
+                "position": number,
+                "at": iso(ats[number]),
+                "role": Role(said.message.role).word,
+                "slot": Slot(said.message.slot).word,
+                "tokens": sum(page.tokens for page in born if page.message == number),
+                "pages": sum(page.message == number for page in born),
+            }
+            for number, said in self.model.messages(session, position).items()
+        ]
+
+    def _residencies(self, session: str, position: int) -> list[Row]:
+        contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
+        numbers = {call.position: number for number, call in self.model.calls(session, position).items()}
+        found: list[Row] = []
+        here: dict[int, tuple[Any, Row]] = {}
+        for call in self.model.calls(session, position).values():
+            now = {shown.page: shown for shown in self.model.context(session, call.position)}
+            entered = {new[0] for new in call.pack.entered}
+            for page in [page for page in here if page not in now or page in entered]:
+                _, row = here.pop(page)
+                row["to_position"], row["to_call"] = call.position, numbers[call.position]
+            for page, shown in now.items():
+                if page not in here:
+                    row = {
+                        "page": f"p{page}",
+                        "session": self.writer(session, call.position),
+                        "level": shown.level,
+                        "from_position": call.position,
+                        "to_position": None,
+                        "from_call": numbers[call.position],
+                        "to_call": None,
+                        "since_position": shown.since,
+                        "tokens": contents[shown.content].told.tokens,
+                    }
+                    here[page] = (shown, row)
+                    found.append(row)
+        return sorted(found, key=lambda row: (row["from_position"], int(row["page"][1:])))
+
+    def _sessions(self, session: str, position: int) -> list[Row]:
+        own = [fact for fact in self.model.own(session) if fact.position <= position]
+        opened = own[0].mutation
+        assert isinstance(opened, m.Open)
+        _, turns, calls = self.model.last(session, position)
+        born = [fact.mutation for fact in own if isinstance(fact.mutation, m.Create)]
+        parent = self.model.names[opened.parent] if opened.parent else None
+        return [
+            {
+                "session": session,
+                "origin": Origin(opened.origin).word,
+                "parent": parent,
+                "fork_position": opened.parent_position if parent else None,
+                "turns": turns,
+                "calls": calls,
+                "pages": len(born),
+                "messages": sum(isinstance(fact.mutation, m.Message) for fact in own),
+                "mutations": len(own),
+                "tokens": sum(page.tokens for page in born),
+                "tools": sum(page.role == Role.TOOL for page in born),
+                "position": own[-1].position,
+            }
+        ]
+
+
+def _about(fact: Any) -> str | None:
+    match fact.mutation:
+        case m.Create():
+            return f"p{fact.position}"
+        case m.Update(page=page) | m.Compress(page=page) | m.Link(source=page):
+            return f"p{page}"
+    return None

@@ -1,0 +1,174 @@
+"""Whatever is asked, a naive reading of the facts answers the same."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import apsw
+import msgspec
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from specs.model import Model
+from tests.against_model import model_of
+from tests.engine.author import NUMBER, Author, Deed, engine_over
+from tests.vmql.asked import asked
+from tests.vmql.facts import Naive, Row
+from tests.vmql.naive import answer
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.errors import VmstoreError
+from vmstore.store.namespace import Namespace
+from vmstore.store.store import Store
+from vmstore.views.lane import Lane
+from vmstore.views.projection import Projection
+from vmstore.vmql import common, plan, syntax
+from vmstore.vmql.printer import show
+
+ASKED = 10  # statements a story
+# More happens to pages than in the stories of the gate, so that there is something to ask about.
+DEEDS = (
+    "say",
+    "say",
+    "say",
+    "pack",
+    "pack",
+    "pack",
+    "update",
+    "compress",
+    "link",
+    "turn",
+    "reply",
+    "end",
+    "fork",
+    "fork",
+)
+STORIES = st.lists(
+    st.builds(Deed, st.sampled_from((*DEEDS, "switch", "mark")), NUMBER, NUMBER, NUMBER, NUMBER),
+    min_size=8,
+    max_size=40,
+)
+
+
+def written(story: list[Deed]) -> Store:
+    """A store in memory that holds a story."""
+    author = Author(engine_over())
+    author.write(story)
+    log = author.engine.log
+    projection = Projection(log, apsw.Connection(":memory:"))
+    clock, ids = ManualClock(1_000, 7), SeededIds(1)
+    return Store(Namespace(log, projection, folder=None, readonly=False, clock=clock, ids=ids))
+
+
+def scoped(
+    data: st.DataObject, model: Model, naive: Naive, relation: str, tail: syntax.Tail
+) -> tuple[syntax.Tail, list[Row]]:
+    """A tail with a scope and a moment, and the rows these leave."""
+    names = sorted(model.names.values())
+    across = data.draw(st.booleans(), "across") or relation == "SESSIONS"
+    if across:
+        told = msgspec.structs.replace(tail, scope=syntax.AcrossSessions())
+        return told, naive.across(relation, {name: model.last(name)[0] for name in names})
+    name = data.draw(st.sampled_from(names), "session")
+    position = model.last(name)[0]
+    as_of = None
+    calls = model.calls(name)
+    if calls and data.draw(st.booleans(), "at a call"):
+        call = data.draw(st.sampled_from(sorted(calls)), "call")
+        position = calls[call].position
+        as_of = syntax.Moment(unit="call", value=syntax.Value(value=call))
+    elif data.draw(st.booleans(), "past"):
+        position = data.draw(st.integers(1, position), "position")
+        as_of = syntax.Moment(unit="position", value=syntax.Value(value=position))
+    told = msgspec.structs.replace(tail, scope=syntax.InSession(name=syntax.Value(value=name)), as_of=as_of)
+    rows = naive.rows(relation, name, position)
+    if as_of is None and data.draw(st.booleans(), "since"):
+        since = data.draw(st.integers(1, position), "since position")
+        until = data.draw(st.integers(1, position), "until position")
+        told = msgspec.structs.replace(
+            told,
+            since=syntax.Moment(unit="position", value=syntax.Value(value=since)),
+            until=syntax.Moment(unit="position", value=syntax.Value(value=until)),
+        )
+        key = "from_position" if relation == "RESIDENCIES" else "position"
+        rows = [row for row in rows if since < row[key] <= until]
+    return told, rows
+
+
+def same(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
+    """Whether two answers are equal, floats to the last bits."""
+    return len(one) == len(other) and all(
+        len(a) == len(b) and all(map(_alike, a, b)) for a, b in zip(one, other, strict=True)
+    )
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(one == other)
+
+
+def disagreement(store: Store, model: Model, naive: Naive, data: st.DataObject) -> str | None:
+    """A statement that the store answers otherwise than the model, told with both answers."""
+    relation, columns, tail = data.draw(asked(), "asked")
+    tail, rows = scoped(data, model, naive, relation, tail)
+    text = show(syntax.Relation(name=relation, columns=columns, tail=tail))
+    got, wanted = list(store.query(text)), answer(rows, columns, tail)
+    return None if same(got, wanted) else f"{text}\n  got    {got}\n  wanted {wanted}"
+
+
+@given(STORIES, st.data())
+def test_every_answer_is_the_naive_one(story: list[Deed], data: st.DataObject) -> None:
+    """Statements over any story, its forks and its past are answered as a reading of the facts answers them."""
+    store = written(story)
+    model = model_of(store)
+    naive = Naive(model)
+    for _ in range(ASKED):
+        assert (found := disagreement(store, model, naive, data)) is None, found
+
+
+def nulls_first(key: plan.Key) -> str:
+    """An order with its nulls at the wrong end."""
+    return f"{key.sql} DESC NULLS FIRST" if key.descending else f"{key.sql} NULLS FIRST"
+
+
+def wrong(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Plants a fault in the planner."""
+    if fault == "a stay holds at its end":
+        late = {shape: sql.replace("x.t > ", "x.t >= ") for shape, sql in common.TABLES["here"].items()}
+        monkeypatch.setitem(common.TABLES, "here", late)
+    elif fault == "every filter on a level is of the prompt":
+        prompt = plan._in_prompt
+        reads = "path=('level',)"
+        monkeypatch.setattr(plan, "_in_prompt", lambda part: prompt(part) or reads in repr(part))
+    elif fault == "a fork does not see its past":
+        monkeypatch.setattr(Lane, "upto", lambda lane, position: upto(lane, position)[:1])
+    else:
+        monkeypatch.setattr(plan, "_ordered", nulls_first)
+
+
+upto = Lane.upto
+FAULTS = (
+    "a stay holds at its end",
+    "every filter on a level is of the prompt",
+    "a fork does not see its past",
+    "nulls come first",
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """A planner that is wrong in one place is found out by statements drawn at random."""
+
+    @settings(max_examples=600, phases=[Phase.generate], deadline=None, report_multiple_bugs=False)
+    @given(STORIES, st.data())
+    def hunted(story: list[Deed], data: st.DataObject) -> None:
+        store = written(story)
+        model = model_of(store)
+        with monkeypatch.context() as planted:
+            wrong(planted, fault)
+            assert disagreement(store, model, Naive(model), data) is None
+
+    with pytest.raises((AssertionError, VmstoreError)):
+        hunted()

@@ -1,0 +1,1 @@
+"""Search: pages found by their words, as of any moment."""

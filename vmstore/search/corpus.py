@@ -1,0 +1,167 @@
+"""A corpus: the texts some sessions hold at a moment, how many and how long, and which hold a word.
+
+Of each page that holds a text the content in force counts, at level 0: compressing a page hides
+none of its words. How long they are together is a running sum: a content adds its own length and
+takes away that of the content it follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import apsw
+
+from vmstore.log.port import Log
+from vmstore.search.words import readable, words
+from vmstore.views.context import read_cells
+from vmstore.views.lane import Lane, Stretch
+
+READ = 256  # contents read at once
+
+
+class Content(NamedTuple):
+    """A full content of a page: who wrote it, where, and its cell."""
+
+    session: int
+    position: int
+    page: int
+    version: int
+    cell: int
+    commitment: bytes
+
+
+class Totals(NamedTuple):
+    """How many texts, and how many words they have together."""
+
+    texts: int
+    words: int
+
+    def plus(self, other: Totals) -> Totals:
+        """Both together."""
+        return Totals(self.texts + other.texts, self.words + other.words)
+
+
+class Gain(NamedTuple):
+    """What a content adds to the texts of a lane, and to those its session wrote itself."""
+
+    content: Content
+    words: list[str]
+    seen: Totals
+    alone: Totals
+
+
+class Corpus(Protocol):
+    """What a search asks of the texts; stretches are those of the lane it looks at.
+
+    `alone` where the lane is what a session wrote itself: nothing it inherited was there before it.
+    """
+
+    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+        """Session and position of every content with one of the words, in force or not; others may be among them."""
+        ...
+
+    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+        """Of all texts in force at the end of the stretches."""
+        ...
+
+    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+        """The contents that are text, with it."""
+        ...
+
+
+class Scan:
+    """A corpus without an index: everything above some commit is read."""
+
+    def __init__(self, log: Log, db: apsw.Connection, after: int = 0) -> None:
+        self._log = log
+        self._db = db
+        self._after = after
+
+    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+        """Every content, whatever its words: who asks reads them anyhow."""
+        for stretch in stretches:
+            for content in self.contents(stretch):
+                yield content.session, content.position
+
+    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+        """The sum of what each content adds."""
+        found = Totals(0, 0)
+        for stretch in stretches:
+            for gain in self.gains(self.contents(stretch)):
+                found = found.plus(gain.alone if alone else gain.seen)
+        return found
+
+    def contents(self, stretch: Stretch) -> Iterator[Content]:
+        """The full contents a session wrote on a stretch, in order, opaque ones left out."""
+        low = max(stretch.low, self._seen(stretch.session))
+        for row in self._db.execute(_CONTENTS, (stretch.session, low, stretch.high)):
+            yield Content(stretch.session, *row)
+
+    def everything(self) -> Iterator[Content]:
+        """The full contents of all sessions."""
+        sessions: list[Any] = self._db.execute("SELECT session, position FROM sessions ORDER BY session").fetchall()
+        for session, high in sessions:
+            yield from self.contents(Stretch(session, 0, high))
+
+    def gains(self, contents: Iterable[Content]) -> Iterator[Gain]:
+        """Each content with what it adds: it may take the place of another."""
+        for some in _together(contents):
+            for content, text in zip(some, self._texts(some), strict=True):
+                found = words(text or "")
+                whole = seen = alone = Totals(int(text is not None), len(found))
+                if content.version > 1:
+                    before, inherited = self._before(content)
+                    seen = whole.plus(before)
+                    alone = whole if inherited else seen
+                yield Gain(content, found, seen, alone)
+
+    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+        """The contents that are text, with it."""
+        for some in _together(contents):
+            for content, text in zip(some, self._texts(some), strict=True):
+                if text is not None:
+                    yield content, text
+
+    def _texts(self, contents: Sequence[Content]) -> list[str | None]:
+        cells = read_cells(self._log, {content.cell: content.commitment for content in contents})
+        return [readable(cells[content.cell]) for content in contents]
+
+    def _before(self, content: Content) -> tuple[Totals, bool]:
+        """What the content whose place one took counted for, below zero; whether another session wrote it."""
+        found: list[Any] = []
+        for stretch in Lane(self._db, content.session).upto(content.position - 1):
+            args = (stretch.session, content.page, stretch.high)
+            found += ((row[0], stretch.session, row) for row in self._db.execute(_EARLIER, args))
+        _, session, (position, version, cell, commitment) = max(found)
+        inherited = session != content.session
+        if cell is None:
+            return Totals(0, 0), inherited
+        (text,) = self._texts([Content(session, position, content.page, version, cell, commitment)])
+        return Totals(-int(text is not None), -len(words(text or ""))), inherited
+
+    def _seen(self, session: int) -> int:
+        """How far a session had come at the commit this begins after."""
+        if not self._after:
+            return 0
+        found = self._db.execute(_SEEN, (session, self._after)).get
+        return int(found or 0)
+
+
+def _together(contents: Iterable[Content]) -> Iterator[list[Content]]:
+    some: list[Content] = []
+    for content in contents:
+        some.append(content)
+        if len(some) == READ:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+_CONTENTS = """SELECT position, page, version, cell, commitment FROM versions
+  WHERE session = ? AND position > ? AND position <= ? AND level = 0 AND cell IS NOT NULL
+  ORDER BY position"""
+_EARLIER = """SELECT position, version, cell, commitment FROM versions
+  WHERE session = ? AND page = ? AND position <= ? AND level = 0"""
+_SEEN = "SELECT last FROM commits WHERE session = ? AND ordinal <= ? ORDER BY last DESC LIMIT 1"

@@ -1,0 +1,206 @@
+"""The text index of a namespace: a tantivy folder that follows the log, to find contents by their words.
+
+A view like the others: delete `text/` and it is made again. It knows of each content its words,
+who wrote it where, and how many texts and words it adds; which of them is in force, and how well
+it answers, is settled by who asks. What was written since it last followed is read instead.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.log.port import Log, Progress
+from vmstore.search.corpus import Content, Gain, Scan, Totals
+from vmstore.views.applier import Applier
+from vmstore.views.lane import Stretch
+
+TEXT = "text"
+MARK = "at.json"
+VERSION = 1
+HEAP_BYTES = 64 << 20
+NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
+
+_log = logging.getLogger("vmstore")
+
+
+def installed() -> bool:
+    """Whether the extra `search` is."""
+    return find_spec("tantivy") is not None
+
+
+def library() -> Any:
+    """Loads tantivy, which is worth its time only where something is searched."""
+    import tantivy
+
+    return tantivy
+
+
+class Mark(NamedTuple):
+    """How far an index has followed the log: the commit, its hash, and how many documents there are then."""
+
+    version: int = VERSION
+    ordinal: int = 0
+    hash: str = ""
+    documents: int = 0
+
+
+class TextIndex:
+    """The index of one namespace's folder."""
+
+    def __init__(self, folder: Path, log: Log, db: apsw.Connection) -> None:
+        self.path = folder / TEXT
+        self._lock = Applier(folder / f"{TEXT}.lock")
+        self._log = log
+        self._db = db
+        self._library = library()
+        self._schema = schema()
+
+    def corpus(self, ordinal: int, progress: Progress | None = None) -> Indexed:
+        """The texts as of a commit the views have reached; follows the log first, unless another process does."""
+        if self._lock.take():
+            try:
+                self._follow(ordinal, progress)
+            finally:
+                self._lock.release()
+        mark = self._mark()
+        index = self._library.Index.open(str(self.path)) if mark.ordinal else None
+        if index is not None and index.searcher().num_docs != mark.documents:
+            index, mark = None, Mark()  # another process is at it: read it all
+        return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal))
+
+    def close(self) -> None:
+        """Lets go of the lock's file."""
+        self._lock.close()
+
+    def _follow(self, ordinal: int, progress: Progress | None) -> None:
+        mark = self._sound()
+        if mark.ordinal >= ordinal:
+            return
+        scan = Scan(self._log, self._db, mark.ordinal)
+        self.path.mkdir(exist_ok=True)
+        index = self._library.Index(self._schema, path=str(self.path), reuse=True)
+        writer = index.writer(HEAP_BYTES, 1)
+        added = 0
+        for gain in scan.gains(scan.everything()):
+            writer.add_document(document(gain))
+            added += 1
+            if progress is not None and added % 1000 == 0:
+                progress(added, added)
+        writer.commit()
+        writer.wait_merging_threads()
+        end = self._log.tail(ordinal - 1, 1)[0]
+        self._write(Mark(VERSION, ordinal, end.hash.hex(), mark.documents + added))
+
+    def _sound(self) -> Mark:
+        """How far the index is; one that is damaged, of another log or of another version is made anew."""
+        mark, reason = self._mark(), None
+        if mark.ordinal:
+            reason = self._wrong(mark)
+        elif self.path.exists():
+            reason = "was never finished"
+        if reason is None:
+            return mark
+        if mark.ordinal:
+            _log.warning("%s %s and is made anew from the log", self.path, reason)
+        shutil.rmtree(self.path)
+        return Mark()
+
+    def _wrong(self, mark: Mark) -> str | None:
+        if mark.version != VERSION:
+            return "is of another version"
+        found = self._log.tail(mark.ordinal - 1, 1)
+        if not found or found[0].hash.hex() != mark.hash:
+            return "follows another log"
+        try:
+            documents = self._library.Index.open(str(self.path)).searcher().num_docs
+        except (ValueError, OSError) as error:
+            return f"is damaged ({error})"
+        return None if documents == mark.documents else "lost some of its texts"
+
+    def _mark(self) -> Mark:
+        try:
+            return Mark(**json.loads((self.path / MARK).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return Mark()
+
+    def _write(self, mark: Mark) -> None:
+        """Last, and at once: without it the index counts as never finished."""
+        beside = self.path / f"{MARK}.new"
+        beside.write_text(json.dumps(mark._asdict()))
+        os.replace(beside, self.path / MARK)
+
+
+class Indexed:
+    """A corpus: what the index knows, and what was written after it, read."""
+
+    def __init__(self, schema: Any, index: Any, rest: Scan) -> None:
+        self._schema = schema
+        self._searcher = None if index is None else index.searcher()
+        self.rest = rest
+
+    def holding(self, wanted: Sequence[str], stretches: Iterable[Stretch]) -> Iterator[tuple[int, int]]:
+        """What the index finds, and all it does not know yet."""
+        stretches = list(stretches)
+        if self._searcher is not None and self._searcher.num_docs:
+            term = library().Query.term_set_query(self._schema, "words", list(wanted))
+            for stretch in stretches:
+                query = self._within(stretch, term)
+                hits = [address for _, address in self._searcher.search(query, limit=self._searcher.num_docs).hits]
+                for position in self._searcher.fast_field_values("position", hits):
+                    yield stretch.session, position
+        yield from self.rest.holding(wanted, stretches)
+
+    def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
+        """Read from the log."""
+        return self.rest.texts(contents)
+
+    def totals(self, stretches: Iterable[Stretch], alone: bool) -> Totals:
+        """The sums over the index and over the rest."""
+        stretches = list(stretches)
+        found = self.rest.totals(stretches, alone)
+        if self._searcher is not None:
+            which = "alone" if alone else "seen"
+            sums = {name: {"sum": {"field": f"{which}_{name}"}} for name in Totals._fields}
+            for stretch in stretches:
+                told = self._searcher.aggregate(self._within(stretch), sums)
+                found = found.plus(Totals(*(int(told[name]["value"] or 0) for name in Totals._fields)))
+        return found
+
+    def _within(self, stretch: Stretch, *more: Any) -> Any:
+        """The documents a session wrote on a stretch."""
+        text = library()
+        within, integer = text.Query.range_query, text.FieldType.Integer
+        must = [
+            *more,
+            within(self._schema, "session", integer, stretch.session, stretch.session),
+            within(self._schema, "position", integer, stretch.low + 1, stretch.high),
+        ]
+        return text.Query.boolean_query([(text.Occur.Must, query) for query in must])
+
+
+def schema() -> Any:
+    """The fields of a content: its words, without where they stand in it, and six numbers."""
+    builder = library().SchemaBuilder()
+    builder.add_text_field("words", stored=False, tokenizer_name="whitespace", index_option="basic")
+    for name in NUMBERS:
+        builder.add_integer_field(name, stored=False, indexed=False, fast=True)
+    return builder.build()
+
+
+def document(gain: Gain) -> Any:
+    """One content as the index takes it."""
+    made = library().Document()
+    made.add_text("words", " ".join(gain.words))
+    numbers = (gain.content.session, gain.content.position, *gain.seen, *gain.alone)
+    for name, number in zip(NUMBERS, numbers, strict=True):
+        made.add_integer(name, number)
+    return made

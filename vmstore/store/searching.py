@@ -1,0 +1,51 @@
+"""Searching: the pages that hold some words, of one session or of all, as of any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vmstore.core.reference import page_name
+from vmstore.errors import InputError
+from vmstore.search.rank import ranked
+from vmstore.search.words import words
+from vmstore.store.answers import Hit
+from vmstore.store.namespace import Namespace
+from vmstore.views.lane import Lane
+
+SNIPPET_CHARS = 100
+LEAD_CHARS = 20  # of a snippet, before the word that was found
+
+
+def search(ns: Namespace, moments: Sequence[tuple[str, Lane, int]], query: str, limit: int | None) -> list[Hit]:
+    """The best answers of some sessions, each as of its position; within one moment of the namespace."""
+    if not isinstance(query, str):
+        raise InputError(f"a search is a text, and {query!r} is none")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise InputError(f"limit {limit!r} is no number of pages from 1 up")
+    with ns.asking() as ordinal:
+        names = {lane.session: name for name, lane, _ in moments}
+        hits = ranked(ns.corpus(ordinal), [(lane, position) for _, lane, position in moments], query)
+        wanted = set(words(query))
+        return [
+            Hit(
+                names[hit.lane.session],
+                page_name(hit.content.page),
+                round(hit.score, 6),
+                hit.content.version,
+                hit.content.position,
+                snippet(hit.text, wanted),
+            )
+            for hit in hits[:limit]
+        ]
+
+
+def snippet(text: str, wanted: set[str]) -> str:
+    """One line around the first word that was looked for."""
+    parts = text.split()
+    at = next((n for n, part in enumerate(parts) if wanted.intersection(words(part))), 0)
+    start = at
+    while start > 0 and len(" ".join(parts[start - 1 : at])) <= LEAD_CHARS:
+        start -= 1
+    line = " ".join(parts[start : start + SNIPPET_CHARS])
+    cut = line[:SNIPPET_CHARS]
+    return ("…" if start else "") + cut + ("…" if len(line) > len(cut) else "")
