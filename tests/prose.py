@@ -8,6 +8,7 @@ first word after its fence:
     console  lines `$ vmstore …` and `$ vmql …` are run, the lines below each are its output; `…` as above
     json     one JSON value; with a name as second word it is also written to that file
     jsonl    the same, a value a line
+    vmql     statements, one a line, each of which must parse
     sh       commands for people to type, not run; the files and extras they name must exist
     (none)   a drawing
 
@@ -30,6 +31,9 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from vmstore.vmql.parse import parse
+from vmstore.vmql.problems import QueryError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40
@@ -106,7 +110,7 @@ class Run:
             return
         self.quiet()
         takers = {"python": self._python, "console": self._console, "json": self._json, "jsonl": self._json}
-        takers |= {"sh": self._sh, "": self._drawing}
+        takers |= {"vmql": self._vmql, "sh": self._sh, "": self._drawing}
         if block.language not in takers:
             raise block.wrong(f"nobody runs blocks of kind {block.language!r}; see tests/prose.py")
         takers[block.language](block)
@@ -174,6 +178,13 @@ class Run:
         if len(block.words) > 1:
             ending = "\n" if block.language == "jsonl" else ""
             (self.folder / block.words[1]).write_text(block.text + ending, encoding="utf-8")
+
+    def _vmql(self, block: Block) -> None:
+        for number, text in enumerate(block.text.split("\n"), block.line + 1):
+            try:
+                parse(text)
+            except QueryError as error:
+                raise block.wrong(f"line {number}: {text} is refused: {error}") from None
 
     def _sh(self, block: Block) -> None:
         extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]

@@ -20,9 +20,14 @@ import vmstore
 from tests.test_house import WALL
 
 PI = bench.ROOT.parent / "shared" / "data" / "pi" / "before-compaction.jsonl"
-SLOWED = {"lineage": "vmstore=0.1", "append": "vmstore=0.08", "verify": "vmstore=0.2"}
+SLOWED = {"lineage": "vmstore=0.1", "append": "vmstore=0.08", "verify": "vmstore=0.2", "vmql": "vmstore=0.2"}
 # Rows of another contender, or of commits so long that the disk's own moods weigh as much as the burden.
-UNMOVED = {"lineage": ("from disk",), "append": ("log append", "in-place"), "verify": ("with views",)}
+UNMOVED = {
+    "lineage": ("from disk",),
+    "append": ("log append", "in-place"),
+    "verify": ("with views",),
+    "vmql": ("again",),
+}
 
 
 def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -44,10 +44,11 @@ NAMES = (
     "storage",
     "many",
     "record",
+    "vmql",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
-PEERS = {"eventsourcing": "eventsourcing>=9.5", "pydantic": "pydantic>=2.11"}
+PEERS = {"eventsourcing": "eventsourcing>=9.5", "pydantic": "pydantic>=2.11", "sqlglot": "sqlglot>=30"}
 
 
 def main(arguments: Sequence[str]) -> int:

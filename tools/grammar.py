@@ -14,10 +14,12 @@ import argparse
 import json
 import re
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lark import Lark
+from lark import Lark, Token
 from lark.grammar import Rule, Symbol
 from lark.lexer import PatternStr
 
@@ -25,13 +27,30 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 GRAMMAR = CHECKOUT / "grammar" / "vmql.lark"
 TABLES = CHECKOUT / "vmstore" / "vmql" / "tables.json"
 REFERENCE = CHECKOUT / "specs" / "vmql.md"
+WIDTH = 100  # of a rule that stands on one line
 
 
 def lark(text: str, *, strict: bool = False) -> Lark:
     """The grammar as Lark reads it."""
     return Lark(
-        text, parser="lalr", lexer="contextual", g_regex_flags=re.IGNORECASE, strict=strict, maybe_placeholders=False
+        text,
+        parser="lalr",
+        lexer="contextual",
+        postlex=WholeWords(),
+        g_regex_flags=re.IGNORECASE,
+        strict=strict,
+        maybe_placeholders=False,
     )
+
+
+class WholeWords:
+    """Has Lark look for a name everywhere, so that it does not find OR at the beginning of `order`."""
+
+    always_accept = ("NAME",)
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        """The tokens as they are."""
+        return stream
 
 
 # ---- the tables
@@ -42,15 +61,15 @@ def tables(text: str) -> dict[str, Any]:
     grammar = lark(text)
     table = grammar.parser.parser._parse_table
     start, end = table.start_states["start"], table.end_states["start"]
-    order, rules = [start], []
+    order, rules = [start], dict[Rule, int]()
+    numbers = {start: 0}
     for state in order:
-        actions = sorted(table.states[state].items())
-        for _, (_, target) in actions:
+        for _, (_, target) in sorted(table.states[state].items()):
             if isinstance(target, Rule):
-                rules += [target] if target not in rules else []
-            elif target not in order:
+                rules.setdefault(target, len(rules))
+            elif target not in numbers:
+                numbers[target] = len(order)
                 order.append(target)
-    numbers = {state: number for number, state in enumerate(order)}
     return {
         "fixed": {t.pattern.value: t.name for t in grammar.terminals if isinstance(t.pattern, PatternStr)},
         "patterns": patterns(grammar),
@@ -58,7 +77,7 @@ def tables(text: str) -> dict[str, Any]:
         "rules": [shape(rule) for rule in rules],
         "end": numbers[end],
         "states": [
-            {name: numbers[target] if target in numbers else ~rules.index(target) for name, (_, target) in actions}
+            {name: numbers[target] if target in numbers else ~rules[target] for name, (_, target) in actions}
             for actions in (sorted(table.states[state].items()) for state in order)
         ],
     }
@@ -110,13 +129,78 @@ def printed(made: dict[str, Any]) -> str:
     return "{" + ",\n".join(lines) + "}\n"
 
 
+# ---- the reference
+
+RULE = re.compile(r"^[?!]?(?P<name>[a-z_]+): *(?P<first>.*)$")
+MARK = re.compile(r"(<!-- rules: (?P<names>[a-z_ ]+) -->\n)(?:```\n.*?```\n)?", re.DOTALL)
+PAIRS = {"_IN_SESSION": '"IN" "SESSION"', "_AS_OF": '"AS" "OF"', "_CONTEXT_MATCHES": '"CONTEXT" "MATCHES"'}
+PAIRS["_BETWEEN_MOMENTS"] = '"BETWEEN"'
+
+
+def rules(text: str) -> dict[str, list[str]]:
+    """The alternatives of each rule, as they are read: without arrows, and keywords without quotes."""
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in text.split("\n"):
+        code = re.sub(r"\s*//.*$|\s*-> *\w+\s*$", "", line)
+        if rule := RULE.match(code):
+            name = rule["name"]
+            found[name] = [rule["first"]]
+        elif name and code.lstrip().startswith("|"):
+            found[name].append(code.lstrip()[1:].strip())
+        elif code.strip():
+            name = ""
+    return {name: [spoken(part) for line in lines for part in alternatives(line)] for name, lines in found.items()}
+
+
+def alternatives(line: str) -> list[str]:
+    """The alternatives on one line of the grammar."""
+    parts, depth = [""], 0
+    for sign in re.findall(r'"[^"]*"|.', line):
+        depth += (sign == "(") - (sign == ")")
+        if sign == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def spoken(part: str) -> str:
+    """One alternative for people: keywords in capitals, signs in quotes, names of rules in small letters."""
+    for pair, words in PAIRS.items():
+        part = part.replace(pair, words)
+    return re.sub(r'"([A-Z]+)"', r"\1", part)
+
+
+def referred(page: str, text: str) -> str:
+    """The reference with the rules of the grammar where it asks for them."""
+    known = rules(text)
+    return MARK.sub(lambda mark: f"{mark[1]}```\n{drawn(mark['names'].split(), known)}```\n", page)
+
+
+def drawn(names: list[str], known: dict[str, list[str]]) -> str:
+    """Some rules in EBNF, longer alternatives under each other where they do not fit on a line."""
+    lines = []
+    for name in names:
+        parts = known[name]
+        line = f"{name} = {' | '.join(parts)}"
+        indent = " " * len(name)
+        if len(line) > WIDTH and all(" " in part for part in parts):
+            lines.append(f"{name} = {parts[0]}")
+            lines += [f"{indent} | {part}" for part in parts[1:]]
+        else:
+            lines += textwrap.wrap(line, WIDTH, subsequent_indent=f"{indent}   ")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
     parser = argparse.ArgumentParser(description="Make the tables and the rules that the grammar gives.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where something would change")
     check = parser.parse_args(arguments).check
     text = GRAMMAR.read_text(encoding="utf-8")
-    made = {TABLES: printed(tables(text))}
+    page = REFERENCE.read_text(encoding="utf-8")
+    made = {TABLES: printed(tables(text)), REFERENCE: referred(page, text)}
     stale = [path for path, new in made.items() if not path.exists() or path.read_text(encoding="utf-8") != new]
     for path in stale:
         if check:

@@ -12,7 +12,7 @@ from vmstore.vmql.printer import named, show
 from vmstore.vmql.syntax import Statement, Word
 
 
-@settings(max_examples=500)
+@settings(max_examples=5 * settings.default.max_examples)
 @given(statements())
 def test_every_statement_reads_back(statement: Statement) -> None:
     """The canonical text of any statement parses to that statement, and is its own canonical text."""

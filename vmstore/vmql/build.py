@@ -31,20 +31,26 @@ def gathered(clauses: tuple[Clause, ...]) -> dict[str, Any]:
     """The fields the clauses of a statement fill, those of its tail under `tail`."""
     fields: dict[str, Any] = {}
     tail: dict[str, Any] = {}
+    by: dict[str, str] = {}
     spans: list[Span] = []
     for clause in clauses:
         given = {clause.field: clause.value} if clause.field else clause.value
         into = tail if TAIL.issuperset(given) else fields
-        if not given.keys().isdisjoint(into):
-            message = f"{clause.name} stands here a second time, or beside a clause that says the same; keep one"
-            hint = "join conditions with AND" if clause.field == "where" else None
-            raise QueryError(message, code="clause-twice", span=clause.span, hint=hint)
+        if not by.keys().isdisjoint(given):
+            raise _twice(clause, next(by[field] for field in given if field in by))
+        by |= dict.fromkeys(given, clause.name)
         into.update(given)
         if into is tail:
             spans.append(clause.span)
     if tail:
         fields["tail"] = s.Tail(**tail, span=Span(spans[0].start, spans[-1].end))
     return fields
+
+
+def _twice(clause: Clause, before: str) -> QueryError:
+    hint = "join conditions with AND" if clause.field == "where" else "keep one of them"
+    message = f"{before} and {clause.name} cannot stand together" if before != clause.name else f"{before} stands twice"
+    return QueryError(message, code="clause-twice", span=clause.span, hint=hint)
 
 
 # ---- statements

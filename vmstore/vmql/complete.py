@@ -41,15 +41,18 @@ class Expect(NamedTuple):
 def completions(text: str) -> Expect:
     """What can stand where the text ends, which is where the cursor is; nothing after a mistake."""
     place, start, prefix, quoted = _last(text)
+    settled = _settled(text, place, start)
     try:
-        run(_settled(text, place, start), place, start)
+        run(settled, place, start)
     except QueryError:
         return Expect(prefix=prefix, start=start, quoted=quoted)
     except Stuck as stuck:
+        second = _second_words(text, place, start)
         if stuck.token.kind != "HERE":
-            return Expect(prefix=prefix, start=start, quoted=quoted)
+            return Expect(keywords=tuple(second), prefix=prefix, start=start, quoted=quoted)
         here = at(stuck.states, stuck.values)
-        keywords = {*here.keywords, *_second_words(text, place, start)}
+        # A BETWEEN that begins at HEAD would have no end.
+        keywords = {*here.keywords, *second} - ({"HEAD"} if settled != text[:start] else set())
         return Expect(
             keywords=() if quoted else tuple(sorted(keywords)),
             names=here.names,

@@ -43,21 +43,39 @@ class Place(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All of it in English, the specific before the general."""
-        signs = [sign for sign in self.signs if sign in "(),*"]
-        if "<" in self.signs:
-            signs.insert(0, "a comparison")
-        elif "=" in self.signs:
-            signs.insert(0, "=")
-        values = [ARTICLES[value] for value in self.values]
-        literal = {"TRUE", "FALSE", "NULL"}
-        keywords: list[str] = [word for word in self.keywords if word not in literal]
-        if literal.issubset(self.keywords):
-            values = ["a value"]
-        names = [ARTICLES[name] for name in self.names]
-        return (*names, *values, *keywords, *signs, *(["the end"] if self.ends else []))
+        """All of it in English: names and values, then keywords and signs as they are written."""
+        named = [ARTICLES[kind] for kind in (*self.names, *self.values)]
+        return (*named, *self.keywords, *self.signs, *(["the end"] if self.ends else []))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The same for a message, which has room for few: words that come together go by one name."""
+        left = dict.fromkeys(self.words)
+        found = []
+        for name, group in GROUPS.items():
+            if group <= left.keys():
+                found.append(name)
+                left = {word: None for word in left if word not in group and word != "BETWEEN"}
+        named = [word for word in left if word in ARTICLES.values()]
+        # After any word a ( would make it an aggregate: true, and no help.
+        unsaid = ("the end", "(") if self.ends else ()
+        plain = [word for word in left if word not in named and word not in unsaid]
+        return (*named, *found, *plain, *(["the end"] if self.ends else []))
 
 
+STATEMENTS: Final = (
+    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES MUTATIONS PAGES RESIDENCIES"
+    " SEARCH SESSIONS SET SHOW SOURCES TURNS VERIFY VERSIONS WATCH WHY"
+)
+GROUPS: Final = {
+    "a statement": frozenset(STATEMENTS.split()),
+    "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
+    "a comparison": frozenset(["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN"]),
+    "a clause such as WHERE or LIMIT": frozenset(
+        ("ACROSS", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER", "SINCE", "UNTIL", "WHERE")
+    ),
+    "a moment such as TURN 3": frozenset(("TURN", "CALL", "POSITION", "TIME", "LOGGED", "HEAD")),
+}
 ARTICLES: Final = {
     "column": "a column",
     "value": "a word",

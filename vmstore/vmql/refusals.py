@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from vmstore.vmql import mistakes
 from vmstore.vmql.automaton import Stuck, Token, run
 from vmstore.vmql.expected import Place, at
-from vmstore.vmql.mistakes import Edit
+from vmstore.vmql.habits import CLAUSES, Edit, edits, made
 from vmstore.vmql.printer import show
 from vmstore.vmql.problems import QueryError, near
 from vmstore.vmql.syntax import Span, Statement
+from vmstore.vmql.tables import load
 
 TEXT_CHARS_MAX: Final = 1_000_000
 MENDED_CHARS_MAX: Final = 10_000  # of a statement that is read again for what was meant
 SHOWN_MAX: Final = 40  # characters of a token that an error repeats
 HINT_CHARS_MAX: Final = 300
+INSERTED_MAX: Final = 12  # words tried, one after another, in the place where one is missing
 EXPECTED_MAX: Final = 6  # words a message names; `expected` has them all
 UNFIT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 REPLAY: Final = (
@@ -43,7 +44,7 @@ def explained(text: str, place: int, stuck: Stuck) -> QueryError:
     token = stuck.token
     if stuck.before.start < 0 and (early := _no_statement(text, place, token)):
         return early
-    if len(text) - place <= MENDED_CHARS_MAX and (habit := _habit(text, place, stuck)):
+    if habit := _habit(text, place, stuck):
         return habit
     here = expected(text, place, token.start)
     message, code = _said(token, here)
@@ -76,7 +77,7 @@ def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
     if token.text.upper() == "REPLAY":
         return QueryError(REPLAY, code="reserved", text=text, span=token.span)
     if token.kind != "$END":
-        return _stray(text, place, token)
+        return _stray(text, place, token) or _unbegun(text, place, token)
     words = expected(text, place, token.start).words
     if token.text == ";":
         message, code = "this ; ends no statement; take it out", "stray-semicolon"
@@ -89,10 +90,21 @@ def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
 def _stray(text: str, place: int, token: Token) -> QueryError | None:
     """Where a `;` stands before a clause, which then begins a statement of its own."""
     before = text.rfind(";", 0, place)
-    if before < 0 or token.text.upper() not in mistakes.CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
+    if before < 0 or token.text.upper() not in CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
         return None
     message = f"the ; before {_quoted(token)} ends the statement; take it out"
     return QueryError(message, code="stray-semicolon", text=text, span=Span(before, before + 1))
+
+
+def _unbegun(text: str, place: int, token: Token) -> QueryError | None:
+    """Where a word begins nothing, and no habit of another language explains it."""
+    if token.kind != "NAME" or _mended(text, place):
+        return None
+    words = expected(text, place, token.start).words
+    message = f"no statement begins with {_quoted(token)}"
+    word = near(token.text, words)
+    hint = f"did you mean {word}?" if word else "PAGES, CONTEXT, MUTATIONS and SEARCH do; the reference has them all"
+    return QueryError(message, code="no-statement", text=text, span=token.span, expected=words, hint=hint)
 
 
 # ---- habits
@@ -100,17 +112,21 @@ def _stray(text: str, place: int, token: Token) -> QueryError | None:
 
 def _habit(text: str, place: int, stuck: Stuck) -> QueryError | None:
     """The first habit in the statement, with all of them mended, where that is what was meant."""
-    found = mistakes.edits(text, place)
+    found = _mended(text, place)
     if not found:
         return None
-    mended = mistakes.made(text, place, found)
-    meant = _parsed(mended) if mended != text[place:] else None
+    mended = made(text, place, found)
+    meant = _parsed(mended)
     if meant is not None:
         written = show(meant)
         return _told(text, found[0], f"write {written}" if len(written) <= HINT_CHARS_MAX else _locally(found[0]))
     first, last = stuck.before.start, stuck.token.end
     here = [edit for edit in found if edit.span.start <= last and edit.span.end >= first]
     return _told(text, here[0], _locally(here[0])) if here else None
+
+
+def _mended(text: str, place: int) -> list[Edit]:
+    return edits(text, place) if len(text) - place <= MENDED_CHARS_MAX else []
 
 
 def _told(text: str, edit: Edit, hint: str | None) -> QueryError:
@@ -134,7 +150,7 @@ def _parsed(text: str) -> Statement | None:
 
 def _said(token: Token, here: Place) -> tuple[str, str]:
     """The message and its code."""
-    wanted = _listed(here.words)
+    wanted = _listed(here.said)
     if token.kind == "$END":
         where = "the text ends" if not token.text else "the statement ends"
         return f"{where} where {wanted} is expected", "unfinished"
@@ -148,6 +164,7 @@ def _said(token: Token, here: Place) -> tuple[str, str]:
 
 
 def _listed(words: tuple[str, ...]) -> str:
+    words = tuple("a comma" if word == "," else word for word in words)
     if len(words) > EXPECTED_MAX + 1:
         return f"{', '.join(words[:EXPECTED_MAX])} or one of {len(words) - EXPECTED_MAX} others"
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
@@ -169,7 +186,18 @@ def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None,
         word = near(written, earlier.keywords)
         if word and word != written.upper() and _gets_past(text, place, before, word, token):
             return f"did you mean {word}?", before
-    return None, token.span
+    return _insertion(text, place, token, here), token.span
+
+
+def _insertion(text: str, place: int, token: Token, here: Place) -> str | None:
+    """The statement with the one word or sign that it lacks, where there is only one that makes it whole."""
+    candidates = here.signs if token.kind == "$END" else (*here.keywords, *here.signs)
+    meant_so = token.text.upper() in load().fixed  # a keyword is not the name of anything
+    if meant_so or len(candidates) > INSERTED_MAX or len(text) - place > MENDED_CHARS_MAX:
+        return None
+    before, after = text[place : token.start], text[token.start :]
+    mended = [found for word in candidates if (found := _parsed(f"{before} {word} {after}")) is not None]
+    return f"write {show(mended[0])}" if len(mended) == 1 else None
 
 
 def _gets_past(text: str, place: int, before: Span, word: str, token: Token) -> bool:

@@ -30,6 +30,9 @@ class Node(msgspec.Struct, frozen=True, eq=False, kw_only=True, gc=False):
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._said() == other._said()
 
+    def __ne__(self, other: object) -> bool:  # a struct would compare by identity
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((type(self), self._said()))
 

@@ -54,7 +54,14 @@ def _negated(span: Span, operand: Expr) -> Expr:
 
 @makes("compare")
 def _compare(span: Span, left: Expr, op: s.Comparison, right: Expr) -> Expr:
+    if _is_null_value(left) or _is_null_value(right):
+        message = f"nothing is {op} NULL, which stands for what is not known"
+        raise QueryError(message, code="null-compared", span=span, hint="write IS NULL or IS NOT NULL")
     return s.Compare(op=op, left=left, right=right, span=span)
+
+
+def _is_null_value(node: Expr) -> bool:
+    return type(node) is Value and node.value is None
 
 
 def _matching(op: s.Comparison, negated: bool) -> Maker:

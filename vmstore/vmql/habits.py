@@ -11,31 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from vmstore.vmql.pieces import Piece, pieces
+from vmstore.vmql.printer import quoted
 from vmstore.vmql.problems import near
 from vmstore.vmql.syntax import Span
-from vmstore.vmql.tables import load
-
-
-class Piece(NamedTuple):
-    """A token as a loose reading finds it: its kind, its text in upper case, where it stands."""
-
-    kind: str
-    word: str
-    span: Span
-
-
-class Edit(NamedTuple):
-    """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
-
-    Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
-    """
-
-    code: str
-    message: str
-    span: Span
-    replacement: str | None = None
-    advice: str | None = None
-
 
 RELATIONS: Final = (
     "PAGES",
@@ -51,65 +30,22 @@ RELATIONS: Final = (
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "ORDER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
-QUOTES: Final = re.compile(r"\"([^\"]*)\"|`([^`]*)`|“([^”]*)”|\u2018([^\u2019]*)\u2019")
-DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?(?![\w-])")
-PLACEHOLDER: Final = re.compile(r":([^\W\d]\w*)|\{([^\W\d]\w*)\}|@([^\W\d]\w*)")
+UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
+# What people write as one name: up to a blank, a sign of the language, a quote or a comment.
+CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
 
 
-def pieces(text: str, place: int) -> list[Piece]:
-    """The tokens of the statement that begins at a place, read without a parser; the last is its end."""
-    match = load().scanner().match
-    found: list[Piece] = []
-    while True:
-        token = match(text, place)
-        assert token is not None and token.lastgroup is not None, "the last group takes any character"
-        kind = token.lastgroup
-        start, end = token.span(kind)
-        other = _other(text, start, kind)
-        if other is not None:
-            kind, end = other
-        found.append(Piece(kind, text[start:end].upper(), Span(start, end)))
-        if kind in ("STOP", "END"):
-            return found
-        place = end
+class Edit(NamedTuple):
+    """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
 
+    Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
+    """
 
-def _other(text: str, start: int, kind: str) -> tuple[str, int] | None:
-    """What stands here that is a token of other languages, and where it ends."""
-    if kind == "BAD":
-        for name, pattern in (("QUOTED", QUOTES), ("PLACEHOLDER", PLACEHOLDER)):
-            if found := pattern.match(text, start):
-                return name, found.end()
-    elif kind == "INT" and (found := DATE.match(text, start)):
-        return "DATE", found.end()
-    return None
-
-
-def edits(text: str, place: int) -> list[Edit]:
-    """Every habit found in the statement that begins at a place, in the order of the text, none within another."""
-    read = pieces(text, place)
-    found: list[Edit] = []
-    for habit in HABITS:
-        found += habit(text, read)
-    kept: list[Edit] = []
-    for edit in sorted(found, key=lambda edit: (edit.span.start, -edit.span.end)):
-        if not kept or edit.span.start >= kept[-1].span.end:
-            kept.append(edit)
-    return kept
-
-
-def made(text: str, place: int, found: list[Edit]) -> str:
-    """The statement at a place with its edits made."""
-    end = pieces(text, place)[-1].span.start
-    parts = []
-    for edit in found:
-        if edit.replacement is not None:
-            parts += [text[place : edit.span.start], edit.replacement]
-            place = edit.span.end
-    return "".join([*parts, text[place:end]])
-
-
-# ---- the habits
+    code: str
+    message: str
+    span: Span
+    replacement: str | None = None
+    advice: str | None = None
 
 
 def _select(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -148,9 +84,10 @@ def _group_by(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 
 SIGNS: Final = {
-    "==": ("double-equals", "VMQL compares with a single ="),
-    "<>": ("sql-not-equal", "unlike is written !="),
-    "!==": ("sql-not-equal", "unlike is written !="),
+    "==": ("double-equals", "VMQL compares with a single =", "="),
+    "<>": ("sql-not-equal", "VMQL writes unlike as !=", "!="),
+    "&&": ("and-or-signs", "conditions are joined by AND", "AND"),
+    "||": ("and-or-signs", "conditions are joined by OR", "OR"),
 }
 
 
@@ -158,8 +95,8 @@ def _signs(text: str, read: list[Piece]) -> Iterator[Edit]:
     for first, second in pairwise(read):
         sign = first.word + second.word
         if first.span.end == second.span.start and sign in SIGNS:
-            code, message = SIGNS[sign]
-            yield Edit(code, message, Span(first.span.start, second.span.end), "=" if sign == "==" else "!=")
+            code, message, meant = SIGNS[sign]
+            yield Edit(code, message, Span(first.span.start, second.span.end), meant)
 
 
 def _quoted(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -185,13 +122,21 @@ def _bare_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 def _bare_between(text: str, read: list[Piece]) -> Iterator[Edit]:
     for place, piece in enumerate(read[:-3]):
+        if piece.word == "WHERE":  # in a condition numbers are what they are
+            return
         low, joint, high = read[place + 1 : place + 4]
-        if any(before.word == "WHERE" for before in read[:place]) or piece.word != "BETWEEN" or joint.word != "AND":
-            continue
-        if low.kind == high.kind == "INT":
+        if piece.word == "BETWEEN" and joint.word == "AND" and low.kind == high.kind == "INT":
             message = f"{low.word} and {high.word} can be turns, calls or positions; say which"
             meant = f"TURN {low.word} AND TURN {high.word}"
             yield Edit("moment-without-unit", message, Span(low.span.start, high.span.end), meant)
+
+
+def _second_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
+    for place, unit in enumerate(read[:-3]):
+        first, joint, second = read[place + 1 : place + 4]
+        if unit.word in UNITS and joint.word in ("TO", "AND") and first.kind == second.kind == "INT":
+            meant = f"{unit.word} {second.word}"
+            yield Edit("moment-without-unit", "each moment says its unit", second.span, meant)
 
 
 def _session(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -226,6 +171,33 @@ def _empty_call(text: str, read: list[Piece]) -> Iterator[Edit]:
             yield Edit("empty-call", f"{called}() counts nothing; count(*) counts rows", span, f"{called}(*)")
 
 
+def _unquoted(text: str, read: list[Piece]) -> Iterator[Edit]:
+    end = 0
+    for piece in read:
+        if piece.kind not in ("NAME", "REFERENCE", "INT", "FLOAT") or piece.span.start < end:
+            continue
+        found = CHUNK.match(text, piece.span.start)
+        if found is not None and found.end() > piece.span.end:
+            end = found.end()
+            message = f"{found[0]} is no plain name, so it stands in single quotes"
+            yield Edit("unquoted-name", message, Span(*found.span()), quoted(found[0]))
+
+
+def _star(text: str, read: list[Piece]) -> Iterator[Edit]:
+    for relation, star in pairwise(read):
+        if relation.word in RELATIONS and star.word == "*":
+            yield Edit("sql-star", "without columns a relation has all of them", star.span, "")
+
+
+def _is_value(text: str, read: list[Piece]) -> Iterator[Edit]:
+    for place, piece in enumerate(read[:-1]):
+        no = read[place + 1].word == "NOT"
+        value = read[place + 2 if no else place + 1]
+        if piece.word == "IS" and value.kind in ("NAME", "STRING", "INT", "FLOAT", "QUOTED") and value.word != "NULL":
+            span = Span(piece.span.start, read[place + 1].span.end if no else piece.span.end)
+            yield Edit("is-value", "IS asks for NULL alone; values are compared with =", span, "!=" if no else "=")
+
+
 def _placeholder(text: str, read: list[Piece]) -> Iterator[Edit]:
     for piece in read:
         if piece.kind == "PLACEHOLDER":
@@ -248,9 +220,37 @@ HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
     _quoted,
     _bare_moment,
     _bare_between,
+    _second_moment,
     _session,
     _limit,
     _empty_call,
+    _unquoted,
+    _star,
+    _is_value,
     _placeholder,
     _reserved,
 )
+
+
+def edits(text: str, place: int) -> list[Edit]:
+    """Every habit found in the statement that begins at a place, in the order of the text, none within another."""
+    read = pieces(text, place)
+    found: list[Edit] = []
+    for habit in HABITS:
+        found += habit(text, read)
+    kept: list[Edit] = []
+    for edit in sorted(found, key=lambda edit: (edit.span.start, -edit.span.end)):
+        if not kept or edit.span.start >= kept[-1].span.end:
+            kept.append(edit)
+    return kept
+
+
+def made(text: str, place: int, found: list[Edit]) -> str:
+    """The statement at a place with its edits made."""
+    end = pieces(text, place)[-1].span.start
+    parts = []
+    for edit in found:
+        if edit.replacement is not None:
+            parts += [text[place : edit.span.start], edit.replacement]
+            place = edit.span.end
+    return "".join([*parts, text[place:end]])
