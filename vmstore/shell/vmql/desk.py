@@ -25,7 +25,7 @@ from vmstore.store.store import Store
 from vmstore.vmql.parse import parse
 from vmstore.vmql.problems import QueryError
 from vmstore.vmql.result import Column, Result
-from vmstore.vmql.syntax import NOWHERE, Explain, Set, Show, Span, Statement, Value, Watch
+from vmstore.vmql.syntax import NOWHERE, Explain, Set, Show, Span, Statement, Value, Verify, Watch
 
 T = TypeVar("T")
 CHUNK = 500
@@ -193,6 +193,8 @@ class Desk:
         counted = Counted(answer.chunks)
         answer = answer._replace(chunks=iter(counted))
         with contextlib.suppress(EnoughError), self.outputs.screen(self.settings.pager) as screen:
+            if isinstance(statement, Verify):
+                kind = "verdict"
             if mode != AUTO or kind == "table" or not self._drawn(answer, kind, statement, screen):
                 write(answer, "table" if mode == AUTO else mode, screen)
         return counted.count

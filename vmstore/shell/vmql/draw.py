@@ -126,6 +126,14 @@ def _why(rows: Rows, look: Look) -> list[Block]:
     return [Table(columns, told)]
 
 
+def _verdict(rows: Rows, look: Look) -> list[Block]:
+    if rows:
+        columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
+        return [Table(columns, [(row["kind"], row["where"], row["what"]) for row in rows])]
+    told = ", ".join(count(look.basis[noun], noun[:-1]) for noun in ("commits", "mutations"))
+    return [(Span("ok", "good"), f": {told}; every hash, every rule and every view holds")]
+
+
 # ---- plans and texts
 
 
@@ -176,6 +184,7 @@ DRAWINGS = {
     "history": Drawing(frozenset(Event.__struct_fields__), _history),
     "lineage": Drawing(frozenset(Relation.__struct_fields__), _lineage),
     "why": Drawing(frozenset({"position", "turn", "call", "event", "page", "reason"}), _why),
+    "verdict": Drawing(frozenset({"kind", "where", "what"}), _verdict),
     "explain": Drawing(frozenset({"depth", "step", "detail", "estimated", "rows", "ms"}), _plan),
     "text": Drawing(frozenset({"text"}), _text),
     "messages": Drawing(frozenset({"order", "role", "message"}), _messages),

@@ -26,7 +26,7 @@ class Step(NamedTuple):
 class Sights(NamedTuple):
     """What is worth asking about in a session."""
 
-    session: str
+    within: str  # IN SESSION …, where there are several
     before: int  # the call before the one whose context lost most
     after: int
     gone: str  # a page that left the context between them, or else the largest
@@ -47,49 +47,47 @@ def walk(desk: Desk) -> None:
 
 def steps(found: Sights) -> Iterator[Step]:
     """The statements, from the widest question to the narrowest."""
-    within = f" IN SESSION {quoted(found.session)}"
+    within, before, after = found.within, found.before, found.after
     yield Step("What is here?", "SESSIONS session, turns, calls, pages, tokens, title")
     yield Step(
         "Which requests to the model were the largest?",
         f"CALLS call, turn, pages, tokens, status{within} ORDER BY tokens DESC LIMIT {SHOWN}",
     )
     yield Step(
-        f"What took most of the context at call {found.before}?",
-        f"CONTEXT AT CALL {found.before}{within} ORDER BY tokens DESC LIMIT {SHOWN}",
+        f"What took most of the context at call {before}?",
+        f"CONTEXT AT CALL {before}{within} ORDER BY tokens DESC LIMIT {SHOWN}",
     )
     yield Step(
-        f"What changed between calls {found.before} and {found.after}?",
-        f"DIFF CONTEXT CALL {found.before} TO CALL {found.after}{within} LIMIT {SHOWN}",
+        f"What changed between calls {before} and {after}?",
+        f"DIFF CONTEXT CALL {before} TO CALL {after}{within} ORDER BY change, before DESC LIMIT {SHOWN}",
     )
     yield Step("What kinds of pages are there, and where?", f"PAGES count(*), sum(tokens){within} BY type, tier")
-    yield Step(f"What happened to {found.gone}?", f"HISTORY OF {quoted(found.gone)}{within}")
+    yield Step(f"What happened to {found.gone}?", f"HISTORY OF {found.gone}{within}")
     yield Step(
-        f"Why did the model not see {found.gone} at call {found.after}?",
-        f"WHY NOT {quoted(found.gone)} IN CONTEXT AT CALL {found.after}{within}",
+        f"Why did the model not see {found.gone} at call {after}?",
+        f"WHY NOT {found.gone} IN CONTEXT AT CALL {after}{within}",
     )
-    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {quoted(found.child)} DEPTH 2{within}")
+    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {found.child} DEPTH 2{within}")
     yield Step(
         f"In which calls could the model read '{found.words}'?",
         f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(found.words)}",
     )
     yield Step(
         "How is such a question answered?",
-        f"EXPLAIN ANALYZE PAGES page, tokens{within} AS OF CALL {found.before} WHERE tier = L0 ORDER BY tokens LIMIT 3",
+        f"EXPLAIN ANALYZE PAGES page, tokens{within} AS OF CALL {before} WHERE tier = L0 ORDER BY tokens LIMIT 3",
     )
 
 
 def sights(desk: Desk) -> Sights:
     """What the tour asks about, found by asking; raises InputError where there is no call yet."""
-    session = desk.settings.session
-    if session is None:
-        busiest = _rows(desk, "SESSIONS session WHERE calls > 0 ORDER BY calls DESC LIMIT 1")
-        if not busiest:
-            raise InputError(f"{desk.place} holds no call yet; `vmstore import {desk.place} FILE` brings some")
-        session = busiest[0]["session"]
-    within = f" IN SESSION {quoted(session)}"
-    calls = [(row["call"], row["tokens"]) for row in _rows(desk, f"CALLS call, tokens{within} ORDER BY call")]
+    sessions = _rows(desk, "SESSIONS session, calls ORDER BY calls DESC")
+    name = desk.settings.session or (sessions[0]["session"] if sessions else "")
+    calls: list[tuple[int, int]] = []
+    within = "" if len(sessions) == 1 else f" IN SESSION {quoted(name)}"
+    if name:
+        calls = [(row["call"], row["tokens"]) for row in _rows(desk, f"CALLS call, tokens{within} ORDER BY call")]
     if not calls:
-        raise InputError(f"session {session!r} holds no call yet; \\session names another")
+        raise InputError(f"{name or desk.place} holds no call yet; `vmstore import {desk.place} FILE` brings some")
     drops = [(was[1] - now[1], was[0], now[0]) for was, now in pairwise(calls)]
     _, before, after = max(drops, default=(0, calls[0][0], calls[0][0]))
     left = f"DIFF CONTEXT CALL {before} TO CALL {after}{within} WHERE change = left ORDER BY before DESC LIMIT 1"
@@ -97,7 +95,7 @@ def sights(desk: Desk) -> Sights:
     page = (_rows(desk, left) or _rows(desk, stays))[0]
     linked = _rows(desk, f"LINKS source, count(*) AS links{within} BY source ORDER BY links DESC LIMIT 1")
     words = " ".join(WORD.findall(page["text"] or "")[:2])
-    return Sights(session, before, after, page["page"], (linked or [{"source": page["page"]}])[0]["source"], words)
+    return Sights(within, before, after, page["page"], (linked or [{"source": page["page"]}])[0]["source"], words)
 
 
 def _rows(desk: Desk, statement: str) -> list[dict[str, Any]]:
