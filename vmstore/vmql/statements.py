@@ -50,8 +50,11 @@ from vmstore.vmql.syntax import (
     Value,
     Verify,
     Watch,
+    Why,
     Word,
 )
+from vmstore.vmql.why import chain
+from vmstore.vmql.world import Seen
 
 
 def one(query: Query, tail: Tail) -> OneSession:
@@ -103,10 +106,7 @@ def context(query: Query, statement: ContextAt) -> Result:
     with query.world.asking():
         bare = msgspec.structs.replace(tail, as_of=None)
         scope = one(query, bare)
-        moment = statement.moment or tail.as_of
-        when = as_of(moment, query.params, query.world.now())
-        with faults_at(moment.span if moment is not None else statement.span, "no-such-moment"):
-            seen = query.world.session(scope.name).context(when)
+        seen = _seen(query, scope, statement.moment or tail.as_of, statement.span)
         basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
         if statement.form == "render":
             text = rows_of([(seen.text(),)])
@@ -128,6 +128,13 @@ def context(query: Query, statement: ContextAt) -> Result:
             return lambda: listed
 
         return query.select(made.CONTEXT, statement.columns, bare, scope, make=make, kind="context", basis=basis)
+
+
+def _seen(query: Query, scope: OneSession, moment: Moment | None, span: Span) -> Seen:
+    """The context of a call."""
+    when = as_of(moment, query.params, query.world.now())
+    with faults_at(moment.span if moment is not None else span, "no-such-moment"):
+        return query.world.session(scope.name).context(when)
 
 
 def _number(name: str | None) -> int | None:
@@ -223,6 +230,17 @@ def lineage(query: Query, statement: Lineage) -> Result:
             if scope.since < edge.position <= scope.until
         ]
         return query.select(made.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
+
+
+def why(query: Query, statement: Why) -> Result:
+    """Why a page is in the context of a call, or is not."""
+    with query.world.asking():
+        scope = one(query, Tail(scope=statement.scope))
+        page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        seen = _seen(query, scope, statement.moment, statement.span)
+        listed = list(chain(scope, page, seen))
+        basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
+        return query.select(made.WHY, (), Tail(), scope, make=rows_of(listed), kind="why", basis=basis)
 
 
 # ---- sessions
@@ -326,5 +344,6 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     Show: show,
     Describe: describe,
     Set: set_,
+    Why: why,
     Explain: lambda query, statement: explain(query, statement, answer),
 }

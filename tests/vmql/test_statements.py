@@ -1,0 +1,384 @@
+"""Each statement answers as the store's own objects do, on the session that ships."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.vmql.facts import iso
+from vmstore import Call, Position, ReadOnlyError, Turn
+from vmstore.search.words import readable, words
+from vmstore.shell.demo import SHIPPED
+from vmstore.store.answers import to_json
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+from vmstore.vmql.problems import QueryError
+
+NAME = "planning-220"
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """The session that ships and a fork of it that went on, in memory."""
+    with vmstore.memory_store() as made:
+        made.import_file(SHIPPED)
+        trip = made.session(NAME)
+        child = trip.fork("try-b", turn=42)
+        request = {"messages": [{"role": "user", "content": "What if we kept everything in memory?"}]}
+        made.record("try-b", request, None, at=1_800_000_000_000_000)
+        assert child.name == "try-b"
+        yield made
+
+
+@pytest.fixture
+def trip(store: Store) -> Session:
+    """The session that ships."""
+    return store.session(NAME)
+
+
+def dicts(store: Store, text: str, **params: Any) -> list[dict[str, Any]]:
+    """The rows of an answer by column."""
+    return store.query(text, session=NAME, **params).to_dicts()
+
+
+# ---- relations
+
+
+@pytest.mark.parametrize("moment", [{}, {"turn": 42}, {"call": 317}, {"position": 4136}, {"turn": 0}])
+@pytest.mark.parametrize("name", [NAME, "try-b"])
+def test_pages_are_the_sessions(store: Store, name: str, moment: dict[str, int]) -> None:
+    """PAGES tells of every page what Session.pages does, at any moment that both have."""
+    if name == "try-b" and moment.get("position", moment.get("call", 0)) > 101:
+        moment = {"call": 101}
+    word = "".join(f" AS OF {unit} {number}" for unit, number in moment.items())
+    wanted = to_json(store.session(name).pages(**moment))
+    got = store.query(f"PAGES{word}", session=name).to_dicts()
+    assert len(got) == len(wanted)
+    for row, page in zip(got, wanted, strict=True):
+        told = {**page, "created_at": iso(page["created_at"])}
+        assert {key: row[key] for key in told} == told
+
+
+@pytest.mark.parametrize("name", [NAME, "try-b"])
+def test_calls_and_turns_are_the_sessions(store: Store, name: str) -> None:
+    """CALLS and TURNS tell what Session.calls and Session.turns do."""
+    session = store.session(name)
+    for text, wanted in (("CALLS", to_json(session.calls())), ("TURNS", to_json(session.turns()))):
+        got = store.query(text, session=name).to_dicts()
+        assert len(got) == len(wanted)
+        for row, one in zip(got, wanted, strict=True):
+            told = {**one, "at": iso(one["at"])}
+            assert {key: row[key] for key in told} == told
+
+
+def test_sessions_are_the_stores(store: Store) -> None:
+    """SESSIONS tells what Store.sessions does, whatever session is asked otherwise."""
+    got = store.query("SESSIONS", session=NAME).to_dicts()
+    for row, one in zip(got, to_json(store.sessions()), strict=True):
+        told = {**one, "opened_at": iso(one["opened_at"])}
+        del told["raw"]
+        assert {key: row[key] for key in told} == told
+
+
+def test_mutations_are_the_tail(store: Store) -> None:
+    """MUTATIONS across sessions are the entries of the tail, each once, in the order of the log."""
+    entries = list(store.tail())
+    got = store.query("MUTATIONS session, position, kind, at, logged_at ACROSS SESSIONS")
+    wanted = [(e.session, e.position, e.kind, iso(e.at), iso(e.logged_at)) for e in entries]
+    assert list(got) == wanted
+
+
+def test_details_of_mutations_can_be_asked_into(store: Store) -> None:
+    """A path into `detail` gives a field of the mutation."""
+    packs = [e.mutation["leaves"] for e in store.tail() if e.kind == "pack" and e.session == NAME]
+    got = store.query("MUTATIONS detail.leaves WHERE kind = pack AND detail.leaves > 3", session=NAME)
+    assert [leaves for (leaves,) in got] == [leaves for leaves in packs if leaves > 3]
+
+
+@pytest.mark.parametrize("name", [NAME, "try-b"])
+def test_faults_are_the_sessions(store: Store, name: str) -> None:
+    """FAULTS tells what Session.faults does."""
+    got = store.query("FAULTS page, position, turn, call, out_since, tokens", session=name)
+    wanted = [(f.page, f.position, f.turn, f.call, f.out_since, f.tokens) for f in store.session(name).faults()]
+    assert list(got) == wanted
+
+
+# ---- contexts
+
+
+@pytest.mark.parametrize("moment", ["CALL 317", "TURN 42", "POSITION 4137"])
+def test_a_context_has_the_fields_of_the_command(store: Store, trip: Session, moment: str) -> None:
+    """CONTEXT AT tells exactly the page fields of `vmstore context --json`."""
+    unit, number = moment.split()
+    wanted = trip.context(**{unit.lower(): int(number)}).to_dict()
+    got = store.query(f"CONTEXT AT {moment}", session=NAME)
+    assert got.basis == {**wanted["basis"], "fidelity": wanted["fidelity"]}
+    assert got.to_dicts() == wanted["pages"]
+    assert got.kind == "context"
+
+
+def test_a_context_can_be_rendered_and_read_as_messages(store: Store, trip: Session) -> None:
+    """RENDER is the exact text, MESSAGES the chat messages in order."""
+    context = trip.context(call=317)
+    assert list(store.query("CONTEXT AT CALL 317 RENDER", session=NAME)) == [(context.text(),)]
+    messages = store.query("CONTEXT AT CALL 317 MESSAGES", session=NAME).to_dicts()
+    assert [row["message"] for row in messages] == context.messages()
+
+
+def test_a_context_is_chosen_from_and_summed(store: Store, trip: Session) -> None:
+    """What a context holds can be filtered, grouped and ordered like a relation."""
+    pages = trip.context(call=317).pages
+    got = store.query("CONTEXT count(*), sum(tokens) AT CALL 317 WHERE role = tool", session=NAME)
+    tools = [page.tokens for page in pages if page.role == "tool"]
+    assert list(got) == [(len(tools), sum(tools))]
+    (first,) = store.query("CONTEXT page, tokens AT CALL 317 ORDER BY tokens DESC LIMIT 1", session=NAME)
+    assert first[1] == max(page.tokens for page in pages)
+
+
+def test_a_diff_is_the_sessions(store: Store, trip: Session) -> None:
+    """DIFF CONTEXT tells the changes that Session.diff does, and both bases."""
+    wanted = trip.diff(Call(365), Call(366))
+    got = store.query("DIFF CONTEXT CALL 365 TO CALL 366", session=NAME)
+    assert got.basis == {"before": to_json(wanted.before), "after": to_json(wanted.after)}
+    assert [(row["page"], row["change"], row["before"], row["after"]) for row in got.to_dicts()] == [
+        (c.page, c.change, c.tokens_before, c.tokens_after) for c in wanted.changes
+    ]
+
+
+def test_sessions_are_compared_by_who_wrote_a_page(store: Store) -> None:
+    """A fork and its parent do not differ before they part, and afterwards by the pages each has of its own."""
+    assert list(store.query(f"DIFF SESSION 'try-b' TO '{NAME}' AT CALL 101")) == []
+    rows = store.query(f"DIFF SESSION '{NAME}' TO 'try-b'").to_dicts()
+    assert {(row["change"], row["session"]) for row in rows} == {("left", NAME), ("entered", "try-b")}
+
+
+# ---- pages
+
+
+@pytest.mark.parametrize("page", ["p8", "claim_storage_1", "p3298"])
+def test_a_history_is_the_sessions(store: Store, trip: Session, page: str) -> None:
+    """HISTORY OF tells what Session.history does, and BETWEEN bounds it on both ends."""
+    wanted = to_json(trip.history(page))
+    assert dicts(store, f"HISTORY OF {page}") == wanted
+    end = trip.context(turn=149).basis.position
+    between = dicts(store, f"HISTORY OF {page} BETWEEN TURN 1 AND CALL 366")
+    assert between == [event for event in wanted if event["position"] <= 4136], end
+
+
+def test_lineage_is_the_sessions(store: Store, trip: Session) -> None:
+    """SOURCES OF and DERIVED FROM walk as the session does, to a depth, over kinds, and as of a moment."""
+    for text, wanted in (
+        ("SOURCES OF claim_storage_1", trip.sources("claim_storage_1")),
+        ("SOURCES OF claim_storage_1 DEPTH 1", trip.sources("claim_storage_1", depth=1)),
+        ("DERIVED FROM p8", trip.derived("p8")),
+        ("DERIVED FROM p8 AS OF TURN 3", []),
+    ):
+        got = dicts(store, text)
+        assert got == to_json(wanted), text
+
+
+def test_residencies_of_a_page_are_its_history(store: Store, trip: Session) -> None:
+    """RESIDENCIES OF tells from which call to which a page was in the prompt."""
+    (row,) = dicts(store, "RESIDENCIES OF p8")
+    events = {event.event: event for event in trip.history("p8")}
+    assert (row["from_call"], row["to_call"]) == (events["enter"].call, events["leave"].call)
+    assert dicts(store, "VERSIONS OF p8") == [row for row in dicts(store, "VERSIONS") if row["page"] == "p8"]
+
+
+def test_why_tells_what_brought_a_page_in_and_what_put_it_out(store: Store) -> None:
+    """WHY is a chain of mutations down to the call, and says where the log holds no decision."""
+    rows = dicts(store, "WHY NOT p8 IN CONTEXT AT TURN 200")
+    assert [(row["event"], row["position"]) for row in rows if row["page"] == "p8"] == [
+        ("create", 8),
+        ("enter", 11),
+        ("leave", 4136),
+        ("out", 5162),
+    ]
+    left = next(row for row in rows if row["event"] == "leave")
+    assert "the log holds no decision here" in left["reason"]
+    assert any("made from p8" in row["reason"] for row in rows if row["position"] == 4136)
+    assert dicts(store, "WHY p4 IN CONTEXT AT CALL 317")[-1]["event"] == "in"
+    assert "was not there yet" in dicts(store, "WHY NOT claim_storage_1 IN CONTEXT AT CALL 3")[-1]["reason"]
+
+
+# ---- words
+
+
+def test_search_is_the_sessions(store: Store, trip: Session) -> None:
+    """SEARCH finds the pages Session.search does, with their scores, and chooses among them."""
+    wanted = [(hit.page, hit.score) for hit in trip.search("postgres decision", limit=None)]
+    got = store.query("SEARCH 'postgres decision'", session=NAME).to_dicts()
+    assert [(row["page"], round(row["score"], 6)) for row in got] == wanted
+    claims = dicts(store, "SEARCH 'postgres decision' AS OF TURN 100 WHERE type = claim LIMIT 3")
+    assert [row["type"] for row in claims] == ["claim"] * 3
+
+
+def test_context_matches_finds_the_calls_that_saw_the_words(store: Store, trip: Session) -> None:
+    """CALLS WHERE CONTEXT MATCHES finds exactly the calls whose context has one page with all the words."""
+    for pattern in ("the hard part", "postgres", "Decision storage", "tidemark"):
+        wanted = set()
+        for call in trip.calls():
+            shown = trip.context(call=call.call).contents().values()
+            if any(set(words(pattern)) <= set(words(readable(content) or "")) for content in shown):
+                wanted.add(call.call)
+        found = store.query("CALLS call WHERE CONTEXT MATCHES $pattern", session=NAME, pattern=pattern)
+        assert [call for (call,) in found] == sorted(wanted), pattern
+        assert wanted
+
+
+# ---- sessions and the log
+
+
+def test_a_fork_is_the_one_statement_that_writes(tmp_path: Path) -> None:
+    """FORK makes the session Session.fork makes, and a handle for reading refuses it; nothing else changes the log."""
+    path = tmp_path / "agent.vms"
+    with vmstore.open(path) as store:
+        store.import_file(SHIPPED)
+        (row,) = store.query("FORK SESSION 'planning-220' AT TURN 42 AS 'try-b'").to_dicts()
+        assert row["position"] == store.session("try-b").info().position - 1
+        assert row["turn"] == 42
+        before = store.log.ordinal
+        for text in ("PAGES LIMIT 1", "SESSIONS", "SHOW RELATIONS", "WHY p8 IN CONTEXT", "SEARCH 'gate'"):
+            list(store.query(text, session=NAME))
+        assert store.log.ordinal == before
+    with vmstore.open(path, "r") as reading, pytest.raises(ReadOnlyError):
+        reading.query("FORK SESSION 'planning-220' AS 'try-c'")
+
+
+def test_verify_says_that_all_is_well(store: Store) -> None:
+    """VERIFY gives a row a problem, none where there is none, and says so in its basis."""
+    found = store.query("VERIFY")
+    assert (list(found), found.basis["ok"]) == ([], True)
+
+
+def test_a_watch_goes_on_where_it_ended(store: Store) -> None:
+    """WATCH gives what is there, and from its `next` only what came later."""
+    first = store.query("WATCH MUTATIONS WHERE kind = create")
+    seen = len(list(first))
+    assert seen == sum(entry.kind == "create" for entry in store.tail())
+    assert list(store.query("WATCH MUTATIONS FROM $cursor", cursor=first.next)) == []
+    store.record("watched", {"messages": [{"role": "user", "content": "and on"}]}, None, at=1)
+    late = store.query("WATCH MUTATIONS kind WHERE kind = create FROM $cursor", cursor=first.next)
+    assert list(late) == [("create",)]
+
+
+# ---- what every answer has
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PAGES page, tokens ORDER BY tokens DESC",
+        "PAGES page",
+        "CALLS",
+        "MUTATIONS position, kind, page ORDER BY page, kind DESC",
+        "PAGES count(*) BY type, role ORDER BY count(*) DESC",
+        "RESIDENCIES page, to_call ORDER BY to_call DESC",
+        "SESSIONS session, parent ORDER BY parent",
+        "MUTATIONS session, position ACROSS SESSIONS",
+    ],
+)
+def test_pages_of_an_answer_make_the_whole(store: Store, text: str) -> None:
+    """An answer taken a few rows at a time, each after the `next` of the one before, is the whole answer."""
+    whole = list(store.query(text, session=NAME))
+    size = max(1, len(whole) // 5)
+    taken, after = [], None
+    for _ in range(12):
+        more = " AFTER $after" if after is not None else ""
+        part = store.query(f"{text} LIMIT $size{more}", session=NAME, size=size, after=after)
+        taken += list(part)
+        after = part.next
+        if after is None:
+            break
+    assert taken == whole
+
+
+@pytest.mark.parametrize("text", ["PAGES page, tier, tokens", "CALLS", "CONTEXT", "HISTORY OF p8", "RESIDENCIES"])
+def test_a_basis_given_back_repeats_the_answer(store: Store, text: str) -> None:
+    """The basis of an answer is a moment; asked again there it is the same answer."""
+    at_end = text.startswith("HISTORY") or text.startswith("CONTEXT")
+    first = store.query(f"{text} AT CALL 200" if text == "CONTEXT" else f"{text} AS OF CALL 200", session=NAME)
+    rows, position = list(first), first.basis["position"]
+    word = "AT" if text == "CONTEXT" else "AS OF"
+    again = store.query(f"{text} {word} POSITION $position", session=NAME, position=position)
+    assert (list(again), again.basis) == (rows, first.basis), at_end
+
+
+def test_an_answer_is_plain_json(store: Store) -> None:
+    """The JSON of an answer has its basis, columns, rows and how long it took, and nothing that JSON lacks."""
+    told = store.query("PAGES LIMIT 2", session=NAME).to_json()
+    assert set(told) == {"basis", "columns", "rows", "elapsed_ms", "next"}
+    assert json.loads(json.dumps(told)) == told
+    assert [column["name"] for column in told["columns"]] == list(told["rows"][0])
+
+
+def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
+    """What is asked of a moment before a fork is answered alike by the fork and its parent."""
+    end = trip.context(Turn(42)).basis.position
+    for text in ("PAGES", "CALLS", "MUTATIONS", "RESIDENCIES", "LINKS", "VERSIONS", "MESSAGES", "TURNS"):
+        asked = f"{text} AS OF POSITION {end}"
+        assert list(store.query(asked, session="try-b")) == list(store.query(asked, session=NAME)), text
+    assert trip.context(Position(end)).basis.position == end
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("PAGES WHERE typ = claim", "unknown-column", "did you mean type?"),
+        ("PAGES WHERE type = clam", "unknown-word", "did you mean claim?"),
+        ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
+        ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),
+        ("PAGES sum(page)", "wrong-type", "sum takes numbers"),
+        ("PAGES type, count(*)", "not-grouped", "add it to BY"),
+        ("PAGES cuont(*)", "unknown-function", "did you mean count"),
+        ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
+        ("PAGES AS OF TIME 'no day at all'", "not-a-time", "write it like"),
+        ("PAGES ACROSS SESSIONS AS OF TURN 3", "moment-of-one-session", "AS OF TIME"),
+        ("PAGES IN SESSION 'planing-220'", "unknown-session", "the nearest is 'planning-220'"),
+        ("PAGES WHERE page = p99999", "unknown-page", "the nearest is"),
+        ("PAGES LIMIT 3 AFTER 'nonsense'", "no-cursor", "is no cursor"),
+        ("PAGES WHERE page = $which", "unknown-parameter", "$which"),
+        ("PAGES WHERE text > 3", "wrong-type", "text is a text"),
+        ("PAGES WHERE type < claim", "wrong-type", "have no order"),
+        ("PAGES metadata.x.y, hint.z", "no-path", "hint is a text"),
+        ("HISTORY OF p99999", "unknown-page", "the nearest is"),
+        ("CONTEXT AT CALL 999", "no-such-moment", "the nearest is call 525"),
+        ("SEARCH '?!'", "no-words", "has no word"),
+        ("WATCH MUTATIONS FROM 'x'", "no-cursor", "is no cursor"),
+        ("DESCRIBE pagse", "unknown-relation", "did you mean PAGES?"),
+        ("SET limit = 3", "no-settings", "keeps no setting"),
+        ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str, words: str) -> None:
+    """A query that cannot be answered is a QueryError with a stable code, a place in the text and a way out."""
+    with pytest.raises(QueryError) as caught:
+        list(store.query(text, session=NAME))
+    assert (caught.value.code, caught.value.text) == (code, text)
+    assert words in str(caught.value)
+    assert 0 <= caught.value.span.start < caught.value.span.end <= len(text)
+
+
+def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
+    """Without a session the only one is asked; where there are more their names are listed."""
+    with pytest.raises(QueryError, match=r"IN SESSION and one of 'planning-220'"):
+        store.query("PAGES")
+
+
+def test_a_cancelled_query_ends(store: Store) -> None:
+    """Rows are taken until the query is cancelled, then it says so, and so does an interrupted store."""
+    for stop in (lambda one: one.cancel(), lambda _: store.interrupt()):
+        result = store.query("MUTATIONS", session=NAME)
+        next(result)
+        stop(result)
+        with pytest.raises(QueryError) as caught:
+            list(result)
+        assert caught.value.code == "cancelled"
