@@ -19,9 +19,7 @@ from vmstore.vmql.parse import parse
 from vmstore.vmql.syntax import Verify
 
 CARD = [piece.text.strip() for piece in pieces(text())]
-SAID = [
-    line.strip().removeprefix("--").split("  ")[0].strip() for line in text().splitlines() if line.startswith("--   ")
-]
+SAID = [line[2:].strip().split("  ")[0] for line in text().splitlines() if line.startswith("--   ")]
 
 
 def test_the_card_is_a_script(shot: Shot, planning: Path) -> None:
