@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from vmstore.core.asof import Position
 from vmstore.shell import looks, looks_page
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Line, Span, Table, one_line_each
 from vmstore.shell.transcript import transcript
 from vmstore.shell.vmql.modes import Answer, text_of
-from vmstore.shell.words import bar, change, count, number
+from vmstore.shell.words import bar, count, number
 from vmstore.store.answers import Change, Event, Relation
 from vmstore.store.store import Store
 
@@ -62,36 +63,38 @@ def _context(rows: Rows, look: Look) -> list[Block]:
 
 
 def _diff(rows: Rows, look: Look) -> list[Block]:
-    ends = [look.basis[end] for end in ("before", "after")]
-    named = [f"{end['session']} call {end['call']} (turn {end['turn']})" for end in ends]
+    before, after = look.basis["before"], look.basis["after"]
+    named = [f"{end['session']} call {end['call']} (turn {end['turn']})" for end in (before, after)]
     head: list[Block] = [Span(f"{named[0]} → {named[1]}", "bold")]
-    if not rows:
+    shown = [_change(row) for row in rows]
+    every = shown
+    if before["session"] == after["session"]:  # what a condition or a limit leaves out counts too
+        session = look.store.session(before["session"])
+        found = session.diff(Position(before["position"]), Position(after["position"]))
+        every = found.changes
+        head.append(f"{number(found.tokens_before)} → {number(found.tokens_after)} tokens")
+    head += [line for word in ("entered", "left") if (line := _moved(word, every))]
+    if not every:
         return [*head, Span("nothing differs", "dim")]
-    changes = [
-        Change(
-            change=row["change"],
-            page=row["page"],
-            message=row["message"],
-            role=row["role"],
-            type=row["type"],
-            tokens_before=row["before"] or 0,
-            tokens_after=row["after"] or 0,
-            level_before=row["level_before"],
-            level_after=row["level_after"],
-            text=row["text"],
-        )
-        for row in rows
-    ]
-    told = [
-        (Span(sign, style), f" {count(len(group), 'page')} {words}, {number(sum(group))} tokens")
-        for (sign, style), words, group in (
-            (looks.SIGNS["entered"], "entered", [one.tokens_after for one in changes if one.change == "entered"]),
-            (looks.SIGNS["left"], "left", [one.tokens_before for one in changes if one.change == "left"]),
-        )
-        if group
-    ]
-    moved = sum(one.tokens_after - one.tokens_before for one in changes)
-    return [*head, *told, (Span(change(moved), "bold"), " tokens in all"), "", looks.diff_table(changes)]
+    if len(shown) < len(every):
+        head.append(Span(f"{number(len(shown))} of {count(len(every), 'change')} shown", "dim"))
+    return [*head, "", looks.diff_table(shown)]
+
+
+def _moved(word: str, changes: Sequence[Change]) -> Line | None:
+    """How many pages entered or left, and how many tokens; None where none did."""
+    tokens = [one.tokens_after or one.tokens_before for one in changes if one.change == word]
+    sign, style = looks.SIGNS[word]
+    return (
+        (Span(f"{sign} ", style), f"{count(len(tokens), 'page')} {word}, {number(sum(tokens))} tokens")
+        if tokens
+        else None
+    )
+
+
+def _change(row: dict[str, Any]) -> Change:
+    same = {name: row[name] for name in Change.__struct_fields__ if name in row}
+    return Change(**same, tokens_before=row["before"] or 0, tokens_after=row["after"] or 0)
 
 
 # ---- pages

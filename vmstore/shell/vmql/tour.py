@@ -30,8 +30,8 @@ class Sights(NamedTuple):
     before: int  # the call before the one whose context lost most
     after: int
     gone: str  # a page that left the context between them, or else the largest
-    child: str  # the page with most sources, or else the same
-    words: str
+    child: str  # a page that takes another's place, or else one made from others, or the same
+    word: str  # the longest of that page's beginning
 
 
 def walk(desk: Desk) -> None:
@@ -67,10 +67,10 @@ def steps(found: Sights) -> Iterator[Step]:
         f"Why did the model not see {found.gone} at call {after}?",
         f"WHY NOT {found.gone} IN CONTEXT AT CALL {after}{within}",
     )
-    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {found.child} DEPTH 2{within}")
+    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {found.child} DEPTH 2{within} LIMIT {2 * SHOWN}")
     yield Step(
-        f"In which calls could the model read '{found.words}'?",
-        f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(found.words)}",
+        f"In which calls could the model read '{found.word}'?",
+        f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(found.word)}",
     )
     yield Step(
         "How is such a question answered?",
@@ -93,9 +93,13 @@ def sights(desk: Desk) -> Sights:
     left = f"DIFF CONTEXT CALL {before} TO CALL {after}{within} WHERE change = left ORDER BY before DESC LIMIT 1"
     stays = f"CONTEXT page, text AT CALL {after}{within} ORDER BY tokens DESC LIMIT 1"
     page = (_rows(desk, left) or _rows(desk, stays))[0]
-    linked = _rows(desk, f"LINKS source, count(*) AS links{within} BY source ORDER BY links DESC LIMIT 1")
-    words = " ".join(WORD.findall(page["text"] or "")[:2])
-    return Sights(within, before, after, page["page"], (linked or [{"source": page["page"]}])[0]["source"], words)
+    linked = [
+        *_rows(desk, f"LINKS source{within} WHERE kind = supersedes ORDER BY position DESC LIMIT 1"),
+        *_rows(desk, f"LINKS source{within} WHERE kind = derives ORDER BY position LIMIT 1"),
+        {"source": page["page"]},
+    ]
+    word = max(WORD.findall(page["text"] or ""), key=len, default="the")
+    return Sights(within, before, after, page["page"], linked[0]["source"], word)
 
 
 def _rows(desk: Desk, statement: str) -> list[dict[str, Any]]:
