@@ -20,9 +20,12 @@ def order_key(name: str, value: Any) -> Any:
     """What a value is ordered by: pages and messages by number."""
     if isinstance(value, str) and re.fullmatch(r"[pm]\d+", value) and name in NAMES:
         return int(value[1:])
+    if isinstance(value, str) and name in TIMES:
+        return value if "." in value else value.replace("Z", ".000000Z")
     return value
 
 
+TIMES = ("at", "created_at")
 NAMES = ("page", "message", "source", "target")
 
 
@@ -126,7 +129,7 @@ def answer(rows: Iterable[Row], columns: tuple[s.Column, ...], tail: s.Tail) -> 
         for at in range(len(by) - 1, -1, -1):
             listed = _sorted(listed, lambda one, at=at: order_key(by[at], one[0][at]), False)
         for order in reversed(tail.order):
-            listed = _sorted(listed, lambda one, order=order: _value(order.expr, one, by), order.descending)
+            listed = _sorted(listed, lambda one, order=order: _key(order.expr, one, by), order.descending)
         before = [name for name in by if name not in [getattr(c.expr, "path", ("",))[0] for c in columns]]
         shown = [
             (*(key[by.index(name)] for name in before), *(_value(column.expr, (key, group), by) for column in columns))
@@ -139,6 +142,11 @@ def _value(expr: s.Expr, group: tuple[tuple[Any, ...], list[Row]], by: list[str]
     if isinstance(expr, s.Apply):
         return aggregate(expr, group[1])
     return group[0][by.index(expr.path[0])]  # type: ignore[union-attr]
+
+
+def _key(expr: s.Expr, group: tuple[tuple[Any, ...], list[Row]], by: list[str]) -> Any:
+    word = expr.args[0] if isinstance(expr, s.Apply) and expr.args else expr
+    return order_key(getattr(word, "path", ("",))[0], _value(expr, group, by))
 
 
 def _sorted(listed: list[Any], key: Callable[[Any], Any], descending: bool) -> list[Any]:

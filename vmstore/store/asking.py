@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
@@ -22,6 +23,7 @@ from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
 
 LANES_MAX = 4_096
+_NAME = "SELECT name FROM sessions WHERE session = ?"
 
 
 class Asking:
@@ -29,8 +31,9 @@ class Asking:
 
     def __init__(self, namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> None:
         self._ns = namespace
+        self._open = session
         self._verify = verify
-        self.session = session
+        self._sessions: dict[str, Session] = {}  # each remembers what its contents are
         self._lanes: dict[int, Lane] = {}
         self.namespace = namespace.name
         self.ticks = SystemClock().ticks
@@ -62,6 +65,15 @@ class Asking:
             found = self._lanes[session] = Lane(self._ns.views, session)
         return found
 
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        found = self._sessions.get(name)
+        if found is None:
+            if len(self._sessions) >= LANES_MAX:
+                self._sessions.clear()
+            found = self._sessions[name] = self._open(name)
+        return found
+
     def page_position(self, session: str, page: str) -> int:
         """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
         return self.session(session).position_of(page)
@@ -76,14 +88,16 @@ class Asking:
             {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
             for lane, context in zip(lanes, (first, second), strict=True)
         )
+        changes = differing(then, now, {})[0]
         texts: dict[tuple[int, int], str] = {}
         for lane, shown in zip(lanes, (then, now), strict=True):
-            said = previews(lane, self._ns.log, [page for _, page in shown])
-            texts.update({key: said.get(key[1], "") for key in shown})
-        changes = differing(then, now, texts)[0]
-        names = dict(self._ns.views.execute("SELECT session, name FROM sessions"))
+            changed = [key for key, _ in changes if key in shown]
+            said = previews(lane, self._ns.log, [page for _, page in changed])
+            texts.update({key: said.get(key[1], "") for key in changed})
+        owners = {key[0] for key, _ in changes}
+        names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
-        return [(names[key[0]], change) for key, change in changes], basis
+        return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
 
     def corpus(self) -> Corpus:
         """The texts there are at the moment that is held."""

@@ -47,8 +47,7 @@ class Term(NamedTuple):
     @property
     def ordered(self) -> str:
         """The SQL it is ordered by and words are looked for in."""
-        form = self.form
-        return form.text.format(self.sql) if form.text is not None and not form.name else self.sql
+        return self.text if self.form.words is not None else self.sql
 
     @property
     def text(self) -> str:

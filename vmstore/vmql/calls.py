@@ -15,7 +15,7 @@ def _seen(sql: str, otherwise: str = "NULL") -> str:
 
 def _aside(key: str) -> str:
     """What the source keeps beside a reply."""
-    return f"vm_aside({_seen('c.aside')}, c.aside_commitment, '{key}')"
+    return f"vm_aside(c.session, c.position, {_seen('c.aside')}, '{key}')"
 
 
 CALLS = Relation(

@@ -43,10 +43,18 @@ _STAYS = f"""
  FROM lane CROSS JOIN spans x ON x.session = lane.session AND x.f <= lane.high
  UNION ALL SELECT lane.session, x.page, x.f, NULL, {_STAY}, lane.since, lane.until
  FROM lane CROSS JOIN residents x ON x.session = lane.session AND x.f <= lane.high"""
-_STAYS_NAMED = "stays(session, page, f, t, content, level, rank, since, lo, hi)"
+_NAMES = "(session, page, f, t, content, level, rank, since, lo, hi)"
+_STAYS_NAMED, _STAYS_OF_NAMED = f"stays{_NAMES}", f"stays_of{_NAMES}"
+_STAYS_OF = _STAYS.replace("x.session = lane.session", "x.session = lane.session AND x.page = :page").replace(
+    "JOIN spans x", "JOIN spans x INDEXED BY spans_page"
+)
+
+
 # What a session inherits it may hold again in rows of its own, which know its end there.
-_STAYS_CHAIN = f"""SELECT vm_owner(:head, x.f), x.page, x.f, max(x.t), {_STAY}, :since, :until
- FROM ({_STAYS}) x GROUP BY x.page, x.f"""
+def _chained(stays: str) -> str:
+    return f"""SELECT vm_owner(:head, x.f), x.page, x.f, max(x.t), {_STAY}, :since, :until
+ FROM ({stays}) x GROUP BY x.page, x.f"""
+
 
 _SPOKEN = f"""sum(p.tokens) FILTER (WHERE p.role = {int(Role.USER)}),
    sum(p.tokens) FILTER (WHERE p.role = {int(Role.ASSISTANT)})"""
@@ -65,7 +73,13 @@ TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
     "stale": by(_STALE, across=_STALE_ACROSS),
-    "stays": by(f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS_CHAIN})"),
+    "stays": by(
+        f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
+    ),
+    "stays_of": by(
+        f"{_STAYS_OF_NAMED} AS MATERIALIZED ({_STAYS_OF})",
+        chain=f"{_STAYS_OF_NAMED} AS MATERIALIZED ({_chained(_STAYS_OF)})",
+    ),
     "made": _grouped(
         "made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES
     ),

@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from vmstore.vmql.automaton import Stuck, automaton, run
-from vmstore.vmql.expected import SPOKEN, Place, asked, at, column_before
+from vmstore.vmql.expected import SPOKEN, asked, at, column_before, following
 from vmstore.vmql.problems import QueryError
 
 # Tokens that may go on where the text ends; a word in them is completed, not followed.
@@ -14,7 +14,6 @@ OPEN: Final = frozenset(("NAME", "REFERENCE", *SPOKEN))
 # BETWEEN is told from its namesake in conditions by the moment after it, which is not written yet.
 UNSETTLED: Final = re.compile(r"\bBETWEEN(\s+(?:(?:LOGGED\s+)?\w*\s*))$", re.IGNORECASE)
 PAIRS: Final = [tuple(words.split()) for words in SPOKEN.values() if " " in words]
-NOTHING: Final = Place((), (), (), (), False)
 
 
 class Expect(NamedTuple):
@@ -90,11 +89,12 @@ def _settled(text: str, place: int, start: int) -> str:
     """The text up to `start`, with a last BETWEEN that begins a clause written as a clause like it."""
     before = text[:start]
     found = UNSETTLED.search(before, place)
-    if found is None or "BETWEEN" not in _at(text, place, found.start()).keywords:
+    if found is None:
         return before
-    if "IN" in _at(text, place, found.start()).keywords:  # in a condition it is the other one
-        return before
-    return f"{before[: found.start()]}SINCE{' ' * 2}{found[1]}"
+    keywords = following(text, place, found.start()).keywords
+    # Where IN can stand too there is a condition, and it is the other BETWEEN.
+    begins = "BETWEEN" in keywords and "IN" not in keywords
+    return f"{before[: found.start()]}SINCE  {found[1]}" if begins else before
 
 
 def _second_words(text: str, place: int, start: int) -> set[str]:
@@ -102,17 +102,6 @@ def _second_words(text: str, place: int, start: int) -> set[str]:
     found = set()
     for first, second in PAIRS:
         written = re.compile(rf"\b{first}\s+$", re.IGNORECASE).search(text[:start], place)
-        if written and f"{first} {second}" in _at(text, place, written.start()).keywords:
+        if written and f"{first} {second}" in following(text, place, written.start()).keywords:
             found.add(second)
     return found
-
-
-def _at(text: str, place: int, until: int) -> Place:
-    try:
-        run(text, place, until)
-    except Stuck as stuck:
-        if stuck.token.kind == "HERE":
-            return at(stuck.states, stuck.values)
-    except QueryError:
-        pass
-    return NOTHING

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from vmstore.vmql.automaton import Stuck, run
+from vmstore.vmql.problems import QueryError
 from vmstore.vmql.syntax import Word
 from vmstore.vmql.tables import Tables, load
 from vmstore.vmql.terms import spelled
@@ -93,6 +95,20 @@ ARTICLES: Final = {
     "text": "a text in quotes",
     "parameter": "$name",
 }
+
+
+NOTHING: Final = Place((), (), (), (), False)
+
+
+def following(text: str, place: int, until: int) -> Place:
+    """What can stand at `until` of the statement that begins at a place; nothing where it is refused before."""
+    try:
+        run(text, place, until)
+    except Stuck as stuck:
+        return at(stuck.states, stuck.values) if stuck.token.kind == "HERE" else NOTHING
+    except QueryError:
+        return NOTHING
+    raise AssertionError("a parser that is told to stop does so")
 
 
 def at(states: list[int], values: list[Any]) -> Place:

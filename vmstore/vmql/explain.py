@@ -25,6 +25,7 @@ from vmstore.vmql.syntax import And, Compare, Explain, Expr, Fork, In, Statement
 WAYS = {
     "scan": "every row of the sessions asked",
     "prompt": "only the pages in the prompt: few, found in the interval table",
+    "page": "only the rows of the page, by its index",
     "found": "only the pages that hold the words",
     "made": "rows are made as they are taken",
 }

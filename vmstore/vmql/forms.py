@@ -20,8 +20,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Form(NamedTuple):
     """A way to keep values: the type they are shown as, and how.
 
-    `text` is the SQL of what is shown, over the kept value `{}`, where words are looked for in it or
-    ordered by; None where the kept value serves.
+    `text` is the SQL of what is shown, over the kept value `{}`; None where that is Python's to say,
+    or the kept value is shown as it is.
     """
 
     type: str
@@ -45,6 +45,8 @@ def _message(position: Any) -> Any:
 
 
 def _loads(text: Any) -> Any:
+    if text == "[]":  # by far the most
+        return []
     return json.loads(text) if isinstance(text, str) else text
 
 
@@ -52,11 +54,18 @@ INTEGER = Form("integer")
 REAL = Form("real")
 TEXT = Form("text")
 BOOLEAN = Form("boolean", bool)
-TIME = Form("time", iso)
+_SECONDS = "({0} - (({0} % 1000000) + 1000000) % 1000000) / 1000000"
+_FRACTION = "((({0} % 1000000) + 1000000) % 1000000)"
+TIME = Form(
+    "time",
+    iso,
+    f"(strftime('%Y-%m-%dT%H:%M:%S', {_SECONDS}, 'unixepoch')"
+    f" || iif({_FRACTION}, printf('.%06d', {_FRACTION}), '') || 'Z')",
+)
 LIST = Form("list", _loads)
 JSON = Form("json", _loads)
 ANY = Form("json")
-PAGE = Form("text", _page, "('p' || {})", name="page")
+PAGE = Form("text", _page, "('p' || nullif({}, 0))", name="page")
 MESSAGE = Form("text", _message, "('m' || nullif({}, 0))", name="message")
 
 
@@ -78,4 +87,4 @@ def said(words: type[Word]) -> Form:
 
 def case(shown: dict[int, str]) -> str:
     """The SQL that gives a word for a number `{}`."""
-    return "CASE {} " + " ".join(f"WHEN {number} THEN '{word}'" for number, word in shown.items()) + " END"
+    return "CASE {0} " + " ".join(f"WHEN {number} THEN '{word}'" for number, word in shown.items()) + " ELSE {0} END"

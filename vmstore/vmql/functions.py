@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import apsw
+import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError
@@ -16,6 +16,8 @@ from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
 AHEAD = 16  # cells of a frame
+CALLS_MAX = 256  # whose asides are read at once
+NEAR = 4  # cells apart: those between are wanted soon, too
 
 
 # ---- aggregates
@@ -40,7 +42,7 @@ class Aggregate(NamedTuple):
         name = self.written.partition("(")[0]
         form: Form = {"integer": INTEGER, "real": REAL}.get(self.type, of.form)
         sql = of.sql
-        if name in ("min", "max") and form.text is not None and not form.name:
+        if name in ("min", "max") and form.text is not None and form.words is not None:
             sql, form = of.text, TEXT  # the least word, not the least number
         return type(of)(self.sql.format(sql, share=share, order=order), form, f"{name}({of.name}{written})", sums=True)
 
@@ -150,7 +152,9 @@ class Contents:
         self.world = world
         self._ahead: dict[int, Cell] = {}
         self._last = 0
-        self._told: tuple[int | None, Any] = (None, {})
+        self._asides: dict[int, Any] = {}
+        self._last_call = (0, 0)
+        self._calls = 1
 
     def read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         """A cell's bytes; None where there is none or they were erased."""
@@ -158,13 +162,13 @@ class Contents:
             return None
         found = self._near(cell).get(cell)
         if found is None or not (found.erased or commitment is None or found.keeps(commitment)):
-            raise CorruptError(f"cell {cell} is missing or does not match its commitment; run `vmstore verify`")
+            raise _damaged(cell)
         return None if found.erased else found.content
 
     def _near(self, cell: int) -> dict[int, Cell]:
         """Some cells with one among them: those that follow it too, where they are read one after the other."""
         if cell not in self._ahead:
-            onwards = 0 < cell - self._last <= AHEAD
+            onwards = 0 < cell - self._last <= NEAR
             self._ahead = self.world.log.cells(range(cell, cell + AHEAD) if onwards else [cell])
         self._last = cell
         return self._ahead
@@ -174,12 +178,29 @@ class Contents:
         found = self.read(cell, commitment)
         return None if found is None else as_text(found)
 
-    def aside(self, cell: int | None, commitment: bytes | None, key: str) -> str | None:
-        """One entry of what a source keeps beside a reply."""
-        if cell != self._told[0]:
-            self._told = (cell, json.loads(self.read(cell, commitment) or b"{}"))
-        told = self._told[1].get(key)
+    def aside(self, session: int, position: int, cell: int | None, key: str) -> str | None:
+        """One entry of what a source keeps beside a reply; those of calls that follow are read with it."""
+        if cell is None:
+            return None
+        if cell not in self._asides:
+            self._asides = self._read_asides(session, position)
+        told = self._asides.get(cell, {}).get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
+
+    def _read_asides(self, session: int, position: int) -> dict[int, Any]:
+        """Some calls' asides from a position on: more each time, where they are read one after the other."""
+        follows = self._last_call[0] == session and self._last_call[1] < position
+        self._calls = min(self._calls * 2, CALLS_MAX) if follows else 1
+        rows: list[Any] = self.world.views.execute(_ASIDES, (session, position, self._calls)).fetchall()
+        self._last_call = (session, position)
+        cells = self.world.log.cells([cell for cell, _ in rows])
+        found = {}
+        for cell, commitment in rows:
+            held = cells.get(cell)
+            if held is None or not (held.erased or held.keeps(commitment)):
+                raise _damaged(cell)
+            found[cell] = {} if held.erased else msgspec.json.decode(held.content or b"{}")
+        return found
 
     def said(self, session: int, message: int, high: int) -> str | None:
         """The texts of a message's pages, joined by line ends."""
@@ -190,6 +211,14 @@ class Contents:
         ).fetchall()
         texts = [text for cell, commitment in rows if (text := self.text(cell, commitment))]
         return "\n".join(texts) if texts else None
+
+
+def _damaged(cell: int) -> CorruptError:
+    return CorruptError(f"cell {cell} is missing or does not match its commitment; run `vmstore verify`")
+
+
+_ASIDES = """SELECT aside, aside_commitment FROM calls INDEXED BY calls_position
+  WHERE session = ? AND position >= ? AND aside IS NOT NULL ORDER BY position LIMIT ?"""
 
 
 def register(db: apsw.Connection, world: World) -> None:

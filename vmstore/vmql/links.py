@@ -7,6 +7,25 @@ from vmstore.vmql.forms import BOOLEAN, INTEGER, PAGE, TEXT, TIME, numbered, wor
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
 from vmstore.vmql.shared import NO, RUNTIME, SESSION, WRITER, rows
 
+
+def _contents(also: str = "", index: str = "") -> str:
+    """Every content that is wanted: a page's first, and those it was given later."""
+    rows = "FROM lane CROSS JOIN {0} x ON x.session = lane.session AND {1} > lane.since AND {1} <= lane.until"
+    first = f"""SELECT x.session, x.page AS position, x.page, 1 AS version, 0 AS level, x.size, x.tokens, x.cell,
+  x.commitment, NULL AS method {rows.format("pages", "x.page")}{also}"""
+    later = f"""SELECT x.session, x.position, x.page, x.version, x.level, x.size, x.tokens, x.cell, x.commitment,
+  x.method {rows.format("changes", "x.position").replace(" x ON", f" x {index} ON")}{also}"""
+    return f"FROM ({first} UNION ALL {later}) v CROSS JOIN lane ON lane.session = v.session"
+
+
+def _content(owner: str) -> str:
+    """What a stay showed: a page's first content, or one it was given later."""
+    return (
+        f"LEFT JOIN pages v ON v.session = {owner} AND v.page = r.content"
+        f" LEFT JOIN changes x ON v.page IS NULL AND x.session = {owner} AND x.position = r.content"
+    )
+
+
 LINKS = Relation(
     "LINKS",
     "every link: source was made from, replaces or otherwise relates to target",
@@ -43,7 +62,10 @@ VERSIONS = Relation(
         Field("method", word(Method), "how a shorter form was made", "v.method"),
         Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
     ),
-    {"scan": Path("scan", by(rows("versions", "v", "v.position")))},
+    {
+        "scan": Path("scan", by(_contents())),
+        "page": Path("page", by(_contents(" AND x.page = :page", "INDEXED BY changes_page"))),
+    },
     {
         "writer": WRITER,
         "page": Join(
@@ -67,11 +89,14 @@ RESIDENCIES = Relation(
         Field("from_call", INTEGER, "since this call", "cf.call", ("from",)),
         Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
         Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
-        Field("tokens", INTEGER, "estimated tokens of what was shown", "v.tokens", ("content",)),
+        Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)", ("content",)),
         Field("pinned", BOOLEAN, "whether it was held", NO, later=RUNTIME),
         Field("reason", TEXT, "why it was let in", "NULL", later=RUNTIME),
     ),
-    {"scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi"))},
+    {
+        "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
+        "page": Path("page", by("FROM (SELECT 1) CROSS JOIN stays_of r ON r.f > r.lo AND r.f <= r.hi")),
+    },
     {
         "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
         "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),
@@ -83,8 +108,9 @@ RESIDENCIES = Relation(
         ),
         "content": Join(
             by(
-                "LEFT JOIN versions v ON v.session = vm_owner(r.session, r.content) AND v.position = r.content",
-                chain="LEFT JOIN versions v ON v.session = vm_owner(:head, r.content) AND v.position = r.content",
+                _content("vm_owner(r.session, r.content)"),
+                lane=_content("r.session"),
+                chain=_content("vm_owner(:head, r.content)"),
             )
         ),
     },

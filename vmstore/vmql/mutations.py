@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from vmstore.core.mutation import Compress, Create, Link, Pack, Reply, Turn, Unknown, Update, decode
+from vmstore.core.mutation import (
+    MUTATION_NAMES,
+    Compress,
+    Create,
+    Known,
+    Link,
+    Pack,
+    Reply,
+    Turn,
+    Unknown,
+    Update,
+    decode,
+)
 from vmstore.core.page import Tier
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
+from vmstore.vmql.forms import iso
 
 BATCH = 200  # commits read at once
 
@@ -34,8 +47,16 @@ Ordinals = Callable[[Written, int, int], list[int]]
 class Stream:
     """Mutations in the order they are wanted; what no condition can choose is not even decoded."""
 
-    def __init__(self, log: Log, wanted: Collection[str], kinds: Collection[str] | None, check: Callable[[], None]):
+    def __init__(
+        self,
+        log: Log,
+        wanted: Collection[str],
+        kinds: Collection[str] | None,
+        check: Callable[[], None],
+        shown: bool = False,
+    ) -> None:
         self.log = log
+        self.shown = shown  # rows as they are shown, else as they are kept
         self.wanted = frozenset(wanted)
         self.kinds = None if kinds is None else frozenset(kinds)
         self.check = check
@@ -80,40 +101,33 @@ class Stream:
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             cell = self.log.cells([commit.cell + commit.request]).get(commit.cell + commit.request)
             request = None if cell is None else cell.content.decode("utf-8", "replace")
-        told = "detail" in self.wanted
-        for index, mutation in enumerate(decode(commit.body)):
-            position = commit.first + index
+        told, kinds, low, high, name = "detail" in self.wanted, self.kinds, one.low, one.high, one.name
+        at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal
+        if self.shown:
+            at, logged_at = iso(at), iso(logged_at)  # type: ignore[assignment]
+        position = commit.first - 1
+        for mutation in decode(commit.body):
+            position += 1
             kind = type(mutation)
             if kind is Turn:
                 moment.turn = mutation.number  # type: ignore[union-attr]
             elif kind is Pack:
                 moment.call = mutation.call  # type: ignore[union-attr]
-            if not one.low < position <= one.high or (self.kinds is not None and mutation.kind not in self.kinds):
+            word = WORDS.get(kind) or mutation.kind
+            if not low < position <= high or (kinds is not None and word not in kinds):
                 continue
-            page, tier, before, after, level, tokens = about(mutation, position)
+            page, tier, before, after, level, tokens = ABOUT.get(kind, _nothing)(mutation, position)
             yield (
-                position,
-                one.name,
-                moment.turn,
-                moment.call,
-                mutation.kind,
-                page,
-                None,
-                None,
-                None,
-                commit.at,
-                commit.logged_at,
-                None,
-                tier,
-                before,
-                after,
-                level,
-                None,
-                tokens,
-                request,
-                f"{commit.ordinal}.{index + 1}",
-                detail(mutation) if told else None,
+                *(position, name, moment.turn, moment.call, word),
+                f"p{page}" if page and self.shown else page,
+                *(None, None, None, at, logged_at, None, tier, before, after, level, None, tokens, request),
+                f"{ordinal}.{position - commit.first + 1}",
+                self._detail(mutation) if told else None,
             )
+
+    def _detail(self, mutation: Any) -> Any:
+        text = detail(mutation)
+        return json.loads(text) if self.shown else text
 
 
 class Moment(msgspec.Struct):
@@ -124,24 +138,22 @@ class Moment(msgspec.Struct):
 
 
 About = tuple[int | None, int | None, int | None, int | None, int | None, int | None]
+"""Page, tier after, version before and after, level and tokens of what a mutation says."""
 
 
-def about(mutation: Any, position: int) -> About:
-    """Page, tier after, version before and after, level and tokens of what a mutation says."""
-    match mutation:
-        case Create():
-            return position, int(Tier.L2), None, 1, 0, mutation.tokens
-        case Update():
-            return mutation.page, None, mutation.version - 1, mutation.version, 0, mutation.tokens
-        case Compress():
-            return mutation.page, None, mutation.version, mutation.version, mutation.level, mutation.tokens
-        case Link():
-            return mutation.source, None, None, None, None, None
-        case Pack():
-            return None, None, None, None, None, mutation.tokens
-        case Reply():
-            return None, None, None, None, None, mutation.tokens_out
+def _nothing(mutation: Any, position: int) -> About:
     return None, None, None, None, None, None
+
+
+ABOUT: dict[type, Callable[[Any, int], About]] = {
+    Create: lambda m, position: (position, int(Tier.L2), None, 1, 0, m.tokens),
+    Update: lambda m, _: (m.page, None, m.version - 1, m.version, 0, m.tokens),
+    Compress: lambda m, _: (m.page, None, m.version, m.version, m.level, m.tokens),
+    Link: lambda m, _: (m.source, None, None, None, None, None),
+    Pack: lambda m, _: (None, None, None, None, None, m.tokens),
+    Reply: lambda m, _: (None, None, None, None, None, m.tokens_out),
+}
+WORDS: dict[type, str] = {kind: MUTATION_NAMES[kind.NUMBER] for kind in get_args(Known)}
 
 
 def detail(mutation: Any) -> str:

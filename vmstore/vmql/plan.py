@@ -64,8 +64,10 @@ class Plan(NamedTuple):
 
     @property
     def shows(self) -> list[tuple[int, Callable[[Any], Any]]]:
-        """The columns whose values are shown otherwise than they are kept, and how."""
-        return [(at, column.form.show) for at, column in enumerate(self.columns) if column.form.show is not None]
+        """The columns whose values are not yet as they are shown, and how they are."""
+        told = ((at, column.form) for at, column in enumerate(self.columns))
+        late = self.plain is not None  # else SQL shows what it can
+        return [(at, form.show) for at, form in told if form.show is not None and (late or form.text is None)]
 
 
 def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
@@ -79,7 +81,7 @@ def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape
     keys = _keys(binder, tail, shape, terms, names, keys_by if summed else None)
     _after_keys(binder, tail, keys)
     limited = tail.limit is not None
-    selected = [term.sql for term in terms] + ([key.sql for key in keys] if limited else [])
+    selected = [term.text for term in terms] + ([key.sql for key in keys] if limited else [])
     clauses = [f"SELECT {', '.join(selected)}", way.start[shape]]
     joins = [name for name in binder.needs if name not in way.joined]
     clauses += [relation.joins[name].sql[shape] for name in joins]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
@@ -61,8 +62,13 @@ class Query:
         kind: str = "table",
         path: str | None = None,
         basis: dict[str, Any] | None = None,
+        ready: bool = False,
     ) -> Result:
-        """The rows of a relation in a scope, as the columns and the tail want them."""
+        """The rows of a relation in a scope, as the columns and the tail want them.
+
+        `make` gives rows as they are kept, or, where it is `ready` and they are only handed on, as
+        they are shown.
+        """
         key = (self.text, relation.name, scope.shape, path)
         found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
         source = None if make is None else make(found)
@@ -70,11 +76,12 @@ class Query:
             self.noted.append(Noted(found, scope, tail))
             if self.dry:
                 return self.result(kind, basis or scope.basis, found, iter(()))
-        if source is not None and found.plain is not None:
-            taken: Iterator[Row] = self._taken(source, found.plain)
+        if source is None or found.plain is None:
+            taken = self._shown(found, self._run(found, scope, source))
         else:
-            taken = self._run(found, scope, source)
-        return self.result(kind, basis or scope.basis, found, self._shown(found, taken))
+            taken = self._taken(source(), found.plain)
+            taken = taken if ready else self._shown(found, taken)
+        return self.result(kind, basis or scope.basis, found, taken)
 
     def result(self, kind: str, basis: dict[str, Any], found: Plan, taken: Iterator[Row]) -> Result:
         """An answer of a plan."""
@@ -91,10 +98,11 @@ class Query:
         )
 
     @staticmethod
-    def _taken(source: Callable[[], Iterable[Row]], places: tuple[int, ...]) -> Iterator[Row]:
+    def _taken(rows: Iterable[Row], places: tuple[int, ...]) -> Iterator[Row]:
         """Rows as they are made, the values that are wanted of each."""
-        for row in source():
-            yield tuple(row[place] for place in places)
+        if len(places) > 1:
+            return map(itemgetter(*places), rows)
+        return ((row[places[0]],) for row in rows)
 
     def _run(self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None) -> Iterator[Row]:
         """The rows of a plan, as they are kept."""

@@ -28,14 +28,11 @@ from vmstore.vmql.scope import OneSession, Scope, as_of, given, told
 from vmstore.vmql.search import best
 from vmstore.vmql.streams import MAKERS, rows_of, watch
 from vmstore.vmql.syntax import (
-    And,
-    Compare,
     ContextAt,
     Describe,
     DiffContext,
     DiffSession,
     Explain,
-    Expr,
     Fork,
     InSession,
     Lineage,
@@ -51,7 +48,6 @@ from vmstore.vmql.syntax import (
     Verify,
     Watch,
     Why,
-    Word,
 )
 from vmstore.vmql.why import chain
 from vmstore.vmql.world import Seen
@@ -94,7 +90,8 @@ def relation(query: Query, statement: Relation) -> Result:
     with query.world.asking():
         scope = query.scope(statement.tail, wide=found.wide)
         make = MAKERS[name](query, scope, statement.tail) if found.made else None
-        return query.select(found, statement.columns, statement.tail, scope, make=make)
+        ready = name == "MUTATIONS"
+        return query.select(found, statement.columns, statement.tail, scope, make=make, ready=ready)
 
 
 # ---- contexts
@@ -116,18 +113,17 @@ def context(query: Query, statement: ContextAt) -> Result:
             return query.select(made.CHAT, (), Tail(), scope, make=rows_of(said), kind="messages", basis=basis)
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            contents = seen.contents() if "text" in found.wanted else {}
-            listed = [
-                (
-                    *(page.order, number, _number(page.message), page.role, page.type, page.level, page.tokens),
-                    *(int(page.pinned), page.since_turn, page.since_call),
-                    as_text(contents[page.page]) if page.page in contents else None,
-                )
-                for page, number in zip(seen.pages, seen.page_ids, strict=True)
-            ]
-            return lambda: listed
+            pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
+            if "text" in found.wanted:
+                contents = seen.contents()
+                pages = ((*page, _text(contents.get(page[1]))) for page in pages)
+            if found.plain is None:
+                pages = ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
+            return lambda: pages
 
-        return query.select(made.CONTEXT, statement.columns, bare, scope, make=make, kind="context", basis=basis)
+        return query.select(
+            made.CONTEXT, statement.columns, bare, scope, make=make, kind="context", basis=basis, ready=True
+        )
 
 
 def _seen(query: Query, scope: OneSession, moment: Moment | None, span: Span) -> Seen:
@@ -135,6 +131,10 @@ def _seen(query: Query, scope: OneSession, moment: Moment | None, span: Span) ->
     when = as_of(moment, query.params, query.world.now())
     with faults_at(moment.span if moment is not None else span, "no-such-moment"):
         return query.world.session(scope.name).context(when)
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else as_text(content)
 
 
 def _number(name: str | None) -> int | None:
@@ -195,11 +195,10 @@ def of_page(query: Query, statement: OfPage) -> Result:
     if statement.what == "history":
         return history(query, statement)
     found = RESIDENCIES if statement.what == "residencies" else VERSIONS
-    condition: Expr = Compare(op="=", left=Word(path=("page",)), right=statement.page)
-    where = condition if statement.tail.where is None else And(parts=(condition, statement.tail.where))
-    tail = msgspec.structs.replace(statement.tail, where=where)
     with query.world.asking():
-        return query.select(found, (), tail, one(query, tail))
+        scope = one(query, statement.tail)
+        scope.values["page"] = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        return query.select(found, (), statement.tail, scope, path="page")
 
 
 def history(query: Query, statement: OfPage) -> Result:

@@ -33,7 +33,7 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
     end = scope.basis.get("ordinal", 0)
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        stream = Stream(query.world.log, found.wanted, kinds, query.watch.check)
+        stream = Stream(query.world.log, found.wanted, kinds, query.watch.check, shown=found.plain is not None)
         if across:
             return lambda: stream.of_all({one.session: one for one in written}, 0, end)
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
@@ -85,11 +85,12 @@ def watch(query: Query, statement: Watch) -> Result:
             raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            stream = Stream(query.world.log, {*found.wanted, "cursor"}, kinds, query.watch.check)
+            wanted = {*found.wanted, "cursor"}
+            stream = Stream(query.world.log, wanted, kinds, query.watch.check, shown=found.plain is not None)
             return lambda: _after(stream.of_all(written, max(after - 1, 0), end), after, skip)
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
-        return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make)
+        return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make, ready=True)
 
 
 def _no_cursor(message: str, span: Span) -> QueryError:
