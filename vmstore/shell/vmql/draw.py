@@ -64,11 +64,13 @@ def _context(rows: Rows, look: Look) -> list[Block]:
 
 def _diff(rows: Rows, look: Look) -> list[Block]:
     before, after = look.basis["before"], look.basis["after"]
-    named = [f"{end['session']} call {end['call']} (turn {end['turn']})" for end in (before, after)]
-    head: list[Block] = [Span(f"{named[0]} → {named[1]}", "bold")]
+    same = before["session"] == after["session"]
+    named = [f"call {end['call']} (turn {end['turn']})" for end in (before, after)]
+    other = "" if same else f"{after['session']} "
+    head: list[Block] = [(Span(before["session"], "head"), Span(f" {named[0]} → {other}{named[1]}", "bold"))]
     shown = [_change(row) for row in rows]
     every = shown
-    if before["session"] == after["session"]:  # what a condition or a limit leaves out counts too
+    if same:  # what a condition or a limit leaves out counts too
         session = look.store.session(before["session"])
         found = session.diff(Position(before["position"]), Position(after["position"]))
         every = found.changes
