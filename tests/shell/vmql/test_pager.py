@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import TextIO
 
 import pytest
 
@@ -24,7 +25,8 @@ def shown(keys: str | list[str], lines: int, *, height: int = 5, text: str = "li
     pressed: Iterator[str] = iter(keys)
     asked = 0
 
-    def key() -> str:
+    def key(_: TextIO, question: str) -> str:
+        assert question == MORE
         nonlocal asked
         asked += 1
         return next(pressed)
@@ -37,8 +39,7 @@ def shown(keys: str | list[str], lines: int, *, height: int = 5, text: str = "li
             screen.write([Span(f"{text} {number}")])
     except EnoughError:
         stopped = True
-    told = stream.getvalue().replace(f"{MORE}\r" + " " * len(MORE) + "\r", "")
-    return told.splitlines(), asked, stopped
+    return stream.getvalue().splitlines(), asked, stopped
 
 
 @pytest.mark.parametrize(

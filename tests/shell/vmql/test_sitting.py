@@ -42,7 +42,7 @@ def sitting(planning: Path, capsys: pytest.CaptureFixture[str]) -> Sitting:
         from prompt_toolkit.input import create_pipe_input
         from prompt_toolkit.output import DummyOutput
 
-        desk = Desk(lambda place: opened_to_ask(place, "default"), str(store), Settings(), Outputs(keys=lambda: "q"))
+        desk = Desk(lambda place: opened_to_ask(place, "default"), str(store), Settings(), Outputs(keys=lambda *_: "q"))
         capsys.readouterr()
         with create_pipe_input() as source:
             source.send_text("".join(f"{line}\n" for line in (*lines, "\\quit")))

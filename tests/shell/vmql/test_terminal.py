@@ -33,22 +33,30 @@ class Typist:
     def __init__(self, master: int, process: subprocess.Popen[bytes]) -> None:
         self._master = master
         self.process = process
+        self.raw = b""  # what the terminal was sent
 
     def type(self, text: str) -> None:
         """Presses keys."""
         os.write(self._master, text.encode())
 
+    def answer(self, wanted: str) -> str:
+        """What the terminal shows up to something that is awaited and the next prompt."""
+        shown = self.until(wanted)
+        rest = shown.rpartition(wanted)[2]
+        return shown if "vmql>" in rest else shown + self.until("vmql>")
+
     def until(self, wanted: str) -> str:
         """What the terminal shows up to something that is awaited."""
-        shown = ""
+        start, shown = len(self.raw), ""
         end = time.monotonic() + PATIENCE_S
         while wanted not in shown:
             assert time.monotonic() < end, f"waited for {wanted!r} and saw {shown!r}"
             if select.select([self._master], [], [], 0.2)[0]:
                 try:
-                    shown += ESCAPES.sub("", os.read(self._master, 65536).decode("utf-8", "replace"))
+                    self.raw += os.read(self._master, 65536)
                 except OSError:  # the other end has closed
-                    assert wanted in shown, f"ended before {wanted!r}: {shown!r}"
+                    raise AssertionError(f"ended before {wanted!r}: {shown!r}") from None
+                shown = ESCAPES.sub("", self.raw[start:].decode("utf-8", "replace"))  # none is cut in two
         return shown
 
     def left(self) -> int:
@@ -57,11 +65,12 @@ class Typist:
 
 
 @contextmanager
-def terminal(*words: object) -> Iterator[Typist]:
+def terminal(*words: object, **more: str) -> Iterator[Typist]:
     """A shell in a terminal of 24 lines of 100 columns."""
     pytest.importorskip("prompt_toolkit")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "24"}
-    env.pop("FORCE_COLOR", None)
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        env.pop(name, None)
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     process = subprocess.Popen(
@@ -69,7 +78,7 @@ def terminal(*words: object) -> Iterator[Typist]:
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env={**env, "PROMPT_TOOLKIT_NO_CPR": "1"},
+        env={**env, "PROMPT_TOOLKIT_NO_CPR": "1", **more},
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(slave, termios.TIOCSCTTY, 0),
     )
@@ -93,11 +102,15 @@ def test_a_sitting_at_a_terminal(planning: Path) -> None:
         typist.type("q")
         typist.until("vmql>")
         typist.type("\\limit 3\r")
-        typist.until("limit: 3")
+        typist.answer("limit: 3")
         typist.type("PAGES page, tokens;\r")
-        assert "── more:" not in typist.until("goes on")
-        typist.type("\\pager off\r\\limit 0\rPAGES page;\r")
-        assert "p5566" not in typist.until("p4138") and "── more:" not in typist.until("vmql>")
+        assert "── more:" not in typist.answer("goes on")
+        typist.type("\\pager off\r")
+        typist.answer("pager: off")
+        typist.type("\\limit 0\r")
+        typist.answer("limit: 0")
+        typist.type("PAGES page;\r")
+        assert "── more:" not in typist.answer("p4138")
         typist.type("\x04")
         assert typist.left() == 0
 
@@ -110,11 +123,42 @@ def test_ctrl_c_cancels_what_runs(planning: Path) -> None:
         typist.until("  open\n")
         time.sleep(0.5)
         typist.type("\x03")
-        typist.until("cancelled")
+        typist.answer("cancelled")
         typist.type("SESSIONS turns;\r")
-        typist.until("220")
+        typist.answer("220")
         typist.type("\\quit\r")
         assert typist.left() == 0
+
+
+def test_a_question_is_asked_again_and_again(planning: Path) -> None:
+    """`\\watch` asks the last statement until Ctrl-C, and the shell goes on."""
+    with terminal(planning) as typist:
+        typist.until("vmql>")
+        typist.type("SESSIONS turns;\r")
+        typist.answer("220")
+        typist.type("\\watch 0.1\r")
+        for _ in range(3):
+            typist.until("220")
+        typist.type("\x03")
+        typist.answer("cancelled")
+        typist.type("\\quit\r")
+        assert typist.left() == 0
+
+
+def test_no_color_means_none(planning: Path) -> None:
+    """With NO_COLOR neither the line nor the answer has a colour."""
+    with terminal(planning, NO_COLOR="1") as typist:
+        typist.until("vmql>")
+        typist.type("CONTEXT AT CALL 3;\r")
+        typist.answer("pages · planner")
+        typist.type("\x04")
+        assert typist.left() == 0
+    assert not re.search(rb"\x1b\[[0-9;]*(3|4|9)[0-7]", typist.raw)
+    with terminal(planning) as typist:
+        typist.until("vmql>")
+        typist.type("CONTEXT AT CALL 3;\r")
+        typist.until("pages · planner")
+    assert re.search(rb"\x1b\[[0-9;]*(3|4|9)[0-7]", typist.raw), "else nothing is seen here"
 
 
 def test_tab_completes(planning: Path) -> None:

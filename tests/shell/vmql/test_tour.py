@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -70,10 +71,13 @@ def test_an_empty_store_has_no_tour(shot: Shot, store_path: Path) -> None:
     assert found.returncode == 1 and "vmstore import" in found.stderr
 
 
-def test_the_tour_of_a_real_session(shot: Shot, data: Path, tmp_path: Path) -> None:
-    """A recorded session of pi has its tour."""
-    file = max((data / "pi").glob("*.jsonl"), key=lambda path: path.stat().st_size)
+def test_the_tour_and_the_card_of_a_real_session(shot: Shot, data: Path, tmp_path: Path) -> None:
+    """A recorded session of pi has its tour, and answers the card once its names are put for the demo's."""
     with vmstore.open(tmp_path / "pi.vms") as store:
-        store.import_file(file)
+        name = store.import_file(data / "pi" / "before-compaction.jsonl").sessions[0].session
     found = shot(tmp_path / "pi.vms", "-c", "\\tour")
     assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+    card = re.sub(r"claim_storage_\d\b", "p1526", text()).replace("planning-220", name)
+    card = re.sub(r"TURN (42|219)\b", "TURN 10", card)
+    found = shot(tmp_path / "pi.vms", "-f", "-", said=card)
+    assert found.returncode == 0 and found.stdout.count("p1526") > 5, found.stderr

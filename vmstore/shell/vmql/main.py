@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from vmstore.shell.vmql.options import PROG, USAGE, Asked, UsageError
 if TYPE_CHECKING:
     from vmstore.shell.vmql.desk import Desk
     from vmstore.shell.vmql.outputs import Outputs
+    from vmstore.shell.vmql.pager import Keys
     from vmstore.shell.vmql.settings import Settings
 
 
@@ -83,7 +84,7 @@ def _ask(asked: Asked) -> int:
         desk.close()
 
 
-def _keys() -> Callable[[], str]:
+def _keys() -> Keys:
     from vmstore.shell.vmql.pager import read_key
 
     return read_key

@@ -55,11 +55,7 @@ class Outputs:
         """Whether the reader wants more; nobody is asked where answers are not read at a terminal."""
         if self._keys is None or not sys.stdout.isatty():
             return True
-        sys.stderr.write(question)
-        sys.stderr.flush()
-        key = self._keys()
-        sys.stderr.write("\r" + " " * len(question) + "\r")
-        return key not in STOP
+        return self._keys(sys.stderr, question) not in STOP
 
     def to(self, path: str | None) -> None:
         """Sends every answer from now on to a file, written anew; None brings them back."""

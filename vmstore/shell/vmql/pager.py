@@ -16,7 +16,7 @@ MORE = "── more: Space next page, Enter next line, a all, q stop ──"
 LINE = ("\r", "\n", "j", "\x1b[B")
 STOP = ("q", "Q", "\x1b", "\x03", "\x04")
 
-Keys = Callable[[], str]
+Keys = Callable[[TextIO, str], str]  # shows a question on a stream, gives the key pressed, and takes it away again
 
 
 class EnoughError(Exception):
@@ -43,32 +43,30 @@ class Paged(Screen):
         self._room -= needed
 
     def _ask(self, needed: int) -> None:
-        self.out.write(MORE)
-        self.out.flush()
-        try:
-            key = self._keys()
-        finally:
-            self.out.write("\r" + " " * len(MORE) + "\r")
+        key = self._keys(self.out, MORE)
         if key in STOP:
             raise EnoughError
         self._all = key in ("a", "A", "G")
         self._room = needed if key in LINE else self._page
 
 
-def read_key() -> str:
+def read_key(stream: TextIO, question: str) -> str:
     """One key from the terminal, without waiting for Enter; arrows and the like are sequences of characters."""
     import termios
     import tty
 
-    stream = sys.stdin.fileno()
-    before = termios.tcgetattr(stream)
+    keyboard = sys.stdin.fileno()
+    before = termios.tcgetattr(keyboard)
     try:
-        tty.setcbreak(stream)
-        return os.read(stream, 16).decode("utf-8", "replace")
+        tty.setcbreak(keyboard, termios.TCSADRAIN)  # before anybody is asked: who answers at once is heard
+        stream.write(question)
+        stream.flush()
+        return os.read(keyboard, 16).decode("utf-8", "replace")
     except KeyboardInterrupt:
         return "\x03"
     finally:
-        termios.tcsetattr(stream, termios.TCSADRAIN, before)
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, before)
+        stream.write("\r" + " " * len(question) + "\r")
 
 
 def height() -> int:

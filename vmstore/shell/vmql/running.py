@@ -10,37 +10,53 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+class Job:
+    """A piece of work and, once it is done, what it gave or raised."""
+
+    __slots__ = ("done", "error", "found", "work")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self.work = work
+        self.done = threading.Event()
+        self.found: Any = None
+        self.error: BaseException | None = None
+
+    def do(self) -> None:
+        """Does the work; whatever it raises is kept for whoever waits."""
+        try:
+            self.found = self.work()
+        except BaseException as error:
+            self.error = error
+        self.done.set()
+
+
 class Worker:
     """One thread that does one piece of work after the other: whatever a query holds is held by that thread."""
 
     def __init__(self) -> None:
-        self._work: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name="vmql", daemon=True)
         self._thread.start()
 
     def run(self, work: Callable[[], T], cancel: Callable[[], object]) -> T:
         """Does some work and waits for it; Ctrl-C cancels it, and is raised once it has ended."""
-        done: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-        self._work.put((work, done))
+        job = Job(work)
         try:
-            good, found = done.get()
+            self._jobs.put(job)
+            job.done.wait()
         except KeyboardInterrupt:
             cancel()
-            done.get()  # a second Ctrl-C leaves without waiting
+            job.done.wait()  # a second Ctrl-C leaves without waiting
             raise
-        if good:
-            return found  # type: ignore[no-any-return]
-        raise found
+        if job.error is not None:
+            raise job.error
+        found: T = job.found
+        return found
 
     def close(self) -> None:
         """Lets the thread end after what it does now."""
-        self._work.put(None)
+        self._jobs.put(None)
 
     def _serve(self) -> None:
-        while (asked := self._work.get()) is not None:
-            work, done = asked
-            try:
-                found = (True, work())
-            except BaseException as error:  # it is raised again where somebody waits
-                found = (False, error)
-            done.put(found)
+        while (job := self._jobs.get()) is not None:
+            job.do()
