@@ -26,7 +26,7 @@ UNMOVED = {
     "lineage": ("from disk",),
     "append": ("log append", "in-place"),
     "verify": ("with views",),
-    "vmql": ("again",),
+    "vmql": ("again", "above idle"),
 }
 
 

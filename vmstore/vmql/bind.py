@@ -171,6 +171,9 @@ class Binder:
             case In(operand=operand, items=items, negated=negated):
                 of = self._plain(operand)
                 listed = ", ".join(self._against(item, of) for item in items)
+                if len(items) == 1 and isinstance(items[0], Param):  # one value, or a list of them
+                    self.places[-1] = self.places[-1]._replace(many=True)
+                    listed = f"SELECT value FROM json_each({listed})"
                 return f"({of.sql} {'NOT ' if negated else ''}IN ({listed}))"
             case Between(operand=operand, low=low, high=high, negated=negated):
                 of = self._plain(operand)

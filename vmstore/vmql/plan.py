@@ -157,6 +157,13 @@ def _keys(
         expr = order.expr
         alias = isinstance(expr, Word) and expr.path[0] in named
         term = named[expr.path[0]] if alias else binder.term(expr)  # type: ignore[union-attr]
+        if by is None and term.sums:
+            raise QueryError(
+                f"{term.name} is of a group, and there is none",
+                code="not-grouped",
+                span=expr.span,
+                hint=f"write BY, or show {term.name}",
+            )
         if by is not None and not term.sums and term.sql not in {one.sql for one in by}:
             raise QueryError(
                 f"groups cannot be ordered by {term.name}, which differs within one",

@@ -13,6 +13,7 @@ from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
 from vmstore.vmql.faults import Own, moves_of
+from vmstore.vmql.forms import iso
 from vmstore.vmql.mutations import Written
 from vmstore.vmql.problems import QueryError, near
 from vmstore.vmql.relation import ACROSS, CHAIN, LANE
@@ -107,7 +108,7 @@ class OneSession(Scope):
         self.since = -1 if tail.since is None else self._before(tail.since, params, now, between=tail.between)
         until = self.at if tail.until is None else self._moment(tail.until, as_of(tail.until, params, now))
         self.until = min(until.position, self.at.position)
-        self.basis = {"session": name, **self.at._asdict()}
+        self.basis = {"session": name, **self.at._asdict(), **_resolved(tail, params, now)}
         stretches = lane.upto(self.at.position)
         self.shape = LANE if len(stretches) < 2 else CHAIN
         self.lane_sql = _LISTED if self.shape == CHAIN else _ONE
@@ -128,6 +129,8 @@ class OneSession(Scope):
     def _before(self, moment: Moment, params: Params, now: int, *, between: bool) -> int:
         """The position after which rows are wanted: after the end of a moment, or, between, before its beginning."""
         when = as_of(moment, params, now)
+        if isinstance(when, Time | LoggedTime):
+            return self._just_before(type(when)(max(when.at - between, 0)))
         if not between:
             return self._moment(moment, when).position
         match when:
@@ -139,8 +142,6 @@ class OneSession(Scope):
             case Call(number):
                 self._moment(moment, when)
                 return call_position(self.lane, number, last(self.lane)) - 1
-            case Time(at) | LoggedTime(at):
-                return self._just_before(type(when)(max(at - 1, 0)))
         return self._moment(moment, when).position - 1
 
     def _just_before(self, when: AsOf) -> int:
@@ -196,21 +197,18 @@ class ManySessions(Scope):
         self.shape = ACROSS
         now = world.now() if _timed(tail) else 0
         self.values["never"] = NEVER
-        told: dict[str, Any] = {}
-        high = self._bound("as_of", tail.as_of, params, now, told) or "position"
-        since = self._bound("since", tail.since, params, now, told, early=tail.between) or "-1"
-        until = self._bound("until", tail.until, params, now, told) or "position"
+        high = self._bound("as_of", tail.as_of, params, now) or "position"
+        since = self._bound("since", tail.since, params, now, early=tail.between) or "-1"
+        until = self._bound("until", tail.until, params, now) or "position"
         condition, values = rows
         self.values.update(values)
         self.lane_sql = _MANY.format(high=high, since=since, until=until, condition=condition)
         sql = f"WITH {self.lane_sql} SELECT count(*) FROM lane"
         count = world.views.execute(sql, {name: self.values[name] for name in self.values}).get
         ordinal = world.views.execute("SELECT min(ordinal) FROM positions").get
-        self.basis = {"sessions": count, "ordinal": ordinal, **told}
+        self.basis = {"sessions": count, "ordinal": ordinal, **_resolved(tail, params, now)}
 
-    def _bound(
-        self, name: str, moment: Moment | None, params: Params, now: int, told: dict[str, Any], early: bool = False
-    ) -> str:
+    def _bound(self, name: str, moment: Moment | None, params: Params, now: int, early: bool = False) -> str:
         """The SQL of where each session stood at a time."""
         if moment is None or moment.unit == "head":
             return ""
@@ -225,7 +223,6 @@ class ManySessions(Scope):
         when = as_of(moment, params, now)
         assert isinstance(when, Time | LoggedTime), "units of clocks are times"
         self.values[name] = when.at - early
-        told[moment.unit] = when.at
         return (
             f"coalesce((SELECT max(c.last) FROM commits c WHERE c.session = sessions.session"
             f" AND c.{CLOCKS[moment.unit]} <= :{name}), -1)"
@@ -352,6 +349,19 @@ def _check_any(world: World, pattern: str, span: Span) -> None:
     found = world.views.execute("SELECT 1 FROM sessions WHERE name LIKE ? AND hidden = 0 LIMIT 1", (pattern,)).get
     if found is None:
         raise QueryError(f"no session is named like {pattern!r}", code="unknown-session", span=span)
+
+
+def _resolved(tail: Tail, params: Params, now: int) -> dict[str, str]:
+    """The times a statement names, as they were understood."""
+    if not _timed(tail):
+        return {}
+    named = {"as_of": tail.as_of, "since": tail.since, "until": tail.until}
+    found = {}
+    for name, moment in named.items():
+        when = as_of(moment, params, now)
+        if isinstance(when, Time | LoggedTime):
+            found[f"{name}_{moment.unit}" if moment is not None else name] = iso(when.at)
+    return found
 
 
 def _timed(tail: Tail) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from vmstore.vmql.forms import EPOCH
 from vmstore.vmql.problems import QueryError
@@ -31,6 +32,7 @@ def _parsed(text: str, now: int) -> datetime | None:
         return _phrase(text, now)
 
 
+@lru_cache(64)
 def _phrase(text: str, now: int) -> datetime | None:
     """A phrase like 'last friday' or '2 hours ago', in UTC."""
     try:

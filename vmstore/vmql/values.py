@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Word as Words
@@ -13,12 +14,16 @@ from vmstore.vmql.times import instant
 
 
 class Place(NamedTuple):
-    """Where a value goes: the literal or parameter it comes from and the form it must have."""
+    """Where a value goes: the literal or parameter it comes from and the form it must have.
+
+    Where there may be `many`, they go there as a JSON list.
+    """
 
     name: str
     node: Value | Param | Word
     form: Form
     what: str
+    many: bool = False
 
 
 def check(value: Any, form: Form, what: str, span: Span) -> None:
@@ -45,9 +50,19 @@ def check(value: Any, form: Form, what: str, span: Span) -> None:
 
 def kept(place: Place, params: Params, scope: Scope) -> Any:
     """A value as the views keep it."""
-    value, form, span = given(place.node, params), place.form, place.node.span
+    value = given(place.node, params)
+    if place.many:
+        values = value if isinstance(value, list | tuple | set | frozenset) else [value]
+        return json.dumps([_kept(place, one, scope) for one in values])
+    return _kept(place, value, scope)
+
+
+def _kept(place: Place, value: Any, scope: Scope) -> Any:
+    form, span = place.form, place.node.span
     if value is None:
         return None
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise fault(f"{value} is larger than anything a store can hold", "wrong-type", span)
     check(value, form, place.what, span)
     if form.words is not None:
         number = _number(value, form.words, place.what, span)

@@ -107,6 +107,22 @@ def reader(path: str, name: str) -> None:
             _tell(seconds=time.perf_counter() - started)
 
 
+def idle(path: str) -> None:
+    """Opens a store and asks for one mutation."""
+    with doors.opened(Path(path)) as store:
+        next(store.query("MUTATIONS"))
+    _tell(seconds=0.0, peak=peak_mb())
+
+
+def stream(path: str) -> None:
+    """Takes every mutation of a store, one at a time."""
+    started = time.process_time()
+    with doors.opened(Path(path)) as store:
+        for _ in store.query("MUTATIONS"):
+            pass
+    _tell(seconds=time.process_time() - started, peak=peak_mb())
+
+
 def _say(session: Session) -> None:
     with doors.batch(session, 1) as under_way:
         doors.play(under_way, [Said(under_way.position, 2, b"[]", 0)])
@@ -116,7 +132,10 @@ def _tell(**told: float) -> None:
     print(json.dumps(told), flush=True)
 
 
-ACTS: dict[str, Callable[..., Any]] = {"fold": fold, "reopen": reopen, "enter": enter, "reader": reader}
+ACTS: dict[str, Callable[..., Any]] = {
+    **{"fold": fold, "reopen": reopen, "enter": enter, "reader": reader},
+    **{"idle": idle, "stream": stream},
+}
 
 if __name__ == "__main__":
     ACTS[sys.argv[1]](*sys.argv[2:])
