@@ -80,7 +80,12 @@ class Desk:
                 continue
             begins = piece.start + len(piece.text) - len(piece.text.lstrip())
             line, at = line + text.count("\n", at, begins), begins
-            self.ask("\n" * line + piece.text.strip())  # so that an error names the line of the whole text
+            try:
+                self.ask(piece.text.strip())
+            except QueryError as error:  # it names the line of the whole text
+                error.text = "\n" * line + error.text if error.text else ""
+                error.span = Span(error.span.start + line, error.span.end + line)
+                raise
 
     def read(self, path: Path, command: Callable[[Desk, Piece], None]) -> None:
         """Runs what a file holds; raises InputError where it cannot be read, or reads itself without end."""
@@ -202,7 +207,7 @@ class Desk:
     def _drawn(self, answer: Answer, kind: str, statement: Statement | None, screen: Screen) -> bool:
         from vmstore.shell.vmql import draw  # loaded where something is drawn
 
-        return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis))
+        return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis, screen.width))
 
 
 class Counted:

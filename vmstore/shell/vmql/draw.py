@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from vmstore.store.store import Store
 
 Rows = list[dict[str, Any]]
 
+WHY_COLUMNS = 54  # what stands before a reason
+REASON_MIN = 24
 WHY_SIGNS = {
     "in": ("✓", "good"),
     "stays": ("✓", "good"),
@@ -31,6 +34,7 @@ class Look(NamedTuple):
     store: Store
     statement: Any
     basis: dict[str, Any]
+    width: int | None  # of the terminal
 
 
 class Drawing(NamedTuple):
@@ -127,8 +131,15 @@ def _why(rows: Rows, look: Look) -> list[Block]:
         sign, style, words = looks_page.EVENTS.get(row["event"], ("·", "", row["event"]))
         sign, style = WHY_SIGNS.get(row["event"], (sign, style))
         moment = (text_of(row["turn"]), text_of(row["call"]), text_of(row["position"]))
-        told.append((*moment, Span(sign, style), Span(words, style), text_of(row["page"]), text_of(row["reason"])))
+        first, *rest = _wrapped(text_of(row["reason"]), look.width) or [""]
+        told.append((*moment, Span(sign, style), Span(words, style), text_of(row["page"]), first))
+        told += [("", "", "", "", "", "", line) for line in rest]
     return [Table(columns, told)]
+
+
+def _wrapped(reason: str, width: int | None) -> list[str]:
+    """A reason in lines that the terminal has room for beside its columns: it is what was asked for."""
+    return [reason] if width is None else textwrap.wrap(reason, max(width - WHY_COLUMNS, REASON_MIN))
 
 
 def _verdict(rows: Rows, look: Look) -> list[Block]:

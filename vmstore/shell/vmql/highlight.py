@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from vmstore.shell.vmql.script import MARKS, pieces, stretches
+from vmstore.shell.vmql.script import pieces, stretches
 
 STYLES = {
     "comment": "italic ansibrightblack",
@@ -37,8 +37,3 @@ def _told(text: str, keywords: Container[str]) -> list[tuple[str, str]]:
 
 def _kind(kind: str, text: str, keywords: Container[str]) -> str:
     return "keyword" if kind == "word" and text.upper() in keywords else kind
-
-
-def is_command(text: str) -> bool:
-    """Whether a line is one of the shell's own commands."""
-    return text.lstrip().startswith(MARKS)
