@@ -5,7 +5,7 @@ first word after its fence:
 
     python   run; what it prints must stand in the `text` block right after it
     text     what the block before it prints; `…` stands for anything
-    console  lines `$ vmstore …` are run, the lines below each are its output; `…` as above
+    console  lines `$ vmstore …` and `$ vmql …` are run, the lines below each are its output; `…` as above
     json     one JSON value; with a name as second word it is also written to that file
     jsonl    the same, a value a line
     vmql     statements, one a line, each of which must parse
@@ -37,6 +37,7 @@ from vmstore.vmql.problems import QueryError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40
+PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
 FENCE = re.compile(r"^```(?P<words>[^`]*)$")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(?P<title>.+?) *$", re.MULTILINE)
@@ -142,20 +143,22 @@ class Run:
     def _console(self, block: Block) -> None:
         for number, line, shown in commands(block):
             words = shlex.split(line)
-            if words[:1] != ["vmstore"]:
-                raise block.wrong(f"line {number}: only `$ vmstore …` is run here; use a sh block for {line!r}")
-            printed = self.vmstore(words[1:])
+            if words[0] not in PROGRAMS:
+                run_here = ", ".join(PROGRAMS)
+                raise block.wrong(f"line {number}: only {run_here} are run here; use a sh block for {line!r}")
+            printed = self.printed(words)
             if not alike(shown, printed):
                 raise block.wrong(f"line {number}: `{line}` shows\n{shown}\nand prints\n{shortened(printed)}")
 
-    def vmstore(self, words: list[str]) -> str:
-        """What a `vmstore` command prints in a pipe; also its stderr where it fails."""
+    def printed(self, words: list[str]) -> str:
+        """What one of the programs prints in a pipe; also its stderr where it fails."""
         linked = self.folder / "vmstore"  # as if the reader stood in the checkout
         if not linked.exists():
             linked.symlink_to(CHECKOUT / "vmstore", target_is_directory=True)
         around = {"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8"}
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "vmstore", *words],
+            [sys.executable, "-P", "-m", PROGRAMS[words[0]], *words[1:]],
+            stdin=subprocess.DEVNULL,
             cwd=self.folder,
             env=around,
             capture_output=True,
@@ -212,7 +215,7 @@ def commands(block: Block) -> Iterator[tuple[int, str, str]]:
                 yield at, line, "\n".join(shown)
             line, shown, at = text[2:], [], number
         elif not line:
-            raise block.wrong("begins with an output; begin with `$ vmstore …`")
+            raise block.wrong("begins with an output; begin with `$ vmstore …` or `$ vmql …`")
         else:
             shown.append(text)
     if line:

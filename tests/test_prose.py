@@ -43,7 +43,7 @@ WRONG = {
     "an output not shown": ("```text\n[1, 2] …\n```", "", "does not show"),
     "an output of nothing": ('print(told["a"], "more")', "told", "nothing before it prints"),
     "a command": ("no store at nowhere", "no store at all", "and prints"),
-    "another command": ("$ vmstore", "$ rm", "only `$ vmstore"),
+    "another command": ("$ vmstore", "$ rm", "only vmstore, vmql are run here"),
     "JSON": ('{"a": [1, 2]}', '{"a": [1, 2}', "is not JSON"),
     "a kind of block": ("```json told.json", "```yaml", "nobody runs"),
     "a session as a drawing": ("a drawing", "$ vmstore info", "looks like a session"),

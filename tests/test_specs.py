@@ -24,6 +24,10 @@ from vmstore.errors import RefusedError
 from vmstore.exports.tables import TABLES
 from vmstore.log.memory import MemoryLog
 from vmstore.shell.commands import COMMANDS
+from vmstore.shell.vmql.commands import COMMANDS as SHELL_COMMANDS
+from vmstore.shell.vmql.modes import MODES
+from vmstore.shell.vmql.options import OPTIONS
+from vmstore.shell.vmql.settings import AUTO
 from vmstore.views.projection import PROJECTORS, Projection
 
 SPECS = CHECKOUT / "specs"
@@ -137,6 +141,20 @@ def options(text: str) -> list[str]:
             wrong.append(f"{name}: {named ^ (known - COMMON)}")
     if missing := set(re.findall(r"^## (.+)$", text, re.MULTILINE)) ^ set(COMMANDS):
         wrong.append(f"sections {missing}")
+    return wrong
+
+
+def shell(text: str) -> list[str]:
+    """What shell.md gets wrong about the shell's options, modes and commands, their order included."""
+    wrong = []
+    told = [re.findall(r"-[-\w]+", row[0]) for row in tables(section(text, "The command line"))[0]]
+    if [sorted(names) for names in told] != [sorted(option.names) for option in OPTIONS]:
+        wrong.append(f"options {told}")
+    if [quoted(row[0])[0] for row in tables(section(text, "Modes"))[0]] != [AUTO, *MODES]:
+        wrong.append("modes")
+    commands = [quoted(row[0])[0].replace("\\|", "|") for row in tables(section(text, "Commands"))[0]]
+    if commands != [f"\\{one.name} {one.takes}".rstrip() for one in SHELL_COMMANDS.values()]:
+        wrong.append(f"commands {commands}")
     return wrong
 
 
@@ -292,6 +310,9 @@ CHECKS = [
     Check("commands.md", options, "| `--follow` |", "| `--watch` |"),
     Check("commands.md", options, "## rebuild", "## repair"),
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
+    Check("shell.md", shell, "| `--markdown` |", "| `--md` |"),
+    Check("shell.md", shell, "| `jsonl` |", "| `json-lines` |"),
+    Check("shell.md", shell, "| `\\once FILE` |", "| `\\one FILE` |"),
     Check("performance.md", figures, "| at most 5 |", "| at most 50 |"),
     Check("performance.md", figures, "| `many` | open", "| `one` | open"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import Process, Run
-from vmstore.shell import ask, main
+from vmstore.shell import ask, leaving
 from vmstore.shell.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,7 +139,7 @@ def test_ctrl_c_leaves_with_130(run: Run, recorded: Path, monkeypatch: pytest.Mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ask, "info", interrupted)
-    assert run("info", recorded) == (main.INTERRUPTED, "", "") and main.INTERRUPTED == 128 + signal.SIGINT
+    assert run("info", recorded) == (leaving.INTERRUPTED, "", "") and leaving.INTERRUPTED == 128 + signal.SIGINT
 
 
 def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from vmstore.errors import InputError
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.views.projection import Progress
+from vmstore.vmql.syntax import Statement
 
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
@@ -194,7 +195,7 @@ class Store:
         told = partial(self._store.export, format=format, at=at, progress=progress, **moment)
         return await self._worker.do(told, out, sessions)
 
-    async def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
+    async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""
         return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
 

@@ -35,6 +35,12 @@ def print_versions(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
         screen.json(found)
         return 0
-    rest = ", ".join(f"{name} {told or 'not installed'}" for name, told in found.items() if name != "vmstore")
-    screen.show(f"vmstore {found['vmstore']} ({rest})")
+    screen.show(sentence())
     return 0
+
+
+def sentence() -> str:
+    """The versions on one line."""
+    found = versions()
+    rest = ", ".join(f"{name} {told or 'not installed'}" for name, told in found.items() if name != "vmstore")
+    return f"vmstore {found['vmstore']} ({rest})"

@@ -212,6 +212,7 @@ def overview() -> str:
         "  vmstore demo",
         "  vmstore import agent.vms session.jsonl",
         "  vmstore context agent.vms",
+        "  vmql agent.vms",
     ]
     return "\n".join(lines)
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
-from vmstore.errors import CorruptError, VmstoreError
 from vmstore.shell.arguments import USAGE, Parser, add_common
 from vmstore.shell.commands import COMMANDS, nearest, overview
+from vmstore.shell.leaving import leaving, refusal
 from vmstore.shell.render import Screen
-
-INTERRUPTED = 130
-PIPE_CLOSED = 141  # what a shell reports for a program that SIGPIPE ended
 
 Run = Callable[[argparse.Namespace, Screen], int]
 
@@ -24,20 +19,7 @@ Run = Callable[[argparse.Namespace, Screen], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs `vmstore` with these arguments, by default the process's; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a lone surrogate must not end the answer
-    try:
-        code = _dispatch(words)
-        sys.stdout.flush()
-        return code
-    except SystemExit as left:  # argparse leaves this way
-        return left.code if isinstance(left.code, int) else USAGE
-    except BrokenPipeError:
-        _forget_stdout()
-        return PIPE_CLOSED
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return leaving(lambda: _dispatch(words), USAGE)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -82,41 +64,17 @@ def _guarded(target: tuple[str, str], arguments: argparse.Namespace) -> int:
     screen = Screen(quiet=arguments.quiet)
     try:
         return _load(target)(arguments, screen)
-    except VmstoreError as error:
-        screen.warn(str(error))
-    except (BrokenPipeError, KeyboardInterrupt):
-        raise
     except Exception as error:
-        damage = _damage(error, arguments)
-        if damage is None:
+        told = refusal(error, getattr(arguments, "store", None))
+        if told is None:
             raise
-        screen.warn(damage)
+        screen.warn(told)
     return 1
 
 
 def _load(target: tuple[str, str]) -> Run:
     module, function = target
     return cast(Run, getattr(importlib.import_module(module), function))
-
-
-def _damage(error: Exception, arguments: argparse.Namespace) -> str | None:
-    """What to say of an error that damaged or unreachable files cause; None for one of our own making."""
-    kinds: tuple[type[BaseException], ...] = (OSError,)
-    for name, kind in (("apsw", "Error"), ("msgspec", "MsgspecError")):
-        if name in sys.modules:
-            kinds += (cast(Any, getattr(sys.modules[name], kind)),)
-    if not isinstance(error, kinds):
-        return None
-    store = getattr(arguments, "store", None)
-    if isinstance(error, OSError) or store is None:
-        return f"{error}; check the path and its permissions"
-    return str(CorruptError(f"{store} could not be read ({error}); `vmstore verify {store}` names what is damaged"))
-
-
-def _forget_stdout() -> None:
-    """Points stdout at nothing, so that the interpreter does not complain of the closed pipe at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vmstore.core.asof import AsOf, as_of
 from vmstore.core.reference import Reference, parse
@@ -14,13 +14,21 @@ from vmstore.store.folder import LOG, find, namespaces
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
 
+if TYPE_CHECKING:
+    import argparse
+
 NAMESPACE = "default"
 
 
 def open_to_ask(arguments: argparse.Namespace) -> Store:
+    """The store a command names, for questions."""
+    return opened_to_ask(arguments.store, namespace_of(arguments))
+
+
+def opened_to_ask(path: str, namespace: str) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
-    folder = find(Path(arguments.store), namespace_of(arguments), create=False)
-    return open_store(arguments.store, "rw" if _writable(folder) else "r", namespace=namespace_of(arguments))
+    folder = find(Path(path), namespace, create=False)
+    return open_store(path, "rw" if _writable(folder) else "r", namespace=namespace)
 
 
 def open_to_change(arguments: argparse.Namespace) -> Store:

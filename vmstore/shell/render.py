@@ -35,13 +35,20 @@ Tell = Callable[[int, int], None]
 
 
 class Screen:
-    """Where a command's answer goes."""
+    """Where a command's answer goes: stdout, or the stream handed in; remarks go to stderr."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, name: str = "vmstore", out: TextIO | None = None) -> None:
         self.quiet = quiet
-        self.terminal = sys.stdout.isatty()
+        self.terminal = (out or sys.stdout).isatty()
+        self._name = name
+        self._out = out
         self._coloured = (self.terminal or bool(os.environ.get("FORCE_COLOR"))) and "NO_COLOR" not in os.environ
         self._consoles: dict[int, Any] = {}
+
+    @property
+    def out(self) -> TextIO:
+        """The stream of the answer."""
+        return self._out or sys.stdout
 
     @property
     def width(self) -> int | None:
@@ -49,10 +56,14 @@ class Screen:
         return max(shutil.get_terminal_size().columns, WIDTH_MIN) if self.terminal else None
 
     def show(self, *blocks: Block) -> None:
-        """Prints blocks to stdout."""
+        """Prints blocks."""
         for block in blocks:
             for line in lines_of(block, self.width):
-                self._write(sys.stdout, line)
+                self.write(line)
+
+    def write(self, line: list[Span]) -> None:
+        """Prints one line of spans."""
+        self._write(self.out, line)
 
     def note(self, line: Line = "", *, style: str = "dim") -> None:
         """Prints a remark to stderr, unless only the answer is wanted."""
@@ -61,19 +72,19 @@ class Screen:
 
     def warn(self, line: Line) -> None:
         """Prints a warning or error to stderr, always."""
-        self._write(sys.stderr, [Span("vmstore: "), *spans(line)])
+        self._write(sys.stderr, [Span(f"{self._name}: "), *spans(line)])
 
     def json(self, value: Any, *, one_line: bool = False) -> None:
-        """Prints one JSON object to stdout, on one line where more may follow."""
-        text = json_text(value, getattr(sys.stdout, "encoding", None))
-        sys.stdout.write((text.replace("\n", "") if one_line else text) + "\n")
+        """Prints one JSON object, on one line where more may follow."""
+        text = json_text(value, getattr(self.out, "encoding", None))
+        self.out.write((text.replace("\n", "") if one_line else text) + "\n")
 
     def raw(self, content: bytes) -> None:
-        """Writes exact bytes to stdout."""
-        sys.stdout.flush()
-        buffer = getattr(sys.stdout, "buffer", None)
+        """Writes exact bytes."""
+        self.out.flush()
+        buffer = getattr(self.out, "buffer", None)
         if buffer is None:  # a stdout that somebody replaced by a text stream
-            sys.stdout.write(content.decode("utf-8", "backslashreplace"))
+            self.out.write(content.decode("utf-8", "backslashreplace"))
         else:
             buffer.write(content)
             buffer.flush()

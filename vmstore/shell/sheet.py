@@ -71,10 +71,11 @@ def lines_of(block: Block, width: int | None) -> list[list[Span]]:
     if width is not None and widths:
         before = sum(widths[:-1]) + GAP * (len(widths) - 1)
         widths[-1] = min(widths[-1], max(width - before, LAST_COLUMNS_MIN))
-    return [_row(block.columns, row, widths) for row in rows]
+    return [row_of(block.columns, row, widths) for row in rows]
 
 
-def _row(columns: Sequence[Column], row: Sequence[Line], widths: Sequence[int]) -> list[Span]:
+def row_of(columns: Sequence[Column], row: Sequence[Line], widths: Sequence[int]) -> list[Span]:
+    """One row of a table as a line, each cell cut and padded to the width of its column."""
     found: list[Span] = []
     for index, (column, cell, columns_wide) in enumerate(zip(columns, row, widths, strict=True)):
         pieces = _fit(spans(cell, column.style), columns_wide)

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from vmstore.capture.shapes import Shape, give_request
 from vmstore.capture.skeleton import bytes_text, fill, loads
 from vmstore.core.page import Fidelity, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
@@ -84,6 +83,8 @@ class Context:
             )
         assert self._call.rest is not None, "a recorded call has its request's other fields"
         rest = read_cells(self._log, {self._call.rest: self._call.rest_commitment})[self._call.rest]
+        from vmstore.capture.shapes import Shape, give_request
+
         return give_request(Shape(self._call.shape), rest, self._values())
 
     def _values(self) -> list[tuple[Slot, Any]]:

@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
-from vmstore.capture.sources import read
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.engine.gate import Opening
 from vmstore.errors import InputError, UnknownError
-from vmstore.exports.intake import is_bundle
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
-from vmstore.store.backup import backup
-from vmstore.store.bundles import BUNDLE, export, import_bundle, portions_of
 from vmstore.store.catalog import Wanted
 from vmstore.store.columns import VIEW, ColumnStore
 from vmstore.store.folder import sizes
-from vmstore.store.imports import import_source
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named
 from vmstore.store.opening import memory_namespace, open_namespace
@@ -32,7 +27,6 @@ from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, 
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
-from vmstore.store.usage import usage
 from vmstore.store.verdict import verdict_on
 from vmstore.views.projection import Progress
 
@@ -40,6 +34,7 @@ if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
     from vmstore.vmql.asker import Asker
     from vmstore.vmql.result import Result
+    from vmstore.vmql.syntax import Statement
 
 GRACE_S = 3600.0
 
@@ -178,8 +173,8 @@ class Store:
 
     # ---- querying
 
-    def query(self, text: str, *, session: str | None = None, **params: Any) -> Result:
-        """Answers a VMQL statement: an iterable of tuples with its `columns` and its `basis`.
+    def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
+        """Answers a VMQL statement, a text or one parsed: an iterable of tuples with its `columns` and its `basis`.
 
         `session` is asked where the text names none; `params` are the values of its `$names`.
         Raises QueryError, which points at what is wrong with the text.
@@ -188,7 +183,9 @@ class Store:
             from vmstore.store.asking import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
-        return self._asker.ask(text, session=session, params=params)
+        if isinstance(text, str):
+            return self._asker.ask(text, session=session, params=params)
+        return self._asker.answer(text, session=session, params=params)
 
     def interrupt(self) -> None:
         """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
@@ -246,6 +243,11 @@ class Store:
         before anything is written where the file cannot be read at all. A bundle's sessions become
         new ones, or, where `exact`, the very same with their positions, salts and hashes.
         """
+        from vmstore.capture.sources import read
+        from vmstore.exports.intake import is_bundle
+        from vmstore.store.bundles import BUNDLE, import_bundle
+        from vmstore.store.imports import import_source
+
         file = Path(path)
         if format == BUNDLE or (format is None and is_bundle(file)):
             with self._ns.lock:
@@ -276,6 +278,8 @@ class Store:
         `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
         binary stream. `format` is jsonl (a bundle, see `import_file`).
         """
+        from vmstore.store.bundles import export, portions_of
+
         when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out
         with self._ns.lock:
@@ -286,11 +290,15 @@ class Store:
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
+        from vmstore.store.usage import usage
+
         with self._ns.lock:
             return usage(self._ns, progress)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
+        from vmstore.store.backup import backup
+
         if self._ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)

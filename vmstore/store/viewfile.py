@@ -6,8 +6,8 @@ these are whole, older ones that nobody has open are removed.
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -17,11 +17,12 @@ from vmstore.store.folder import VIEWS, views_file
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 
+if TYPE_CHECKING:
+    import logging
+
 BUSY_MS = 10_000
 # What says nothing against the file: it cannot be written now, or not by us.
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
-
-_log = logging.getLogger("vmstore")
 
 
 def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
@@ -49,7 +50,7 @@ def _checked(path: Path, log: Log, applier: Applier) -> Projection:
         with applier.taken():
             projection, reason = _look(path, log, applier)  # another may have made them anew
             if projection is None:
-                _log.warning("%s %s and is made anew from the log", path, reason)
+                _log().warning("%s %s and is made anew from the log", path, reason)
                 forget(path)
                 projection, reason = _look(path, log, applier)
     if projection is None:
@@ -89,7 +90,7 @@ def _retire(path: Path) -> None:
     except apsw.Error:
         alone = True  # damaged: nobody reads it
     if alone:
-        _log.info("%s is of other projectors and is removed", path)
+        _log().info("%s is of other projectors and is removed", path)
         forget(path)
         path.with_suffix(".lock").unlink(missing_ok=True)
 
@@ -128,3 +129,10 @@ def _copy(path: Path, memory: apsw.Connection) -> None:
                 file.close()
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             continue
+
+
+def _log() -> logging.Logger:
+    """Where it is said that views are made anew; loaded when there is something to say."""
+    import logging
+
+    return logging.getLogger("vmstore")

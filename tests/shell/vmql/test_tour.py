@@ -1,0 +1,83 @@
+"""The card and the tour ask real questions, and each has an answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.shell.vmql.conftest import Shot
+from vmstore.shell.opening import opened_to_ask
+from vmstore.shell.vmql.card import text
+from vmstore.shell.vmql.desk import Desk
+from vmstore.shell.vmql.outputs import Outputs
+from vmstore.shell.vmql.script import pieces
+from vmstore.shell.vmql.settings import Settings
+from vmstore.shell.vmql.tour import STEPS, sights, steps
+from vmstore.vmql.parse import parse
+from vmstore.vmql.syntax import Verify
+
+CARD = [piece.text.strip() for piece in pieces(text())]
+SAID = [line[2:].strip().split("  ")[0] for line in text().splitlines() if line.startswith("--   ")]
+
+
+def test_the_card_is_a_script(shot: Shot, planning: Path) -> None:
+    """Every statement on the card is answered, in order, and what stands on it as a comment parses."""
+    found = shot(planning, "-f", "-", said=text())
+    assert (found.returncode, "vmql:" in found.stderr) == (0, False), found.stderr
+    assert len(CARD) > 20 and len(SAID) == 3
+    for statement in SAID:
+        parse(statement)
+
+
+@pytest.mark.parametrize("statement", CARD, ids=lambda statement: " ".join(statement.split())[-40:])
+def test_each_example_on_the_card_says_something(planning: Path, statement: str) -> None:
+    """Each statement on the card finds rows in the demo store; only VERIFY finds nothing, which is good."""
+    with vmstore.open(planning, "r") as store:
+        assert bool(list(store.query(statement))) != isinstance(parse(statement), Verify)
+
+
+def test_the_tour_asks_ten_questions(shot: Shot, planning: Path) -> None:
+    """`\\tour` asks ten statements of the open store, and each has an answer."""
+    found = shot(planning, "-c", "\\tour")
+    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+    asked = [line for line in found.stderr.splitlines() if line.endswith(";")]
+    assert len(asked) == STEPS == 10 and "claim" in found.stdout
+
+
+def test_the_tour_finds_what_is_worth_asking(planning: Path) -> None:
+    """Of the demo session the tour shows the compaction, a page it took away and words that can be found."""
+    desk = Desk(lambda place: opened_to_ask(place, "default"), str(planning), Settings(), Outputs())
+    found = sights(desk)
+    assert (found.before, found.after, found.within) == (365, 366, "")
+    for step in steps(found):
+        assert list(desk.store.query(step.statement)), step
+    desk.close()
+
+
+@pytest.mark.parametrize("store", ["recorded", "planned"])
+def test_the_tour_of_a_small_store(shot: Shot, store: str, request: pytest.FixtureRequest) -> None:
+    """A store of four calls, or of a chat of five lines, has its tour too."""
+    found = shot(request.getfixturevalue(store), "-c", "\\tour")
+    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+
+
+def test_an_empty_store_has_no_tour(shot: Shot, store_path: Path) -> None:
+    """Where nothing is stored the tour says what brings something."""
+    vmstore.open(store_path).close()
+    found = shot(store_path, "-c", "\\tour")
+    assert found.returncode == 1 and "vmstore import" in found.stderr
+
+
+def test_the_tour_and_the_card_of_a_real_session(shot: Shot, data: Path, tmp_path: Path) -> None:
+    """A recorded session of pi has its tour, and answers the card once its names are put for the demo's."""
+    with vmstore.open(tmp_path / "pi.vms") as store:
+        name = store.import_file(data / "pi" / "before-compaction.jsonl").sessions[0].session
+    found = shot(tmp_path / "pi.vms", "-c", "\\tour")
+    assert found.returncode == 0 and "vmql:" not in found.stderr, found.stderr
+    card = re.sub(r"claim_storage_\d\b", "p1526", text()).replace("planning-220", name)
+    card = re.sub(r"TURN (42|219)\b", "TURN 10", card)
+    found = shot(tmp_path / "pi.vms", "-f", "-", said=card)
+    assert found.returncode == 0 and found.stdout.count("p1526") > 5, found.stderr

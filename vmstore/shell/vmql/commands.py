@@ -1,0 +1,232 @@
+r"""The shell's own commands as data: `\mode json` or `.mode json`; any beginning that only one has will do."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from vmstore.errors import InputError
+from vmstore.shell.sheet import Block, Column, Span, Table
+from vmstore.shell.vmql import card, favourites
+from vmstore.shell.vmql.desk import Desk
+from vmstore.shell.vmql.script import MARKS, Piece
+from vmstore.shell.vmql.settings import mode_named, parameter, turn, value_of
+
+WATCH_S = 2.0
+
+
+class Quit(Exception):  # noqa: N818  an end, not an error
+    """The reader leaves."""
+
+
+class Command(NamedTuple):
+    """One command: what it takes, what it does, the function that does it."""
+
+    name: str
+    takes: str
+    summary: str
+    run: Callable[[Desk, str], None]
+
+
+def run(desk: Desk, piece: Piece) -> None:
+    """Does what a command says."""
+    name, _, argument = piece.text.lstrip("".join(MARKS)).rstrip("; ").partition(" ")
+    named(name).run(desk, argument.strip())
+
+
+def named(name: str) -> Command:
+    """The command of a name or of its beginning; raises InputError naming the nearest."""
+    word = {"?": "help", "exit": "quit", "timer": "timing"}.get(name.lower(), name.lower())
+    found = [COMMANDS[word]] if word in COMMANDS else [c for c in COMMANDS.values() if word and c.name.startswith(word)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        several = ", ".join(f"\\{one.name}" for one in found)
+        raise InputError(f"\\{name} could be {several}; write one more letter")
+    near = difflib.get_close_matches(word, list(COMMANDS), 1)
+    told = f"the nearest is \\{near[0]}; " if near else ""
+    raise InputError(f"there is no command \\{name}; {told}\\help lists them")
+
+
+# ---- about the shell
+
+
+def _help(desk: Desk, argument: str) -> None:
+    with desk.outputs.screen(desk.settings.pager) as screen:
+        if argument:
+            command = named(argument.lstrip("".join(MARKS)))
+            screen.show((Span(f"\\{command.name} {command.takes}".rstrip(), "bold"), f"  {command.summary}"))
+            return
+        rows = [(f"\\{one.name} {one.takes}", one.summary) for one in COMMANDS.values()]
+        blocks: list[Block] = [
+            "A statement ends with ; and may take several lines. A command takes one line and begins with \\ or a dot.",
+            "",
+            Table((Column("", style="name"), Column("")), rows),
+            "",
+            "\\card shows the language on one page, \\tour what it can answer here, DESCRIBE PAGES; its columns.",
+        ]
+        screen.show(*blocks)
+
+
+def _card(desk: Desk, _: str) -> None:
+    with desk.outputs.screen(desk.settings.pager) as screen:
+        screen.show(*card.text().rstrip("\n").split("\n"))
+
+
+def _tour(desk: Desk, _: str) -> None:
+    from vmstore.shell.vmql.tour import walk
+
+    walk(desk)
+
+
+def _quit(desk: Desk, _: str) -> None:
+    raise Quit
+
+
+# ---- what is asked
+
+
+def _open(desk: Desk, argument: str) -> None:
+    desk.open(_needed(argument, "\\open STORE"))
+    desk.outputs.note(f"{desk.place} is open")
+
+
+def _session(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.set("session", None if argument == "-" else argument.strip("'"))
+    _say(desk, "session")
+
+
+def _turn(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.set("as_of", turn(argument))
+    _say(desk, "as_of")
+
+
+def _param(desk: Desk, argument: str) -> None:
+    if argument:
+        name, value = parameter(argument)
+        desk.settings.params[name] = value
+    _say(desk, "params")
+
+
+def _limit(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.set("limit", value_of(argument))
+    _say(desk, "limit")
+
+
+# ---- how answers are shown
+
+
+def _mode(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.set("mode", argument)
+    _say(desk, "mode")
+
+
+def _timing(desk: Desk, argument: str) -> None:
+    desk.set("timing", argument or not desk.settings.timing)
+    _say(desk, "timing")
+
+
+def _pager(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.set("pager", argument)
+    _say(desk, "pager")
+
+
+def _output(desk: Desk, argument: str) -> None:
+    desk.outputs.to(argument or None)
+    desk.outputs.note(f"answers go to {argument}" if argument else "answers come here")
+
+
+def _once(desk: Desk, argument: str) -> None:
+    desk.outputs.once(_needed(argument, "\\once FILE, or \\once | COMMAND"))
+
+
+# ---- statements again
+
+
+def _last(desk: Desk, argument: str) -> None:
+    desk.again(mode_named(argument) if argument else None)
+
+
+def _explain(desk: Desk, argument: str) -> None:
+    desk.explain(argument)
+
+
+def _watch(desk: Desk, argument: str) -> None:
+    try:
+        pause = float(argument or WATCH_S)
+    except ValueError:
+        raise InputError(f"{argument!r} is no number of seconds") from None
+    text = desk.asked()
+    desk.outputs.note(f"every {pause:g} s, until Ctrl-C: {' '.join(text.split())}")
+    while True:
+        desk.ask(text, remember=False)
+        time.sleep(pause)
+
+
+def _read(desk: Desk, argument: str) -> None:
+    desk.read(Path(_needed(argument, "\\read FILE")).expanduser(), run)
+
+
+def _save(desk: Desk, argument: str) -> None:
+    name, _, text = _needed(argument, "\\save NAME").partition(" ")
+    favourites.save(name, text or desk.asked())
+    desk.outputs.note(f"\\fav {name} asks it again")
+
+
+def _fav(desk: Desk, argument: str) -> None:
+    if argument:
+        desk.run(favourites.text(argument) + "\n;", run)
+        return
+    with desk.outputs.screen(desk.settings.pager) as screen:
+        rows = [(name, " ".join(text.split())) for name, text in favourites.every()]
+        screen.show(Table((Column("name", style="name"), Column("statement")), rows))
+
+
+def _forget(desk: Desk, argument: str) -> None:
+    favourites.forget(_needed(argument, "\\forget NAME"))
+
+
+def _needed(argument: str, usage: str) -> str:
+    if not argument:
+        raise InputError(f"something is missing; write {usage}")
+    return argument
+
+
+def _say(desk: Desk, name: str) -> None:
+    desk.outputs.note(f"{name}: {dict(desk.settings.shown())[name] or 'none'}")
+
+
+COMMANDS: dict[str, Command] = {
+    name: Command(name, takes, summary, run_it)
+    for name, takes, summary, run_it in (
+        ("help", "[COMMAND]", "the commands, or one of them", _help),
+        ("card", "", "the language on one page", _card),
+        ("tour", "", "ten statements that say something about this store", _tour),
+        ("session", "[NAME]", "the session of statements that name none; - for none", _session),
+        ("turn", "[N]", "the turn that statements are about which name no moment; HEAD for now", _turn),
+        ("param", "[NAME=VALUE]", "what $NAME stands for", _param),
+        ("mode", "[MODE]", "how answers are written: auto, table, line, json, jsonl, csv, markdown", _mode),
+        ("limit", "[N]", "how many rows of an answer a terminal shows; 0 for all", _limit),
+        ("timing", "[on/off]", "whether each answer says how long it took", _timing),
+        ("pager", "[on/off/COMMAND]", "how long answers are read: by the page, at once, in a program", _pager),
+        ("output", "[FILE]", "write answers to a file; without a name, here again", _output),
+        ("once", "FILE", "write the next answer to a file, or send it to a program: \\once | COMMAND", _once),
+        ("last", "[MODE]", "show the last answer again", _last),
+        ("explain", "[STATEMENT]", "how the last statement, or this one, is answered, with times", _explain),
+        ("watch", "[SECONDS]", "ask the last statement again and again, until Ctrl-C", _watch),
+        ("read", "FILE", "run the statements and commands of a file", _read),
+        ("save", "NAME [STATEMENT]", "keep the last statement, or this one, under a name", _save),
+        ("fav", "[NAME]", "ask a kept statement, or list them", _fav),
+        ("forget", "NAME", "drop a kept statement", _forget),
+        ("open", "STORE", "ask another store", _open),
+        ("quit", "", "leave; so does Ctrl-D", _quit),
+    )
+}

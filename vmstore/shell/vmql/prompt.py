@@ -1,0 +1,141 @@
+"""The line a reader types in: on prompt_toolkit where it is installed, else whatever `input` offers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from vmstore.shell.vmql.completer import Completer
+from vmstore.shell.vmql.desk import Desk
+from vmstore.shell.vmql.highlight import STYLES, fragments
+from vmstore.shell.vmql.script import is_whole, open_quote
+from vmstore.vmql.printer import moment as shown_moment
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import Output
+
+Lines = Callable[[], str]
+
+
+def lines(desk: Desk) -> Lines:
+    """A function that reads what is typed next, whole; it raises EOFError at the end, KeyboardInterrupt at Ctrl-C."""
+    try:
+        import prompt_toolkit  # noqa: F401
+    except ImportError:
+        desk.outputs.note("without prompt_toolkit there is no completion; `pip install 'vmstore[shell]'` brings it")
+        return lambda: plain(desk)
+    session = editor(desk)
+    return lambda: str(session.prompt())
+
+
+def plain(desk: Desk) -> str:
+    """What is typed until it is whole, line by line."""
+    text = input(label(desk))
+    while not is_whole(text):
+        text += "\n" + input(more(text, len(label(desk))))
+    return text
+
+
+def label(desk: Desk) -> str:
+    """What stands before the cursor: the session asked and the moment, where they are set."""
+    settings = desk.settings
+    moment = "" if settings.moment is None else f" {shown_moment(settings.moment).lower()}"
+    return f"{settings.session or 'vmql'}{moment}> "
+
+
+def more(text: str, width: int) -> str:
+    """What stands before the lines after the first: the quote that is open, else dots."""
+    sign = open_quote(text) or "."
+    return f"{sign * 3}> ".rjust(width)
+
+
+def editor(desk: Desk, source: Input | None = None, sink: Output | None = None) -> PromptSession[str]:
+    """The prompt_toolkit session of a desk; input and output are the terminal's unless they are handed in."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+    from prompt_toolkit.output import ColorDepth
+    from prompt_toolkit.styles import Style
+
+    from vmstore.shell.vmql.history import history
+
+    completer = Completer(desk)
+
+    def continued(width: int, number: int, wrapped: int) -> str:
+        return " " * width if wrapped else more(session.default_buffer.document.text_before_cursor, width)
+
+    session: PromptSession[str] = PromptSession(
+        lambda: [("class:label", label(desk))],
+        multiline=True,
+        lexer=_lexer(completer.keywords),
+        completer=_completer(completer),
+        complete_while_typing=False,
+        complete_in_thread=True,
+        auto_suggest=AutoSuggestFromHistory(),
+        history=history(desk.outputs.note),
+        enable_history_search=True,
+        enable_open_in_editor=True,
+        key_bindings=_keys(),
+        prompt_continuation=continued,
+        style=Style.from_dict({**{f"vmql.{kind}": style for kind, style in STYLES.items()}, "label": "bold"}),
+        color_depth=ColorDepth.DEPTH_1_BIT if "NO_COLOR" in os.environ else None,
+        input=source,
+        output=sink,
+    )
+    return session
+
+
+def _keys() -> KeyBindings:
+    """Enter sends what is whole and else begins a new line; Alt-Enter always begins one."""
+    from prompt_toolkit.filters import completion_is_selected, has_completions
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter", filter=~completion_is_selected)
+    def _(event: Any) -> None:
+        buffer = event.current_buffer
+        if is_whole(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.newline()
+
+    @keys.add("enter", filter=has_completions & completion_is_selected)
+    def _(event: Any) -> None:
+        event.current_buffer.complete_state = None
+
+    @keys.add("escape", "enter")
+    def _(event: Any) -> None:
+        event.current_buffer.newline()
+
+    return keys
+
+
+def _lexer(keywords: frozenset[str]) -> Any:
+    from prompt_toolkit.lexers import Lexer
+
+    class Colours(Lexer):
+        def lex_document(self, document: Any) -> Callable[[int], Any]:
+            rows: list[list[tuple[str, str]]] = [[]]
+            for kind, text in fragments(document.text, keywords):
+                first, *rest = text.split("\n")
+                rows[-1].append((f"class:vmql.{kind}", first))
+                rows += [[(f"class:vmql.{kind}", line)] for line in rest]
+            return lambda number: rows[number] if number < len(rows) else []
+
+    return Colours()
+
+
+def _completer(completer: Completer) -> Any:
+    from prompt_toolkit.completion import Completer as Base
+    from prompt_toolkit.completion import Completion
+
+    class Candidates(Base):
+        def get_completions(self, document: Any, event: Any) -> Iterable[Completion]:
+            for found in completer.candidates(document.text_before_cursor):
+                yield Completion(found.text, start_position=-found.replaces, display_meta=found.about)
+
+    return Candidates()

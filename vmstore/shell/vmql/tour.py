@@ -1,0 +1,111 @@
+"""`\\tour`: ten statements, each chosen to say something about the store that is open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from vmstore.errors import InputError
+from vmstore.shell.sheet import Span
+from vmstore.shell.vmql.desk import Desk
+
+STEPS = 10
+SHOWN = 6
+WORD = re.compile(r"[^\W\d_]{5,}")
+
+
+class Step(NamedTuple):
+    """One statement of the tour, and what it is asked for."""
+
+    why: str
+    statement: str
+
+
+class Sights(NamedTuple):
+    """What is worth asking about in a session."""
+
+    within: str  # IN SESSION …, where there are several
+    before: int  # the call before the one whose context lost most
+    after: int
+    gone: str  # a page that left the context between them, or else the largest
+    child: str  # a page that takes another's place, or else one made from others, or the same
+    word: str  # the longest of that page's beginning
+
+
+def walk(desk: Desk) -> None:
+    """Shows step after step; on a terminal each waits for a key."""
+    found = sights(desk)
+    for number, step in enumerate(steps(found), 1):
+        desk.outputs.note(Span(f"{number}. {step.why}", "head"))
+        desk.outputs.note(Span(f"{step.statement};", "good"))
+        desk.ask(step.statement)
+        if number < STEPS and not desk.outputs.go_on("── any key goes on, q leaves ──"):
+            return
+
+
+def steps(found: Sights) -> Iterator[Step]:
+    """The statements, from the widest question to the narrowest."""
+    within, before, after = found.within, found.before, found.after
+    yield Step("What is here?", "SESSIONS session, turns, calls, pages, tokens, title")
+    yield Step(
+        "Which requests to the model were the largest?",
+        f"CALLS call, turn, pages, tokens, status{within} ORDER BY tokens DESC LIMIT {SHOWN}",
+    )
+    yield Step(
+        f"What took most of the context at call {before}?",
+        f"CONTEXT AT CALL {before}{within} ORDER BY tokens DESC LIMIT {SHOWN}",
+    )
+    yield Step(
+        f"What changed between calls {before} and {after}?",
+        f"DIFF CONTEXT CALL {before} TO CALL {after}{within} ORDER BY change, before DESC LIMIT {SHOWN}",
+    )
+    yield Step("What kinds of pages are there, and where?", f"PAGES count(*), sum(tokens){within} BY type, tier")
+    yield Step(f"What happened to {found.gone}?", f"HISTORY OF {found.gone}{within}")
+    yield Step(
+        f"Why did the model not see {found.gone} at call {after}?",
+        f"WHY NOT {found.gone} IN CONTEXT AT CALL {after}{within}",
+    )
+    yield Step(f"Where does {found.child} come from?", f"SOURCES OF {found.child} DEPTH 2{within} LIMIT {2 * SHOWN}")
+    yield Step(
+        f"In which calls could the model read '{found.word}'?",
+        f"CALLS count(*), min(call), max(call){within} WHERE CONTEXT MATCHES {quoted(found.word)}",
+    )
+    yield Step(
+        "How is such a question answered?",
+        f"EXPLAIN ANALYZE PAGES page, tokens{within} AS OF CALL {before} WHERE tier = L0 ORDER BY tokens LIMIT 3",
+    )
+
+
+def sights(desk: Desk) -> Sights:
+    """What the tour asks about, found by asking; raises InputError where there is no call yet."""
+    sessions = _rows(desk, "SESSIONS session, calls ORDER BY calls DESC")
+    name = desk.settings.session or (sessions[0]["session"] if sessions else "")
+    calls: list[tuple[int, int]] = []
+    within = "" if len(sessions) == 1 else f" IN SESSION {quoted(name)}"
+    if name:
+        calls = [(row["call"], row["tokens"]) for row in _rows(desk, f"CALLS call, tokens{within} ORDER BY call")]
+    if not calls:
+        raise InputError(f"{name or desk.place} holds no call yet; `vmstore import {desk.place} FILE` brings some")
+    drops = [(was[1] - now[1], was[0], now[0]) for was, now in pairwise(calls)]
+    _, before, after = max(drops, default=(0, calls[0][0], calls[0][0]))
+    left = f"DIFF CONTEXT CALL {before} TO CALL {after}{within} WHERE change = left ORDER BY before DESC LIMIT 1"
+    stays = f"CONTEXT page, text AT CALL {after}{within} ORDER BY tokens DESC LIMIT 1"
+    page = (_rows(desk, left) or _rows(desk, stays))[0]
+    linked = [
+        *_rows(desk, f"LINKS source{within} WHERE kind = supersedes ORDER BY position DESC LIMIT 1"),
+        *_rows(desk, f"LINKS source{within} WHERE kind = derives ORDER BY position LIMIT 1"),
+        {"source": page["page"]},
+    ]
+    word = max(WORD.findall(page["text"] or ""), key=len, default="the")
+    return Sights(within, before, after, page["page"], linked[0]["source"], word)
+
+
+def _rows(desk: Desk, statement: str) -> list[dict[str, Any]]:
+    return desk.store.query(statement).to_dicts()
+
+
+def quoted(text: str) -> str:
+    """A text as a VMQL literal."""
+    return "'" + text.replace("'", "''") + "'"
