@@ -29,7 +29,6 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
-        ("vmstore/store/recording.py", "vmstore"),
         ("vmstore/store/viewfile.py", "logging"),
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vmstore.capture.conversation import Conversation
+from vmstore.capture.load import load, reader
+from vmstore.capture.record import Written, gap, record
 from vmstore.core.draft import Usage
 from vmstore.engine.gate import Batch, Opening
-from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.together import Writing
 from vmstore.views.lane import Lane
-
-if TYPE_CHECKING:
-    from vmstore.capture.conversation import Conversation
-    from vmstore.capture.record import Written
 
 CONVERSATIONS_MAX = 64
 MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
@@ -46,8 +46,6 @@ class Recording:
         request_id: str | None,
     ) -> Recorded:
         """Records one call; see `Store.record`."""
-        from vmstore.capture.record import record
-
         told = Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
         asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
 
@@ -58,7 +56,6 @@ class Recording:
 
     def gap(self, name: str, reason: str, *, at: int | None) -> Recorded:
         """Notes a call that could not be recorded."""
-        from vmstore.capture.record import gap
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
             return gap(conversation, batch, reason, at=at)
@@ -75,15 +72,15 @@ class Recording:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.retried(lambda: self._write_once(name, write, happened, asked))
+        return self._ns.together.write(name, lambda: self._writing(name, write, happened, asked))
 
-    def _write_once(
+    def _writing(
         self,
         name: str,
         write: Callable[[Conversation, Batch, int], Written],
         at: int,
         asked: tuple[str, bytes] | None,
-    ) -> Recorded:
+    ) -> Writing[Recorded]:
         engine = self._ns.engine
         key = self._ns.key(name)
         if key is not None and asked is not None:
@@ -93,26 +90,24 @@ class Recording:
         position, conversation = self._conversation(key)
         batch = self._ns.begin(Opening(name), at) if key is None else engine.batch(key)
         if key is not None and batch.head.position != position:
-            raise ConflictError(f"session {name!r} moved on while it was read; read it again")
+            raise OvertakenError(f"session {name!r} moved on while it was read; read it again")
         try:
             if asked is not None:
                 batch.request(*asked)
             written = write(conversation, batch, at)
-            stored = batch.commit(at)
+            batch.close(at)
+            stored = yield batch
         except BaseException as error:
             if key is not None:
                 self._conversations.pop(key, None)  # half changed: load it again
                 if isinstance(error, RefusedError) and self._ns.engine.head(key).position != position:
-                    raise ConflictError(f"session {name!r} moved on while it was read; read it again") from error
+                    raise OvertakenError(f"session {name!r} moved on while it was read; read it again") from error
             raise
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
 
     def _conversation(self, key: int | None) -> tuple[int, Conversation]:
         """A session's conversation and the position it stands at, from memory where nobody else wrote since."""
-        from vmstore.capture.conversation import Conversation
-        from vmstore.capture.load import load
-
         if key is None:
             return 0, Conversation(lambda position: b"")
         now = self._ns.engine.head(key).position
@@ -120,13 +115,11 @@ class Recording:
         if conversation is None or position != now:
             conversation = load(self._ns.engine, key)
             if self._ns.engine.head(key).position != now:
-                raise ConflictError("the session moved on while it was read; read it again")
+                raise OvertakenError("the session moved on while it was read; read it again")
         return now, conversation
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:
         if key not in self._conversations:
-            from vmstore.capture.load import reader
-
             self._ns.follow()
             conversation.read = reader(self._ns.engine, Lane(self._ns.views, key))
         self._conversations.pop(key, None)
