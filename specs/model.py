@@ -166,7 +166,7 @@ class Model:
             match fact.mutation:
                 case m.Create(links=links) if fact.position == page:
                     events = ["create", *("link" for _ in set(links))]
-                case m.Update(page=changed) | m.Compress(page=changed) if changed == page:
+                case m.Update(page=same) | m.Compress(page=same) | m.Annotate(page=same) if same == page:
                     events = [fact.mutation.kind]
                 case m.Link(source=source) if source == page:
                     events = ["link"]

@@ -8,8 +8,9 @@ from functools import cache
 from typing import Any
 
 from specs.model import Edge, Model
+from tests.against_catalog import catalog_is_the_models
 from vmstore.core import mutation as kinds
-from vmstore.core.page import Fidelity, Level, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -123,11 +124,9 @@ def _context(model: Model, name: str, session: Session, position: int, moment: d
 
 def _moment(model: Model, name: str, session: Session, position: int) -> None:
     pages = model.pages(name, position)
-    assert [_page(page) for page in session.pages(position=position)] == [_modelled(page) for page in pages]
-    dirty = {page.position for page in session.pages(position=position, dirty=True)}
-    assert dirty == _outdated(model, name, position)
-    faults = [(fault.position, int(fault.page[1:]), fault.out_since) for fault in session.faults(position=position)]
-    assert faults == _returned(model, name, position)
+    answered = session.pages(position=position)
+    assert [_page(page) for page in answered] == [_modelled(page) for page in pages]
+    catalog_is_the_models(model, name, session, answered, position)
     if model.calls(name, position):
         _context(model, name, session, position, {"position": position})
     else:
@@ -136,36 +135,9 @@ def _moment(model: Model, name: str, session: Session, position: int) -> None:
         _about_page(model, name, session, page.page, position)
 
 
-def _outdated(model: Model, name: str, position: int) -> set[int]:
-    """The pages made from one that has a later version than they and their link to it."""
-    last = {
-        page: [content.position for content in contents if content.level == Level.FULL][-1]
-        for page, contents in model.versions(name, position).items()
-    }
-    return {
-        edge.source
-        for edge in model.links(name, position)
-        if edge.kind == LinkKind.DERIVES and last[edge.target] > max(edge.position, last[edge.source])
-    }
-
-
-def _returned(model: Model, name: str, position: int) -> list[tuple[int, int, int]]:
-    """Each return to the context: its position, the page, since when it was out."""
-    here: set[int] = set()
-    left: dict[int, int] = {}
-    found = []
-    for fact in model.seen(name, position):
-        if isinstance(fact.mutation, kinds.Pack):
-            entered = {new[0] for new in fact.mutation.entered}
-            found += [(fact.position, page, left[page]) for page in sorted(entered - here) if page in left]
-            left.update(dict.fromkeys(fact.mutation.left, fact.position))
-            here = (here | entered) - set(fact.mutation.left)
-    return found
-
-
 def _page(page: Any) -> tuple[Any, ...]:
     created = page.position, page.created_turn, page.created_call, page.created_at
-    kind = page.type, page.role, page.modality, page.message, page.importance
+    kind = page.type, page.role, page.modality, page.message
     return *created, *kind, page.tier, page.level, page.version, page.tokens, page.bytes
 
 
@@ -174,7 +146,7 @@ def _modelled(page: Any) -> tuple[Any, ...]:
     kind = PageType(born.type).word, Role(born.role).word, Modality(born.modality).word
     message = f"m{born.message}" if born.message else None
     shown = page.tier, page.level, page.version, page.counted.told.tokens, page.counted.told.size
-    return page.page, page.turn, page.call, page.at, *kind, message, born.importance / 1e6, *shown
+    return page.page, page.turn, page.call, page.at, *kind, message, *shown
 
 
 def _about_page(model: Model, name: str, session: Session, page: int, position: int) -> None:

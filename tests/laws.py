@@ -26,6 +26,7 @@ from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.testing.life import Outcome, Player, Thread, digest, play
 from vmstore.testing.strategies import Again, Ask, Fork, Life, Rebuild, Refused, Reopen
+from vmstore.views.pagetable import page_table as table_of_views
 
 MARK = re.compile(r"<([a-z0-9.]+)#(\d+)>")
 
@@ -86,6 +87,22 @@ def rebuilt_views_are_equal(player: Player) -> None:
     player.reopen(forget=True)
     player.store.info()
     assert digests(player.store) == before
+
+
+def columns_are_the_views(player: Player) -> None:
+    """At a few positions of every session the page table of the columns is that of the views, in memory and sealed."""
+    store = player.store
+    ends = {info.session: info.position for info in store.sessions()}
+    moments = [{name: max(1, end * share // 4) for name, end in ends.items()} for share in range(1, 5)]
+    want = [
+        sorted((name, *row) for name, at in moment.items() for row in table_of_views(store.session(name)._lane(), at))
+        for moment in moments
+    ]
+    for prepare in (lambda: None, store.columns):
+        prepare()
+        for moment, rows in zip(moments, want, strict=True):
+            assert sorted(store.page_table(moment).rows()) == rows, f"at {moment}"
+    assert store._columns.problems() == []
 
 
 # ---- 4: the past does not move
@@ -309,7 +326,21 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-CELLS = ("name", "meta", "source", "key", "content", "labels", "envelope", "aside", "rest", "note")
+CELLS = (
+    "name",
+    "meta",
+    "source",
+    "key",
+    "content",
+    "labels",
+    "envelope",
+    "aside",
+    "rest",
+    "note",
+    "tags",
+    "untags",
+    "anchors",
+)
 
 
 # ---- all of them
@@ -324,6 +355,7 @@ LAWS: tuple[Callable[[Player], None], ...] = (
     nothing_leaks,
     verify_is_clean,
     rebuilt_views_are_equal,
+    columns_are_the_views,
     requests_come_back,
     failures_pass,
 )

@@ -98,6 +98,13 @@ def test_a_rebuilt_view_is_equal(life: Life) -> None:
     hold(laws.rebuilt_views_are_equal, life)
 
 
+@FEWER
+@given(lives())
+def test_columns_are_the_views(life: Life) -> None:
+    """The page table of the columns is that of the views, and their segments pass verify (law 1)."""
+    hold(laws.columns_are_the_views, life)
+
+
 @TRIED
 @given(conversations())
 def test_a_conversation_comes_back_from_memory(requests: list[dict[str, Any]]) -> None:

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from tests import laws
 from tests.against_model import key_of
 from vmstore.capture.record import gap
+from vmstore.columns.cut import Cut
 from vmstore.core.clock import SeededIds, SystemIds
 from vmstore.errors import VmstoreError
 from vmstore.store import recording
 from vmstore.testing.agent import Answer, Edit
 from vmstore.testing.life import Player, play
-from vmstore.testing.strategies import LISTING, Again, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
+from vmstore.testing.strategies import LISTING, Again, Annotate, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
 from vmstore.views.calls import Calls
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import Lineage
@@ -49,6 +50,9 @@ RICH = Life(
         Ask(session=2, edits=(Edit("answer", text="other"), Edit("rewrite", n=1, text="hello there")), marked=True),
         say("again", Edit("delete", n=2), Edit("add_part", n=1, text="more"), elsewhere=True),
         Refused(n=3),
+        Annotate(n=1, k=0),
+        Annotate(n=1, k=1),
+        Annotate(session=2, n=1, k=3),
         say("once more"),
         say("lost", broken=True),
         Gap(reason="lost"),
@@ -65,7 +69,19 @@ RICH = Life(
 def test_the_rich_life_keeps_every_law(tmp_path: Path) -> None:
     """The life the faults are planted in breaks no law by itself, and has something of everything."""
     found = laws.hold(RICH, tmp_path)
-    kinds = {"open", "turn", "create", "update", "compress", "link", "message", "reply", "pack", "configure"}
+    kinds = {
+        "open",
+        "turn",
+        "create",
+        "update",
+        "compress",
+        "link",
+        "message",
+        "reply",
+        "pack",
+        "configure",
+        "annotate",
+    }
     assert kinds <= found.keys(), kinds - found.keys()
 
 
@@ -103,6 +119,9 @@ FOLDS: dict[str, tuple[type, str, Callable[[Any, Any], tuple[Any, Any]]]] = {
     "a page without its message": (Pages, "on_create", other(message=lambda m: 0)),
     "a version one too high": (Pages, "on_update", other(version=lambda m: m.version + 1)),
     "a shorter form one token longer": (Pages, "on_compress", other(tokens=lambda m: m.tokens + 1)),
+    "a tag that is not lost": (Pages, "on_annotate", other(untags=lambda m: None)),
+    "an importance one part too high": (Pages, "on_annotate", other(importance=lambda m: (m.importance or 0) + 1)),
+    "something said one position late": (Pages, "on_annotate", late),
     "a summary without its sources": (Lineage, "on_link", other(source=lambda m: m.target, target=lambda m: m.source)),
     "a page without its call": (Lineage, "on_create", other(links=lambda m: ())),
     "a message by another speaker": (Messages, "on_message", other(role=lambda m: m.role + 1)),
@@ -157,7 +176,14 @@ def a_head_that_counts_wrongly(player: Player, patch: Patch) -> None:
         player.store._ns.engine.head(key_of(player.store.views, session.name)).turn += 1
 
 
+def a_cut_that_misses_what_left(player: Player, patch: Patch) -> None:
+    """Columns are cut as if packs let nothing go."""
+    taken = Cut.on_pack
+    patch.setattr(Cut, "on_pack", lambda cut, fact, m: taken(cut, fact, replace(m, left=())))
+
+
 AFTERWARDS = [
+    (laws.columns_are_the_views, a_cut_that_misses_what_left),
     (laws.requests_come_back, forgotten_envelopes),
     (laws.rebuilt_views_are_equal, a_fold_with_a_memory),
     (laws.nothing_leaks, an_endless_stretch),

@@ -14,6 +14,7 @@ import pytest
 
 from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
 from vmstore.capture.sources import FORMATS
+from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.page import Modality, PageType, Role
@@ -169,6 +170,12 @@ def exported(text: str) -> list[str]:
     return [] if told == [(one.name, *(c.name for c in one.columns)) for one in TABLES] else [f"tables {told}"]
 
 
+def cut(text: str) -> list[str]:
+    """What columns.md gets wrong about the tables of segments and their columns."""
+    told = {quoted(row[0])[0]: tuple(quoted(row[1])) for row in tables(section(text, "The tables"))[0]}
+    return [] if told == COLUMNS else [f"tables {told}"]
+
+
 def campaigns(text: str) -> list[str]:
     """What reliability.md gets wrong about which campaigns there are."""
     told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
@@ -311,12 +318,13 @@ CHECKS = [
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),
+    Check("columns.md", cut, "`page`, `content`, `level`, `rank`", "`page`, `content`, `rank`, `level`"),
 ]
 
 
 @pytest.mark.parametrize("check", {check.find: check for check in CHECKS}.values(), ids=lambda c: c.find.__name__)
 def test_a_table_is_what_the_code_says(check: Check) -> None:
-    """Kinds, rules, views, states, options, figures, campaigns, formats and exports in the specs are the code's."""
+    """Kinds, rules, views, states, options, figures, campaigns, formats and tables in the specs are the code's."""
     assert check.find((SPECS / check.page).read_text()) == []
 
 

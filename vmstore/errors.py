@@ -30,6 +30,10 @@ class ConflictError(RefusedError):
     """A commit whose expected position or request id does not fit what the log holds."""
 
 
+class OvertakenError(ConflictError):
+    """A commit that was decided before another writer added something; read that and decide again."""
+
+
 class ReadOnlyError(VmstoreError):
     """A write through a handle opened for reading only."""
 

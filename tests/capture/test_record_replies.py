@@ -199,6 +199,15 @@ def test_a_request_id_for_another_call_is_refused(store_path: Path, reopened: bo
         assert store.session("s").info().calls == 1
 
 
+def test_a_used_request_id_is_told_at_once(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conflict that no second try can mend is not tried again with every other writer waiting."""
+    with open_store(store_path) as store:
+        store.record("s", request(ITEMS), request_id="r1")
+        monkeypatch.setattr(store.log, "alone", lambda: pytest.fail("it was tried a second time"))
+        with pytest.raises(ConflictError, match="'r1'"):
+            store.record("s", request(ITEMS[1:]), request_id="r1")
+
+
 def test_a_request_id_is_its_sessions_own() -> None:
     """The same id in another session is another call."""
     with memory_store() as store:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import vmstore
 from vmstore.capture.shapes import Shape, give_message, give_request
 from vmstore.capture.sources import read
 from vmstore.capture.sources.step import Answer, Compact, Note, Reading, Say, Step, Unread
@@ -276,3 +277,35 @@ def test_a_summary_takes_the_place_of_what_was_before(tmp_path: Path) -> None:
     assert types == [PageType.SUMMARY, PageType.CLAIM, PageType.SUMMARY]
     assert [step.draft.role for step in compacts] == [Role.USER, Role.SYSTEM, Role.USER]
     assert not any(step.draft.human for step in compacts)
+
+
+def test_vm_says_what_pages_are_born_with(tmp_path: Path) -> None:
+    """Tags, importance and actor of a message are its pages' own from the beginning; what is none is left out."""
+    note = {"tags": ["db", "db", 5, "open"], "importance": 0.9, "actor": "curator", "type": "claim"}
+    wrong = {"tags": "db", "importance": 7, "actor": 5}
+    path = tmp_path / "chat.jsonl"
+    records = [{**ASK, "vm": note}, {**END, "vm": wrong}]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    with vmstore.memory_store() as store:
+        (name,) = [one.session for one in store.import_file(path).sessions]
+        session = store.session(name)
+        told = [(page.tags, page.importance, page.actor) for page in session.pages()]
+        assert told == [(["db", "open"], 0.9, "curator"), ([], 0.5, "assistant")]
+        assert session.pages(tag="db") == session.pages(actor="curator") == session.pages(importance_min=0.8)
+
+
+def test_what_was_said_of_an_import_stays_when_it_grows(tmp_path: Path) -> None:
+    """A file that grew after a page of it was annotated adds its new part, and what was said of the page stays."""
+    path = tmp_path / "chat.jsonl"
+    path.write_text(json.dumps(ASK) + "\n" + json.dumps(END) + "\n")
+    with vmstore.memory_store() as store:
+        (name,) = [one.session for one in store.import_file(path).sessions]
+        session = store.session(name)
+        page = session.pages()[0].page
+        session.annotate(page, tags=["kept"])
+        with path.open("a") as file:
+            file.write(json.dumps({"role": "user", "content": "and on"}) + "\n")
+        assert store.import_file(path).new == 1
+        assert [one.tags for one in session.pages()] == [["kept"], [], []]
+        assert store.import_file(path).new == 0
+        assert store.verify().ok

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vmstore.core.mutation import (
     MUTATION_NAMES,
+    Annotate,
     Compress,
     Configure,
     Create,
@@ -57,6 +58,10 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "importance": COUNT,
     },
     Update: {"page": POSITION, "version": SMALL, "content": REF, "size": COUNT, "tokens": COUNT},
+    Annotate: {
+        "page": POSITION, "importance": st.none() | COUNT, "status": st.none() | SMALL, "valid_from": MOMENT,
+        "valid_to": MOMENT, "tags": st.none() | REF, "untags": st.none() | REF, "anchors": st.none() | REF,
+    },
     Link: {"source": POSITION, "target": POSITION, "link": SMALL, "valid_from": MOMENT, "valid_to": MOMENT},
     Compress: {
         "page": POSITION, "version": SMALL, "level": SMALL, "method": SMALL, "lossy": SMALL, "content": REF,
@@ -79,6 +84,8 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "renderer": SMALL,
     },
 }  # fmt: skip
+CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
+CELLS |= {"tags", "untags", "anchors"}
 ANY = st.one_of([st.builds(kind, **fields) for kind, fields in FIELDS.items()])
 LATER_NUMBERS = st.integers(0, 2**32).filter(lambda n: n not in {kind.NUMBER for kind in KINDS})
 FIELD = st.none() | st.booleans() | st.integers(-9, 2**63) | st.binary(max_size=9) | st.text(max_size=9)
@@ -198,11 +205,7 @@ def test_a_struct_has_the_number_of_its_name(kind: type[Mutation]) -> None:
 @given(mutation=ANY)
 def test_every_cell_a_mutation_names_is_found(mutation: Any) -> None:
     """`cell_refs` names each field drawn as a cell, and nothing else."""
-    expected = [
-        getattr(mutation, name)
-        for name in FIELDS[type(mutation)]
-        if name in {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-    ]
+    expected = [getattr(mutation, name) for name in FIELDS[type(mutation)] if name in CELLS]
     if isinstance(mutation, Pack):
         expected += [ref for _, ref in mutation.envelopes]
     assert sorted(map(str, cell_refs(mutation))) == sorted(str(ref) for ref in expected if ref is not None)

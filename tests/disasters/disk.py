@@ -6,6 +6,7 @@ written again and flushed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ class Disk(apsw.VFS):
         self.error: type[apsw.Error] = apsw.IOError
         self.failures: int | None = None  # after how many it is well again; None for never
         self.done = 0
+        self.writes: list[tuple[str, int]] = []  # which file, where it began
+        self.pause = 0.0  # seconds a flush takes at least
+        self.flushes: list[str] = []  # of which files
         self.flushed: dict[str, bytes] = {}
         self.dirty: dict[str, set[int]] = {}  # blocks written since the last flush was tried
         self.base = apsw.vfs_names()[0]
@@ -38,6 +42,10 @@ class Disk(apsw.VFS):
         super().xDelete(filename, syncdir)
         self.flushed.pop(filename, None)
         self.dirty.pop(filename, None)
+
+    def syncs(self, name: str) -> int:
+        """How often files of a name were flushed."""
+        return sum(Path(path).name == name for path in self.flushes)
 
     def spend(self) -> None:
         """Counts a write or flush, and fails once the countdown is over."""
@@ -68,6 +76,7 @@ class File(apsw.VFSFile):
     def xWrite(self, data: bytes, offset: int) -> None:
         """Writes, or fails."""
         self.disk.spend()
+        self.disk.writes.append((self.name or "", offset))
         super().xWrite(data, offset)
         dirty = self.disk.dirty.setdefault(self.name, set())
         dirty.update(range(offset // BLOCK, (offset + len(data) - 1) // BLOCK + 1))
@@ -76,6 +85,8 @@ class File(apsw.VFSFile):
         """Flushes and remembers what was written since the last flush, or fails and forgets that it was."""
         dirty = self.disk.dirty.pop(self.name, set())
         self.disk.spend()
+        time.sleep(self.disk.pause)
+        self.disk.flushes.append(self.name or "")
         super().xSync(flags)
         if self.name:
             now = Path(self.name).read_bytes()

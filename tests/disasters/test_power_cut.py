@@ -17,6 +17,7 @@ from tests.disasters.disk import Disk, disk
 from vmstore.errors import StoreError
 from vmstore.log import sqlite
 from vmstore.log.commit import genesis, relink
+from vmstore.log.file import counted
 from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import Told, chain
 
@@ -177,11 +178,62 @@ def test_a_failed_append_may_be_there(tmp_path: Path) -> None:
 
 def test_a_failed_flush_left_alone_would_lose_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tests above can fail: without writing the WAL again a power cut takes what was acknowledged."""
-    monkeypatch.setattr(sqlite, "write_again", lambda path: None)
+    monkeypatch.setattr(sqlite, "write_again", lambda path, start: None)
     with disk() as made:
         cases = each_failure(made, tmp_path, 4, 2)
         lost = [said for _, folder, said, there in cases if left_after(made, folder)[0] < there]
     assert lost == ["there"]
+
+
+def written_over(made: Disk, folder: Path) -> list[bool]:
+    """For each append that counts although its flush failed: whether it wrote over frames flushed before it."""
+    found = []
+    for step in range(50):
+        place = folder / str(step)
+        place.mkdir()
+        SqliteLog.create(place / "log.sqlite")
+        log = SqliteLog(place / "log.sqlite")
+        for _ in range(4):
+            append(log)
+        with log.file as db:
+            end = counted(db)
+        made.writes.clear()
+        made.left, made.failures = step, 2
+        try:
+            append(log)
+            failed = made.left is None
+        except StoreError:
+            continue
+        finally:
+            made.left = None
+            log.close()
+        if not failed:
+            return found
+        found.append(any(at < end for name, at in made.writes if name.endswith("-wal")))
+    return found
+
+
+def test_what_was_flushed_is_not_written_over(tmp_path: Path) -> None:
+    """After a failed flush nothing is written where an acknowledged commit lies: a cut there may leave noise."""
+    with disk() as made:
+        found = written_over(made, tmp_path)
+    assert found and not any(found)
+
+
+def test_a_whole_wal_written_again_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above can fail: where all of the WAL is in doubt, flushed frames are written over."""
+    monkeypatch.setattr(sqlite, "counted", lambda db: 0)
+    with disk() as made:
+        assert any(written_over(made, tmp_path))
+
+
+@pytest.mark.parametrize("failures", [2, 3, 4, 5, 6])
+def test_what_stayed_in_doubt_is_mended_first(tmp_path: Path, failures: int) -> None:
+    """Where nobody knows what became of an append, the next one on the same handle makes it last before itself."""
+    with disk() as made:
+        for log, folder, said, _ in each_failure(made, tmp_path, 4, failures):
+            there = append(log)
+            assert left_after(made, folder) == (there, there), said
 
 
 def test_a_failed_commit_is_unknown_not_absent(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import (
+    Annotate,
     Compress,
     Configure,
     Create,
@@ -21,14 +22,28 @@ from vmstore.core.mutation import (
     Turn,
     Update,
 )
-from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Status
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views.projection import Projection
 
 NUMBER = st.integers(0, 63)
-DEEDS = ("turn", "say", "update", "compress", "link", "pack", "reply", "mark", "configure", "end", "fork", "switch")
+DEEDS = (
+    "turn",
+    "say",
+    "update",
+    "annotate",
+    "compress",
+    "link",
+    "pack",
+    "reply",
+    "mark",
+    "configure",
+    "end",
+    "fork",
+    "switch",
+)
 
 
 class Deed(NamedTuple):
@@ -117,7 +132,8 @@ class Author:
                 tokens=deed.d,
                 mime=list(Mime)[deed.a % 10],
                 links=links,
-                labels=batch.cell(b'{"hint":"h%d"}' % deed.a) if deed.d % 2 else None,
+                labels=batch.cell(b'{"hint":"h%d","tags":["t%d"]}' % (deed.a, deed.d % 5)) if deed.d % 2 else None,
+                importance=(500_000, 800_000)[deed.c % 7 == 3],
             )
             page = batch.add(create)
             self.now.pages[page], self.now.versions[page] = [(page, 0)], 1
@@ -141,6 +157,27 @@ class Author:
             position = self.batch.add(Update(page, version, content, deed.b, deed.c))
             self.now.pages[page].append((position, 0))
             self.now.versions[page] = version
+
+    def do_annotate(self, deed: Deed) -> None:
+        """Something is said of a page, some of it taken back."""
+        page = self._page(deed.a)
+        if page is not None:
+            gained, lost = (self.batch.cell(b'["t%d","t%d"]' % (n % 3, n % 5)) for n in (deed.b, deed.c))
+            anchors = self.batch.cell(b'{"name":%s,"n%d":"v"}' % ((b"null", b'"x"', b'"y"')[deed.d % 3], deed.d % 2))
+            self.batch.add(
+                Annotate(
+                    page,
+                    importance=(None, 0, 400_000, 900_000, 1_000_000)[deed.b % 5],
+                    status=(None, *Standing)[deed.c % 6],
+                    valid_from=deed.c or None,
+                    valid_to=deed.d or None,
+                    tags=gained if deed.b % 2 else None,
+                    untags=lost if deed.c % 4 else None,
+                    anchors=anchors if deed.d % 4 else None,
+                )
+                if deed.b or deed.c or deed.d
+                else Annotate(page, importance=500_000)
+            )
 
     def do_compress(self, deed: Deed) -> None:
         """A page gains a shorter content."""

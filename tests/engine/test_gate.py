@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.engine.author import engine_over
 from vmstore.core.mutation import Configure, Mark, Message, Open, decode
 from vmstore.core.page import Origin
+from vmstore.engine import gate
 from vmstore.engine.gate import HEADS_MAX, Batch, Engine, Opening
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import genesis, relink
@@ -249,6 +251,52 @@ def test_two_writers_cannot_open_one_name(tmp_path: Path) -> None:
     with pytest.raises(RefusedError):
         second.commit(0)
     assert one.log.ordinal == 1
+
+
+def test_opening_sessions_waits_for_no_view(tmp_path: Path) -> None:
+    """Who opens sessions alone folds no view, knows the names all the same, and looks again once another opened one."""
+    one, two = two_engines(tmp_path)
+    keys = [opened(one, f"s{n}") for n in range(5)]
+    assert one.projection.ordinal == 0
+    assert [one.opened(f"s{n}") for n in range(6)] == [*keys, None]
+    with pytest.raises(RefusedError, match="rule name_is_free"):
+        one.begin(Opening("s3"), 0)
+    opened(two, "t")
+    with pytest.raises(RefusedError, match="rule name_is_free"):
+        one.begin(Opening("t"), 0)
+    assert (one.projection.ordinal, one.opened("s3")) == (6, None)
+    batch = one.batch(keys[3])
+    assert say(batch, b"more") == 3
+    batch.commit(0)
+
+
+def test_a_hidden_session_has_a_name_and_no_key(tmp_path: Path) -> None:
+    """The name of an import under way is taken, and nobody is handed its session by it."""
+    engine = two_engines(tmp_path)[0]
+    engine.begin(Opening("s", hidden=True), 0).commit(0)
+    assert engine.opened("s") is None
+    with pytest.raises(RefusedError, match="rule name_is_free"):
+        engine.begin(Opening("s"), 0)
+
+
+def test_the_views_follow_a_writer_that_never_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past a bound of mutations that no view holds each call folds a piece, until the head can forget them."""
+    monkeypatch.setattr(gate, "UNSETTLED_MAX", 20)
+    monkeypatch.setattr(gate, "FOLDED_MIN", 5)
+    engine = engine_over()
+    key = opened(engine)
+    held, remembered = [], []
+    for n in range(40):
+        batch = engine.batch(key)
+        say(batch, b"%d" % n)
+        batch.commit(0)
+        held.append(engine.projection.ordinal)
+        remembered.append(len(engine.head(key).recent.mutations))
+        assert engine.head(key).has_message(2) and engine.head(key).has_message(n + 3)
+        assert not engine.head(key).has_message(n + 4)
+    pieces = [later - before for before, later in pairwise(held) if later > before]
+    assert len(pieces) > 4 and max(pieces) < 10
+    assert max(remembered) < 40 and 0 in remembered
 
 
 def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given
 
 from tests.engine.author import STORIES, Author, Deed, engine_over
 from vmstore.core.mutation import Pack, Update
-from vmstore.engine.gate import Engine
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import load_head
 from vmstore.engine.verify import verify
@@ -114,7 +114,7 @@ def test_a_copy_is_apart(story: list[Deed]) -> None:
     author.write([Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2)])
     head = engine.head(1)
     before, told = state(head.copy()), answers(head)
-    author.batch.head = head.copy()  # the batch's own, never the engine's
+    author.batch = Batch(engine, head.copy())  # its own, never the engine's
     for deed in story:
         if deed.what not in ("fork", "switch", "end"):
             getattr(author, "do_" + deed.what)(deed)

@@ -12,7 +12,7 @@ from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Message, decode
 from vmstore.engine import known as known_module
 from vmstore.engine.gate import Batch, Engine, Opening
-from vmstore.engine.known import Known, Sealed
+from vmstore.engine.known import DIGEST_BYTES, Known, Sealed
 from vmstore.store.namespace import KNOWN
 from vmstore.views.lane import Lane
 
@@ -90,7 +90,7 @@ def test_without_its_file_contents_are_sealed_again(path: Path, harm: str) -> No
     """Where the file is gone, damaged or cannot be made, the content is written once more and all else holds."""
     file = file_of(path)
     db = apsw.Connection(str(file))
-    db.execute({"keyless": "UPDATE key SET key = 7", "tableless": "DROP TABLE contents"}.get(harm, "SELECT 1"))
+    db.execute({"keyless": "UPDATE key SET key = 7", "tableless": "DROP TABLE commits"}.get(harm, "SELECT 1"))
     db.close()
     for suffix in ("", "-wal", "-shm") if harm in ("delete", "garbage", "folder") else ():
         file.with_name(file.name + suffix).unlink(missing_ok=True)
@@ -112,10 +112,13 @@ def test_without_its_file_contents_are_sealed_again(path: Path, harm: str) -> No
 @pytest.mark.parametrize(
     "lie",
     [
-        "UPDATE contents SET position = position + 1000",
-        "UPDATE contents SET cell = cell + 50",
-        "UPDATE OR IGNORE contents SET position = 1, cell = 0",
-        "UPDATE contents SET digest = (SELECT digest FROM contents ORDER BY length(digest), position DESC LIMIT 1)",
+        "UPDATE commits SET position = position + 1000",
+        "UPDATE commits SET digests = CAST(zeroblob(800) || digests AS BLOB)",
+        "UPDATE commits SET digests = CAST(zeroblob(16) || digests AS BLOB)",
+        "UPDATE OR IGNORE commits SET position = 1",
+        "UPDATE commits SET digests = (SELECT digests FROM commits ORDER BY position DESC LIMIT 1)",
+        "UPDATE commits SET digests = substr(digests, 2)",
+        "UPDATE commits SET digests = 7",
     ],
 )
 def test_what_the_file_says_is_not_believed(path: Path, lie: str) -> None:
@@ -137,7 +140,8 @@ def test_the_file_keeps_no_content(path: Path) -> None:
     """The file holds no content, and digests that cannot be made without its key."""
     assert LONG[:16].encode() not in file_of(path).read_bytes()
     db = apsw.Connection(str(file_of(path)))
-    digests = {row[0] for row in db.execute("SELECT digest FROM contents")}
+    rows: list[bytes] = [row[0] for row in db.execute("SELECT digests FROM commits")]
+    digests = {row[at : at + DIGEST_BYTES] for row in rows for at in range(0, len(row), DIGEST_BYTES)}
     key = db.execute("SELECT key FROM key").get
     db.close()
     other = Known()
@@ -167,7 +171,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     known = Known()
     digests = [known.digest(b"%d" % n) for n in range(20)]
     for n, digest in enumerate(digests):
-        known.note(1, {digest: Sealed(n + 1, 0, b"c")})
+        known.note(1, n + 1, [digest], [b"c"])
     assert [known.find(1, digest) is not None for digest in digests] == [False] * 10 + [True] * 10
     assert known.find(2, digests[-1]) is None
     db = apsw.Connection(":memory:")
@@ -197,8 +201,7 @@ def test_no_earlier_body_is_changed(path: Path) -> None:
 def test_a_file_that_leads_nowhere_costs_a_copy(path: Path) -> None:
     """Where the file names a cell its commit does not have, the content is written again."""
     db = apsw.Connection(str(file_of(path)))
-    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
-    db.execute(f"UPDATE {table} SET cell = cell + 99")
+    db.execute("UPDATE commits SET digests = CAST(zeroblob(1600) || digests AS BLOB)")
     db.close()
     with vmstore.open(path) as store:
         assert isinstance(batch_of(store).cell(LONG.encode()), int)
@@ -207,8 +210,7 @@ def test_a_file_that_leads_nowhere_costs_a_copy(path: Path) -> None:
 def test_a_file_that_is_no_use_is_no_hindrance(path: Path) -> None:
     """Where the file's table is gone the session goes on, and what was said before is written again."""
     db = apsw.Connection(str(file_of(path)))
-    table = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%cell%'").get
-    db.execute(f"DROP TABLE {table}")
+    db.execute("DROP TABLE commits")
     db.close()
     with vmstore.open(path) as store:
         assert isinstance(batch_of(store).cell(LONG.encode()), int)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.author import engine_over
 from vmstore.core.mutation import (
+    Annotate,
     Compress,
     Configure,
     Create,
@@ -25,7 +26,8 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind
 from vmstore.engine.gate import Batch, Engine, Opening
-from vmstore.engine.rules import RULES, Place
+from vmstore.engine.head import Head, Nothing
+from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
 
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
@@ -76,6 +78,13 @@ nothing = after()
 Breaker = tuple[str, Callable[[Batch], None], Callable[[Batch], Any]]
 BREAKERS: list[Breaker] = [
     ("kind_is_known", nothing, lambda b: Unknown(99, b"\x91\x63")),
+    ("fields_are_typed", nothing, lambda b: create(part="first")),
+    ("fields_are_typed", nothing, lambda b: create(importance=0.5)),
+    ("fields_are_typed", nothing, lambda b: create(size=True)),
+    ("fields_are_typed", nothing, lambda b: Configure(None, 2)),
+    ("fields_are_typed", nothing, lambda b: Configure(object(), 2)),
+    ("fields_are_typed", nothing, lambda b: Mark(0, digest="d" * 16)),
+    ("fields_are_typed", nothing, lambda b: pack(b, [], shape="wide")),
     ("open_comes_first", nothing, lambda b: Open(b"u" * 16, b.cell(b"again"))),
     ("turn_is_next", nothing, lambda b: Turn(1)),
     ("turn_is_next", nothing, lambda b: Turn(3)),
@@ -103,7 +112,7 @@ BREAKERS: list[Breaker] = [
     ("level_is_reduced", nothing, lambda b: Compress(PAGE, 2, 0, 0, 1, b.cell(b"x"), 1, 1)),
     ("level_is_reduced", nothing, lambda b: Compress(PAGE, 2, 4, 0, 1, b.cell(b"x"), 1, 1)),
     ("link_kind_is_listed", nothing, lambda b: Link(PAGE, APART, len(LinkKind))),
-    ("link_kind_is_listed", nothing, lambda b: Link(PAGE, PAGE, 0)),
+    ("links_lead_elsewhere", nothing, lambda b: Link(PAGE, PAGE, 0)),
     ("link_kind_is_listed", nothing, lambda b: create(links=((-1, PAGE),))),
     ("sizes_count_up", nothing, lambda b: create(size=-1)),
     ("sizes_count_up", nothing, lambda b: create(tokens=-1)),
@@ -111,7 +120,14 @@ BREAKERS: list[Breaker] = [
     ("sizes_count_up", nothing, lambda b: Compress(PAGE, 2, 1, 0, 1, b.cell(b"x"), 1, -1)),
     ("numbers_fit", nothing, lambda b: Configure(1, 2**63)),
     ("numbers_fit", nothing, lambda b: create(tokens=2**63)),
-    ("numbers_fit", nothing, lambda b: create(importance=2**64 - 1)),
+    ("numbers_fit", nothing, lambda b: create(part=2**64 - 1)),
+    ("numbers_fit", nothing, lambda b: Annotate(PAGE, valid_to=2**63)),
+    ("importance_is_a_share", nothing, lambda b: create(importance=1_000_001)),
+    ("importance_is_a_share", nothing, lambda b: Annotate(PAGE, -1)),
+    ("annotation_says_something", nothing, lambda b: Annotate(PAGE)),
+    ("page_exists", nothing, lambda b: Annotate(99, 1)),
+    ("words_are_listed", nothing, lambda b: Annotate(PAGE, status=99)),
+    ("cells_exist", nothing, lambda b: Annotate(PAGE, tags=3)),
     ("numbers_fit", nothing, lambda b: Message(0, 2, b.cell(b"{}"), human=2**63)),
     ("numbers_fit", nothing, lambda b: Reply(1, 1, cost=2**63)),
     ("numbers_fit", nothing, lambda b: Link(PAGE, APART, 0, valid_from=2**63)),
@@ -170,8 +186,7 @@ def test_each_example_breaks_one_rule(
     batch = scene().batch(1)
     before(batch)
     mutation = breaking(batch)
-    place = Place(len(batch._mutations), batch._mutations[-1] if batch._mutations else None, len(batch._cells))
-    assert [r.__name__ for r in RULES if r(batch.head, mutation, place) is not None] == [rule]
+    assert [r.__name__ for r in RULES if r(batch.head, mutation, batch.place) is not None] == [rule]
 
 
 def test_a_page_that_is_not_there_cannot_leave() -> None:
@@ -196,8 +211,7 @@ def test_a_taken_name_is_refused() -> None:
 def test_a_session_begins_with_open() -> None:
     """Without an `open` before it nothing else is taken."""
     engine = engine_over()
-    batch = engine.begin(Opening("s"), 0)
-    batch.head.opened = False
+    batch = Batch(engine, Head(b"u" * 16, Nothing(b"u" * 16)))
     with pytest.raises(RefusedError, match="open_comes_first"):
         batch.add(Turn(1))
 

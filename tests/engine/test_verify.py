@@ -19,7 +19,7 @@ from vmstore.engine.lookups import ViewLookups
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.views import fold as fold_module
+from vmstore.views import walk
 from vmstore.views.projection import PROJECTORS, Projection
 
 NUMBERS = ("session", "first", "count", "at", "lag", "request", "cell")
@@ -188,7 +188,7 @@ def test_without_the_hash_check_flips_go_unnoticed(told: Path, tmp_path: Path, m
     edit(path, "UPDATE commits SET at = at + 1, lag = lag + 1 WHERE ordinal = 2")
     assert [p.where for p in problems(path)] == ["commit 2"]
     monkeypatch.setattr(verify_module, "relink", lambda previous, commit: commit.hash)
-    monkeypatch.setattr(fold_module, "relink", lambda previous, commit: commit.hash)
+    monkeypatch.setattr(walk, "relink", lambda previous, commit: commit.hash)
     assert problems(path) == []
 
 

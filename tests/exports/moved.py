@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.store.kept import tell
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.store.answers import Import
+from vmstore.store.reports import Import
 from vmstore.store.store import Store, memory_store
 from vmstore.views.projection import PROJECTORS
 
@@ -17,7 +17,7 @@ SESSIONS = {"session", "parent"}
 
 
 def filled(store: Store) -> Store:
-    """A session with tools, a compression and an edit, one with a retry and odd letters, and forks of forks."""
+    """A session with tools, a compression, an edit and notes, one with a retry and odd letters, and forks of forks."""
     tell(store)
     odd = {"model": "m", "messages": [{"role": "user", "content": "é☃ \ud800 \u2028 \0"}], "temperature": 0.5}
     store.record("odd one", odd, None, at=9_000_000, request_id="r 1")
@@ -27,6 +27,9 @@ def filled(store: Store) -> Store:
     store.record("s.child", odd, None, at=10_500_000)
     store.record(grandchild, {**odd, "seed": 7}, None, at=10_700_000)
     store.record("s", odd, ValueError("gone"), at=11_000_000)
+    store.session("s.child").annotate("p4", tags=["kept"], importance=0.25, at=14_000_000)
+    store.session("s").annotate("p4", importance=0.9, tags=["é", "kept"], anchors={"user.name": "Ada"}, at=12_000_000)
+    store.session("s").annotate("p4", untags=["kept"], status="completed", valid_to=1_000_000, at=13_000_000)
     return store
 
 

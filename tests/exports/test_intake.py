@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 import vmstore
 from tests.disasters.child import joined, kill, start
@@ -33,7 +34,8 @@ def answers(store: Store, names: dict[str, str]) -> dict[str, Any]:
         session = store.session(there)
         contexts = [session.context(call=call.call) for call in session.calls()]
         said = [(context.basis.turn, context.messages(), context.pages, context.fidelity) for context in contexts]
-        found[name] = (said, session.turns(), session.calls(), session.pages())
+        pages = [replace(page, session="") for page in session.pages()]
+        found[name] = (said, session.turns(), session.calls(), pages)
     return found
 
 

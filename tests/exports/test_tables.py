@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -114,6 +115,25 @@ def test_every_mutation_has_its_row(tmp_path: Path, format: str) -> None:
                 key = next(one.key for one in TABLES if one.name == column.of)
                 lost = f"{column.name} IS NOT NULL AND {column.name} NOT IN (SELECT {key} FROM {column.of})"
                 assert ask(f"SELECT count(*) FROM {table.name} WHERE {lost}") == [(0,)], f"{table.name}.{column.name}"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_was_said_of_pages_is_in_tables(tmp_path: Path, format: str) -> None:
+    """The last row at or before a position gives the tags and the importance that the store answers there."""
+    store = filled_in_memory()
+    ask = asked(store, tmp_path, format)
+    session = store.session("s")
+    end = session.info().position
+    for position in (4, end - 2, end - 1, end):
+        for page in session.pages(position=position):
+            here = f"page = 's/{page.page}' AND session = 's' AND position <= {position}"
+            told = dict(ask(f"SELECT tag, held FROM tags WHERE {here} ORDER BY position"))
+            assert sorted(tag for tag, held in told.items() if held) == page.tags
+            said = ask(f"SELECT importance FROM annotations WHERE {here} AND importance IS NOT NULL ORDER BY position")
+            assert page.importance == (said[-1][0] if said else 0.5)
+    rows = ask("SELECT session, status, anchors FROM annotations WHERE page = 's/p4' ORDER BY happened_at")
+    assert [row[:2] for row in rows] == [("s", None), ("s", "completed"), ("s.child", None)]
+    assert json.loads(rows[0][2]) == {"user.name": "Ada"}
 
 
 def test_a_moment_ends_the_tables(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import vmstore
 from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import (
+    Annotate,
     Compress,
     Configure,
     Create,
@@ -128,6 +129,7 @@ def kinds() -> dict[str, str]:
         Mark(1, 70_000, b"d" * 16, 0, (300, 2)),
         Create(2, 4, 3, 12, 1, (300, 1), 4_096, 1_024, 1, ((6, 20), (0, 21)), 2, 750_000),
         Update(12, 3, 0, 5_000, 1_250),
+        Annotate(12, 950_000, 2, -1_000_000, 1_700_000_000_000_000, 0, (300, 2), 1),
         Link(30, 12, 0, -1_000_000, 1_700_000_000_000_000),
         Compress(12, 3, 3, 2, 1, 0, 18, 5),
         Message(3, 2, 0, 1, 1, 6),

@@ -13,8 +13,9 @@ from tests.shell.conftest import OUTPUT, Process, Run, answer, requests
 
 BASIS = ["session", "position", "turn", "call"]
 PAGE = ["order", "page", "message", "role", "type", "level", "tokens", "pinned", "since_turn", "since_call"]
-SEEN = ["page", "message", "type", "role", "modality", "mime", "tier", "level", "version", "tokens", "bytes"]
-SEEN += ["importance", "hint", "created_turn", "created_call", "created_at", "position"]
+SEEN = ["page", "session", "message", "type", "role", "modality", "mime", "tier", "level", "version", "tokens", "bytes"]
+SEEN += ["importance", "pinned", "tags", "hint", "actor", "status", "valid_from", "valid_to", "anchors", "represents"]
+SEEN += ["created_turn", "created_call", "created_at", "last_access_turn", "access_count", "position"]
 
 
 def test_info_shape(run: Run, two: Path) -> None:

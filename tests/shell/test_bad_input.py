@@ -104,7 +104,7 @@ def test_import_refuses_a_path_that_is_no_store(run: Run, places: dict[str, Path
         (["page", "vm://elsewhere/s1/p4", "--namespace", "default"], "stands in namespace 'elsewhere'"),
         (["history", "s1", "p99"], "there is no page 'p99'"),
         (["sources", "s1", "p4", "--kinds", "likes"], "there is no kind of link 'likes'; the kinds are derives"),
-        (["pages", "s1", "--type", "thing"], "there is no page type 'thing'; the types are transcript"),
+        (["pages", "s1", "--type", "thing"], "'thing' is no type; there are transcript"),
         (["tail", "--after", "never"], "'never' is no cursor"),
         (["rebuild", "--view", "page"], "there is no view 'page'; the views are"),
         (["fork", "s1", "--at-call", "99", "--as", "x"], "the nearest is call 4"),

@@ -40,6 +40,11 @@ def test_commands_and_options(run: Run) -> None:
     assert "lineage" in offered(run, "rebuild", "x", "--view", "l")
     assert offered(run, "sources", "x", "--kinds", "sup") == ["supersedes"]
     assert offered(run, "pages", "x", "--type", "c") == ["claim"]
+    assert offered(run, "pages", "x", "--tier", "") == ["L0", "L1", "L2", "L3", "L4"]
+    assert offered(run, "pages", "x", "--role", "us") == ["user"]
+    assert offered(run, "pages", "x", "--modality", "i") == ["image"]
+    assert offered(run, "pages", "x", "--order-by", "") == ["position", "importance", "tokens", "recency"]
+    assert offered(run, "annotate", "x", "--status", "a") == ["active", "abandoned"]
     assert offered(run, "context", "x", "--call", "") == []
     assert offered(run, "completion", "") == ["bash", "zsh", "fish"]
 

@@ -124,7 +124,7 @@ def test_fork_as_text(run: Run, recorded: Path) -> None:
 def test_compact_shape(run: Run, recorded: Path) -> None:
     """`compact --json` says what it did in rows and bytes, and packing again finds nothing to do."""
     found = run("compact", recorded, "--json").json
-    assert list(found) == ["frames_before", "frames_after", "bytes_before", "bytes_after"]
+    assert list(found) == ["frames_before", "frames_after", "bytes_before", "bytes_after", "segments", "columns"]
     assert found["frames_after"] < found["frames_before"]
     again, rows = run("compact", recorded), found["frames_after"]
     assert again.out.startswith(f"packed: {rows} rows of cells became {rows}; the log took")

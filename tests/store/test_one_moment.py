@@ -11,7 +11,9 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from vmstore.store.session import Session
+from vmstore.store import calls
+from vmstore.views.calls import calls_of
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
 
@@ -19,17 +21,17 @@ def asked_while_another_folds(path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     """How many calls each turn made, asked while another handle records a turn and folds it."""
     with vmstore.open(path) as store, vmstore.open(path) as other:
         store.record("s", chat("one"), answer("1"))
-        right = Session.calls
+        right = calls_of
 
-        def calls(self: Session) -> Any:
-            found = right(self)
-            if self is session:
+        def seen(lane: Lane) -> Any:
+            found = list(right(lane))
+            if lane is session._lane():
                 other.record("s", chat("one", "1", "two"), answer("2"))
                 assert len(other.session("s").turns()) == 2
             return found
 
         session = store.session("s")
-        monkeypatch.setattr(Session, "calls", calls)
+        monkeypatch.setattr(calls, "calls_of", seen)
         return [turn.calls for turn in session.turns()]
 
 

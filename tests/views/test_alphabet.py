@@ -16,6 +16,7 @@ from vmstore.store.namespace import Namespace
 from vmstore.store.store import Store
 from vmstore.views.lineage import Lineage
 from vmstore.views.messages import Messages
+from vmstore.views.pages import Pages
 from vmstore.views.residency import Residency
 
 ROUND = [
@@ -30,6 +31,9 @@ ROUND = [
     Deed("link", 0, 1, 2, 3),
     Deed("link", 1, 2, 2),
     Deed("link", 2, 0, 2),
+    Deed("annotate", 1, 3, 2, 1),
+    Deed("annotate", 0, 1, 1, 2),
+    Deed("annotate", 1, 2, 7, 0),
     Deed("pack", 2, 1, 4, 1),
     Deed("mark", 0, 1, 2, 3),
 ]
@@ -57,7 +61,10 @@ def test_views_follow_the_whole_alphabet(story: list[Deed]) -> None:
     store_answers_as_the_model(written(story))
 
 
-@pytest.mark.parametrize(("view", "handler"), [(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message")])
+SKIPPED = [(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")]
+
+
+@pytest.mark.parametrize(("view", "handler"), SKIPPED)
 def test_a_view_that_skips_a_handler_is_caught(view: type, handler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: a view that folds nothing of one kind answers otherwise."""
     store = written(STORY)

@@ -16,7 +16,7 @@ from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
-from vmstore.views import cellar, fold, projection
+from vmstore.views import cellar, fold, projection, walk
 from vmstore.views.projection import Projection
 from vmstore.views.residency import Residency
 
@@ -84,7 +84,7 @@ def test_the_collector_is_left_as_it_was() -> None:
     for on in (True, False):
         (gc.enable if on else gc.disable)()
         try:
-            with pytest.raises(ValueError), fold.uncollected():
+            with pytest.raises(ValueError), walk.uncollected():
                 assert not gc.isenabled()
                 raise ValueError
             assert gc.isenabled() == on

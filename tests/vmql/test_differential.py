@@ -15,7 +15,7 @@ from specs.model import Model
 from tests.against_model import model_of
 from tests.engine.author import NUMBER, Author, Deed, engine_over
 from tests.vmql.asked import asked
-from tests.vmql.facts import Naive, Row
+from tests.vmql.facts import Naive, Row, iso
 from tests.vmql.naive import answer
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import VmstoreError
@@ -51,9 +51,30 @@ STORIES = st.lists(
 )
 
 
+class Once(Author):
+    """Answers each call once, in the session that made it: the calls view keeps one reply a call."""
+
+    def __init__(self, *given: Any) -> None:
+        self.answered: set[tuple[int, int]] = set()
+        self.made: set[tuple[int, int]] = set()
+        super().__init__(*given)
+
+    def do_pack(self, deed: Deed) -> None:
+        """Remembers whose call it was."""
+        super().do_pack(deed)
+        self.made.add((self.batch.head.session, self.batch.head.call))
+
+    def do_reply(self, deed: Deed) -> None:
+        """Answers the last call where it is its own and has no answer."""
+        asked = (self.batch.head.session, self.batch.head.call)
+        if asked in self.made and asked not in self.answered:
+            self.answered.add(asked)
+            super().do_reply(deed)
+
+
 def written(story: list[Deed]) -> Store:
     """A store in memory that holds a story."""
-    author = Author(engine_over())
+    author = Once(engine_over())
     author.write(story)
     log = author.engine.log
     projection = Projection(log, apsw.Connection(":memory:"))
@@ -68,8 +89,20 @@ def scoped(
     names = sorted(model.names.values())
     across = data.draw(st.booleans(), "across") or relation == "SESSIONS"
     if across:
-        told = msgspec.structs.replace(tail, scope=syntax.AcrossSessions())
-        return told, naive.across(relation, {name: model.last(name)[0] for name in names})
+        scope: syntax.Scope = syntax.AcrossSessions()
+        if data.draw(st.booleans(), "a pattern"):
+            scope = syntax.InSession(name=syntax.Value(value="s%1%"))
+            names = [name for name in names if "1" in name]
+            if not names:
+                scope, names = syntax.AcrossSessions(), sorted(model.names.values())
+        ends = {name: model.last(name)[0] for name in names}
+        as_of = None
+        if data.draw(st.booleans(), "at a time"):
+            at = data.draw(st.sampled_from([fact.at for fact in model.facts if fact.at >= 0] or [0]), "time")
+            ends = {name: end for name in names if (end := model.at_time(name, at)) is not None}
+            ends = {name: end for name, end in ends.items() if end >= model.own(name)[0].position}
+            as_of = syntax.Moment(unit="time", value=syntax.Value(value=iso(at)))
+        return msgspec.structs.replace(tail, scope=scope, as_of=as_of), naive.across(relation, ends)
     name = data.draw(st.sampled_from(names), "session")
     position = model.last(name)[0]
     as_of = None

@@ -12,12 +12,13 @@ from benches.parts.rounds import HIGHER, LOWER, Act, Bench, Goal, Row, ratios, r
 from benches.parts.story import Deed, Story, commits, deeds_of
 from benches.parts.text import Texts
 
-TABLE = Goal("page table from commits of 1000, against a msgspec fold struct by struct", 7, HIGHER)
+TABLE = Goal("page table from column segments, against a msgspec fold struct by struct", 7, HIGHER)
 TABLE_RAW = Goal("page table from commits of 1 to 5, against a msgspec fold struct by struct", 1.8, HIGHER)
-TABLE_PEER = Goal("page table from commits of 1000, against eventsourcing's repository", 200, HIGHER)
+TABLE_PEER = Goal("page table from column segments, against eventsourcing's repository", 200, HIGHER)
+CUT = Goal("column segments from the log, against a msgspec fold struct by struct")
 VIEWS = Goal("all views from nothing, against a msgspec fold struct by struct", 0.5, HIGHER)
 PEAK = Goal("all views from nothing: peak memory, MB", 200, LOWER)
-GOALS = (TABLE, TABLE_RAW, TABLE_PEER, VIEWS, PEAK)
+GOALS = (TABLE, TABLE_RAW, TABLE_PEER, CUT, VIEWS, PEAK)
 
 MUTATIONS = (1_000_000, 20_000)  # full, quick
 MUTATIONS_RAW = (200_000, 4_000)
@@ -34,19 +35,23 @@ def measure(bench: Bench) -> Iterator[Row]:
     told = commits(Story(1, Texts(1)), count, 1000)  # what the big store was told
     blobs = [records.encode(records.record(deed, content=False)) for deeds in told for deed in deeds]
     repository, events = _repository(deeds_of(1, few, 1000, content=False))
+    doors.cut(big)
     contenders: dict[str, Callable[[], Any]] = {
         "msgspec": lambda: records.folded(blobs),
         "vmstore": lambda: doors.page_table(big),
-        "vmstore-raw": lambda: doors.page_table(small),
+        "vmstore-raw": lambda: doors.page_table_folded(small),
+        "vmstore-cut": lambda: doors.cut(big, again=True),
         "eventsourcing": repository,
     }
     _agree(doors.page_rows(doors.page_table(big)), records.folded(blobs))
+    _agree(doors.folded_rows(doors.page_table_folded(big)), records.folded(blobs))
     times = bench.race(contenders, bench.size(ROUNDS, 2), budget_s=BUDGET_S)
     fold = [count / seconds for seconds in times["msgspec"]]
     table = [count / seconds for seconds in times["vmstore"]]
     yield row(TABLE, ratios(table, fold))
     yield row(TABLE_RAW, ratios([raw / seconds for seconds in times["vmstore-raw"]], fold))
     yield row(TABLE_PEER, ratios(table, [events / seconds for seconds in times["eventsourcing"]]))
+    yield row(CUT, ratios(times["msgspec"], times["vmstore-cut"]))
     yield from _views(bench, big, lambda: records.folded(blobs))
 
 

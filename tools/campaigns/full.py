@@ -30,7 +30,6 @@ POINTS = 150
 DISKS = 4  # small disks in a batch
 GROWN = "size=64m"
 NEEDED = {"full", "recovered", "flush failed", "flush failed though done", "points"}
-WAYS = ("dropped", "kept", "torn", "reordered")  # noise as well would be a third fault at once
 NEWUSER, NEWNS, REMOUNT = 0x10000000, 0x00020000, 32
 
 
@@ -59,7 +58,7 @@ def failed_flush(seed: int, folder: Path, chance: random.Random, *, after: bool)
     found = Counter({"flush failed though done" if after else "flush failed": fault.fired["sync"]})
     try:
         at = sorted(chance.choices(moments(told.events), k=POINTS))
-        return found + cuts(told, at, folder / "left", chance, WAYS)
+        return found + cuts(told, at, folder / "left", chance)
     except Broken as error:
         raise Broken(error.kind, f"{error}; flush {fault.at} of the log failed, done: {after}") from error
 

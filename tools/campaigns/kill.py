@@ -22,7 +22,7 @@ import vmstore
 
 KILLS = 60  # of one store
 LOOKS = 3  # after one kill in so many the log is read
-STARVED_S = 2.0  # who comes to no write for so long while others do is killed as it is
+STARVED_S = 2.0  # who has not come to the write it is to die in after so long is killed as it is
 PATIENCE_S = 20.0  # a machine may stall; a lock that outlives its holder stalls for ever
 NEEDED = {"holding", "flushing", "folding", "anywhere", "timed", "looks", "interleaved", "others went on"}
 
@@ -126,10 +126,15 @@ class Crew:
             self.begin(writer, plan)
 
     def _await_death(self, writer: int, name: str) -> None:
-        """Waits until a writer's disk has killed it; one that loses every race to others comes to no write."""
-        pid, before = self.pids.pop(writer), self.slots.snapshot()
+        """Waits until a writer's disk has killed it.
+
+        One that writes on outlives its plan: others fold and flush for it. One that does not, while others do, starves.
+        """
+        pid, before, done = self.pids.pop(writer), self.slots.snapshot(), self.slots.acked(writer)
         if wait(pid, STARVED_S):
             self.found[name] += 1
+        elif self.slots.acked(writer) != done:
+            self.found["outlived"] += kill(pid)
         elif self.slots.snapshot() != before:
             self.found["starved"] += kill(pid)
         else:

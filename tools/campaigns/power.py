@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from campaigns.cut import MODES, Image, World, lay
 from campaigns.disk import Disk, Event, Fault, disk
@@ -16,6 +16,8 @@ from campaigns.held import Attempt, Broken, Demand, Held, check_log, check_store
 from campaigns.script import SOURCE, STORE, Player, Step, Summary, script, summary, write_source
 
 from vmstore.errors import VmstoreError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Append
 from vmstore.log.sqlite import SqliteLog
 
 STEPS = 22
@@ -43,23 +45,26 @@ def told_appends(made: Disk) -> Iterator[None]:
 
     One that raised is unknown: its commits may be there until the next is acknowledged.
     """
-    right = SqliteLog.append
+    right = SqliteLog.together
     attempts: tuple[Attempt, ...] = ()
 
-    def append(self: SqliteLog, commits: Any, *rest: Any, **more: Any) -> Any:
+    def together(self: SqliteLog, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
         nonlocal attempts
-        attempts = (*attempts, tuple(commit.hash for commit in commits))
+        asked = [one._replace(commits=list(one.commits)) for one in appends]
+        attempts = (*attempts, *(tuple(commit.hash for commit in one.commits) for one in asked))
         made.mark("asked", attempts)
-        stored = right(self, commits, *rest, **more)
-        attempts = ()
-        made.mark("acked", stored[-1].ordinal)
-        return stored
+        told = right(self, asked)
+        stored = [commit for one in told if not isinstance(one, Exception) for commit in one]
+        if stored:
+            attempts = ()
+            made.mark("acked", stored[-1].ordinal)
+        return told
 
-    SqliteLog.append = append  # type: ignore[method-assign]
+    SqliteLog.together = together  # type: ignore[method-assign]
     try:
         yield
     finally:
-        SqliteLog.append = right  # type: ignore[method-assign]
+        SqliteLog.together = right  # type: ignore[method-assign]
 
 
 def play(seed: int, folder: Path, count: int = STEPS, fault: Fault | None = None) -> Told:
@@ -115,14 +120,14 @@ def moments(events: Sequence[Event]) -> list[int]:
     return [n for n, e in enumerate(events, 1) if (e.path == "acked" if e.kind == "mark" else of_the_log(e.path))]
 
 
-def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random, ways: Sequence[str] = MODES) -> Counter[str]:
+def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random) -> Counter[str]:
     """Cuts the power at some moments, each with survivors of its own, and checks the log."""
     world = World(told.events, told.root)
     seen: set[int] = set()
     found: Counter[str] = Counter()
     for moment in at:
         world.advance(moment)
-        modes = {path: chance.choice(ways) for path in world.open if of_the_log(path)}
+        modes = {path: chance.choice(MODES) for path in world.open if of_the_log(path)}
         image = world.image(modes, named(world, chance), chance, of_the_log)
         wanted = demand(world)
         same = hash((wanted, *image.items()))
@@ -137,7 +142,7 @@ def cuts(told: Told, at: Sequence[int], left: Path, chance: random.Random, ways:
             lay(image, left)
             named_by(world, modes, lambda wanted=wanted: check_log(left / STORE, told.whole, wanted))
         if pick(chance, AGAIN):
-            found += again(image, told, left, wanted, chance, ways)
+            found += again(image, told, left, wanted, chance)
     return found
 
 
@@ -162,9 +167,7 @@ def check_end(left: Path, told: Told, done: int) -> None:
     check_store(left, told.source, told.steps, done, after, told.seed + 1)
 
 
-def again(
-    image: Image, told: Told, left: Path, wanted: Demand, chance: random.Random, ways: Sequence[str] = MODES
-) -> Counter[str]:
+def again(image: Image, told: Told, left: Path, wanted: Demand, chance: random.Random) -> Counter[str]:
     """Opens what is left, and cuts the power again at some operations of that."""
     found: Counter[str] = Counter()
     with place(left):
@@ -178,7 +181,7 @@ def again(
         world_of.advance(moment)
         if not world_of.open:
             continue
-        modes = {path: chance.choice(ways) for path in world_of.open}
+        modes = {path: chance.choice(MODES) for path in world_of.open}
         second = world_of.image(modes, len(world_of.journal), chance)
         with place(left):
             lay(second, left)

@@ -6,10 +6,7 @@ from typing import Any
 
 from vmstore.aio.worker import Worker
 from vmstore.store import context as sync_context
-from vmstore.store.answers import (
-    Basis,
-    ContextPage,
-)
+from vmstore.store.answers import Basis, ContextPage
 
 
 class Context:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, BinaryIO, TypeVar
 
@@ -12,6 +12,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.engine.gate import Batch
 from vmstore.store.answers import (
+    Affinity,
     CallInfo,
     Diff,
     Event,
@@ -22,6 +23,7 @@ from vmstore.store.answers import (
     Relation,
     SessionInfo,
     TurnInfo,
+    Version,
 )
 
 T = TypeVar("T")
@@ -54,15 +56,23 @@ class Session:
         role: str | None = None,
         modality: str | None = None,
         tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
         importance_min: float | None = None,
         dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
         order_by: str = "position",
+        limit: int | None = None,
+        after: str | int | None = None,
         **moment: Any,
     ) -> list[Page]:
         """See `vmstore.Session.pages`."""
-        wanted: dict[str, Any] = {"type": type, "role": role, "modality": modality, "tier": tier, "dirty": dirty}
-        told = partial(self._session.pages, importance_min=importance_min, order_by=order_by, **wanted)
-        return await self._worker.do(partial(told, at, **moment))
+        told = partial(self._session.pages, at, type=type, role=role, modality=modality, tier=tier, level=level)
+        more = partial(told, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty, order_by=order_by)
+        since = partial(more, created_since=created_since, entered_since=entered_since)
+        return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
     async def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
         """See `vmstore.Session.faults`."""
@@ -75,6 +85,18 @@ class Session:
     async def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """See `vmstore.Session.page`."""
         return await self._worker.do(self._session.page, reference, at, **moment)
+
+    async def versions(
+        self, page: str | int, at: AsOf | None = None, *, delta: bool = False, **moment: Any
+    ) -> list[Version]:
+        """See `vmstore.Session.versions`."""
+        return await self._worker.do(partial(self._session.versions, page, at, delta=delta, **moment))
+
+    async def affinity(
+        self, page: str | int, at: AsOf | None = None, *, limit: int | None = 20, **moment: Any
+    ) -> list[Affinity]:
+        """See `vmstore.Session.affinity`."""
+        return await self._worker.do(partial(self._session.affinity, page, at, limit=limit, **moment))
 
     async def content(
         self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
@@ -150,6 +172,24 @@ class Session:
                 return write(batch)
 
         return await self._worker.do(work)
+
+    async def annotate(
+        self,
+        page: str | int,
+        *,
+        importance: float | None = None,
+        status: str | None = None,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        tags: Iterable[str] = (),
+        untags: Iterable[str] = (),
+        anchors: Mapping[str, str | None] | None = None,
+        at: int | None = None,
+    ) -> Page:
+        """See `vmstore.Session.annotate`."""
+        told = partial(self._session.annotate, page, importance=importance, status=status, anchors=anchors, at=at)
+        more = partial(told, valid_from=valid_from, valid_to=valid_to, tags=tags, untags=untags)
+        return await self._worker.do(more)
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import vmstore.store.store as sync_store
 from vmstore.aio.result import Result
@@ -18,22 +18,13 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
-from vmstore.store.answers import (
-    Backup,
-    Compacted,
-    Entry,
-    Exported,
-    Hit,
-    Import,
-    Info,
-    Recorded,
-    SessionInfo,
-    Swept,
-    Usage,
-    Verdict,
-)
+from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.views.projection import Progress
 from vmstore.vmql.syntax import Statement
+
+if TYPE_CHECKING:
+    from vmstore.columns.pagetable import PageTable
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -102,9 +93,39 @@ class Store:
         """See `vmstore.Store.follow`."""
         await self._worker.do(self._store.follow)
 
-    async def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
+    async def sessions(
+        self, *, user: str | None = None, agent: str | None = None, hidden: bool = False
+    ) -> list[SessionInfo]:
         """See `vmstore.Store.sessions`."""
-        return await self._worker.do(self._store.sessions, hidden=hidden)
+        return await self._worker.do(self._store.sessions, user=user, agent=agent, hidden=hidden)
+
+    async def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
+        order_by: str = "position",
+        limit: int | None = None,
+        after: str | None = None,
+        **moment: Any,
+    ) -> list[Page]:
+        """See `vmstore.Store.pages`."""
+        told = partial(self._store.pages, at, user=user, agent=agent, type=type, role=role, modality=modality)
+        more = partial(told, tier=tier, level=level, tag=tag, actor=actor, importance_min=importance_min, dirty=dirty)
+        since = partial(more, created_since=created_since, entered_since=entered_since, order_by=order_by)
+        return await self._worker.do(partial(since, limit=limit, after=after, **moment))
 
     async def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """See `vmstore.Store.search`."""
@@ -200,6 +221,14 @@ class Store:
     async def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """See `vmstore.Store.backup`."""
         return await self._worker.do(self._store.backup, to, progress)
+
+    async def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
+        """See `vmstore.Store.page_table`."""
+        return await self._worker.do(self._store.page_table, sessions)
+
+    async def columns(self) -> Columns:
+        """See `vmstore.Store.columns`."""
+        return await self._worker.do(self._store.columns)
 
     async def compact(self, progress: Progress | None = None) -> Compacted:
         """See `vmstore.Store.compact`."""

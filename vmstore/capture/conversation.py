@@ -25,7 +25,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.mutation import Reply as ReplyMutation
-from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.page import IMPORTANCE, Fidelity, LinkKind, Modality, PageType, Role, Status
 from vmstore.core.tokens import ESTIMATOR, estimate
 from vmstore.engine.gate import Batch
 
@@ -106,7 +106,8 @@ class Conversation:
     ) -> HeldPage:
         content = self.batch.cell(part.content)
         is_ = kin(part)
-        told = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
+        told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
+        told |= {"tags": draft.tags, "actor": draft.actor}
         labels = {key: value for key, value in told.items() if value}
         page = self.batch.add(
             Create(
@@ -121,6 +122,7 @@ class Conversation:
                 mime=part.mime,
                 links=tuple(dict.fromkeys(links)),
                 labels=self.batch.cell(dumps(labels)) if labels else None,
+                importance=IMPORTANCE if draft.importance is None else draft.importance,
             )
         )
         if is_.asks:
@@ -192,7 +194,7 @@ class Conversation:
         """Writes the call whose request holds these messages; its number. Ends the commit."""
         same = self._same(context)
         entered, left = self._changes(context, same)
-        totals = self.batch.head.sketch().enter(entered, left)
+        totals = self.batch.head.foresee(entered, left)
         changed = [held for held in context[same:] if held.skeleton != held.packed]
         envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
         rest_cell: CellRef | None = None

@@ -7,7 +7,7 @@ the views to say; here it only has a valid form.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -116,6 +116,15 @@ def as_of(
     if logged_time is not None:
         return LoggedTime(_microseconds("logged time", logged_time))
     return Head()
+
+
+def one_moment(at: AsOf | None, moment: dict[str, Any]) -> AsOf:
+    """The moment given, as a value or by name, but not both; the head where none is."""
+    if at is None:
+        return as_of(**moment)
+    if moment:
+        raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+    return at
 
 
 def _check(what: str, number: object, limit: int) -> None:

@@ -37,6 +37,10 @@ class IdSource(Protocol):
         """Sixteen fresh bytes."""
         ...
 
+    def salts(self, count: int) -> list[bytes]:
+        """As many salts as are needed now, at once."""
+        ...
+
 
 class SystemClock:
     """The machine's own clocks."""
@@ -55,8 +59,8 @@ class SystemClock:
 class SystemIds:
     """Ids and salts from the operating system.
 
-    Salts are not drawn ahead: a buffer would be shared with a forked process, and half a
-    microsecond a salt (measured) is less than the hash it goes into.
+    Salts are drawn together where several are needed, and never ahead: a buffer would be shared
+    with a forked process.
     """
 
     __slots__ = ()
@@ -64,6 +68,11 @@ class SystemIds:
     def salt(self) -> bytes:
         """Sixteen random bytes."""
         return os.urandom(SALT_BYTES)
+
+    def salts(self, count: int) -> list[bytes]:
+        """As many as that, sixteen random bytes each."""
+        drawn = os.urandom(SALT_BYTES * count)
+        return [drawn[at : at + SALT_BYTES] for at in range(0, len(drawn), SALT_BYTES)]
 
 
 class ManualClock:
@@ -103,6 +112,10 @@ class SeededIds:
     def salt(self) -> bytes:
         """The next sixteen bytes."""
         return self._next()
+
+    def salts(self, count: int) -> list[bytes]:
+        """The next so many."""
+        return [self._next() for _ in range(count)]
 
     def _next(self) -> bytes:
         self._count += 1

@@ -36,7 +36,8 @@ class Draft(msgspec.Struct, frozen=True):
     `skeleton` is JSON (see `capture.skeleton`); `aside` is JSON of what the source keeps beside
     the message and the model never sees; `human` tells a message a person wrote, which alone can
     open a turn; `hint` is the source's own name for it, by which later messages may name it;
-    `links` are (kind, hint of an earlier message) pairs: where this one comes from.
+    `links` are (kind, hint of an earlier message) pairs: where this one comes from. `tags`,
+    `importance` (parts per million) and `actor`, who made it, are what the source says of its pages.
     """
 
     role: Role
@@ -47,6 +48,9 @@ class Draft(msgspec.Struct, frozen=True):
     aside: bytes | None = None
     hint: str | None = None
     links: tuple[tuple[LinkKind, str], ...] = ()
+    tags: tuple[str, ...] = ()
+    importance: int | None = None
+    actor: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):

@@ -107,7 +107,7 @@ class Create(Mutation, frozen=True, array_like=True, tag=10):
 
     `size` is in bytes, `tokens` estimated, `importance` in parts per million. `content` is None
     for an opaque page, whose bytes the source never had. `links` are (kind, page) pairs:
-    provenance. `labels` is a cell of JSON: hint, mime, reason.
+    provenance. `labels` is a cell of JSON: hint, mime, tags, actor, reason.
     """
 
     NUMBER: ClassVar[int] = 10
@@ -134,6 +134,25 @@ class Update(Mutation, frozen=True, array_like=True, tag=11):
     content: CellRef
     size: int
     tokens: int
+
+
+class Annotate(Mutation, frozen=True, array_like=True, tag=12):
+    """What is known of a page changes from here on; a field left out stays as it was.
+
+    `importance` is in parts per million, `valid_from` and `valid_to` in microseconds since 1970.
+    `tags` and `untags` are cells of a JSON list: what the page gains and loses. `anchors` is a cell
+    of a JSON object, values by name; null takes a name away.
+    """
+
+    NUMBER: ClassVar[int] = 12
+    page: int
+    importance: int | None = None
+    status: int | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    tags: CellRef | None = None
+    untags: CellRef | None = None
+    anchors: CellRef | None = None
 
 
 class Link(Mutation, frozen=True, array_like=True, tag=13):
@@ -228,34 +247,53 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
         return MUTATION_NAMES.get(self.number, f"kind {self.number}")
 
 
-Known = Open | Turn | Configure | Mark | Create | Update | Link | Compress | Message | Reply | Pack
+Known = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
 AnyMutation = Known | Unknown
 
-_encoder = msgspec.msgpack.Encoder()
+_encode = msgspec.msgpack.Encoder().encode
 _decode_all = msgspec.msgpack.Decoder(list[Known]).decode
 _decode_one = msgspec.msgpack.Decoder(Known).decode
 _decode_raw = msgspec.msgpack.Decoder(list[msgspec.Raw]).decode
-_MISSING = object()
-_DEFAULTS: dict[type, list[Any]] = {}
+_fields = msgspec.structs.astuple
+_PLANS: dict[type, tuple[int, int, tuple[Any, ...]]] = {}
 
 
-def _row(mutation: Mutation) -> list[Any]:
-    """The wire array of a mutation: number and fields, trailing defaults trimmed."""
-    kind = type(mutation)
-    defaults = _DEFAULTS.get(kind)
-    if defaults is None:
-        fields = msgspec.structs.fields(kind)
-        defaults = [_MISSING, *(_MISSING if f.default is msgspec.NODEFAULT else f.default for f in fields)]
-        _DEFAULTS[kind] = defaults
-    row = [mutation.NUMBER, *msgspec.structs.astuple(mutation)]
-    while row[-1] == defaults[len(row) - 1]:
-        row.pop()
-    return row
+def wire(mutation: AnyMutation) -> bytes:
+    """A mutation on the wire: number and fields, trailing defaults left out."""
+    plan = _PLANS.get(type(mutation))
+    if plan is None:
+        if isinstance(mutation, Unknown):
+            return mutation.raw
+        plan = _PLANS[type(mutation)] = _plan(type(mutation))
+    number, needed, defaults = plan
+    fields = _fields(mutation)
+    if fields[needed:] == defaults:
+        return _encode((number, *fields[:needed]))
+    end = -1
+    while fields[end] == defaults[end]:
+        end -= 1
+    return _encode((number, *fields) if end == -1 else (number, *fields[: end + 1]))
+
+
+def _plan(kind: type[Mutation]) -> tuple[int, int, tuple[Any, ...]]:
+    """A kind's number, how many of its fields have no default, and the defaults of the others."""
+    defaults = [field.default for field in msgspec.structs.fields(kind)]
+    needed = sum(default is msgspec.NODEFAULT for default in defaults)
+    return kind.NUMBER, needed, tuple(defaults[needed:])
+
+
+def body(wires: Sequence[bytes]) -> bytes:
+    """The body of a commit: a msgpack array of mutations as they are on the wire, in order."""
+    count = len(wires)
+    if count < 16:
+        return bytes((0x90 | count,)) + b"".join(wires)
+    length = b"\xdc" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdd" + count.to_bytes(4, "big")
+    return length + b"".join(wires)
 
 
 def encode(mutations: Sequence[AnyMutation]) -> bytes:
-    """The body of a commit: its mutations in order."""
-    return _encoder.encode([msgspec.Raw(m.raw) if isinstance(m, Unknown) else _row(m) for m in mutations])
+    """The body of a commit that holds mutations in order."""
+    return body([wire(mutation) for mutation in mutations])
 
 
 def decode(body: bytes) -> list[AnyMutation]:
@@ -294,6 +332,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Mark: ("name", "note"),
     Create: ("content", "labels"),
     Update: ("content",),
+    Annotate: ("tags", "untags", "anchors"),
     Compress: ("content",),
     Message: ("envelope", "aside"),
     Reply: ("aside",),
@@ -303,13 +342,10 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
 
 def cell_refs(mutation: AnyMutation) -> list[CellRef]:
     """Every cell a mutation names, own and earlier."""
-    refs = []
-    for field in CELL_FIELDS.get(type(mutation), ()):
-        ref = getattr(mutation, field)
-        if ref is not None:
-            refs.append(ref)
-    if type(mutation) is Pack:
-        refs += [ref for _, ref in mutation.envelopes]
+    kind = type(mutation)
+    refs = [ref for field in CELL_FIELDS.get(kind, ()) if (ref := getattr(mutation, field)) is not None]
+    if kind is Pack:
+        refs += [ref for _, ref in mutation.envelopes]  # type: ignore[union-attr]
     return refs
 
 

@@ -124,12 +124,26 @@ class Status(Word):
     GAP = 4
 
 
+class Standing(Word):
+    """How what a page says stands: of a plan whether it goes on, of a fact whether it still holds."""
+
+    ACTIVE = 0
+    PLANNED = 1
+    COMPLETED = 2
+    ABANDONED = 3
+    RECURRING = 4
+
+
 class Method(Word):
     """How a reduced representation was made, as far as the source shows."""
 
     CLIPPED = 0  # beginning and end kept, the middle cut
     SHORTENED = 1  # other, shorter words
     REPLACED = 2  # a short note in its place
+
+
+IMPORTANCE = 500_000
+"""The importance, in parts per million, of a page that nobody weighed."""
 
 
 class Mime(Word):

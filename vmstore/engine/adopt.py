@@ -222,7 +222,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
             if not isinstance(mutation, Open):
                 told: Any = sealed_again(_writable(mutation, foreign), again)
                 if isinstance(told, Pack):  # the leaves of its root name the session that made each page
-                    totals = batch.head.sketch().enter(told.entered, told.left)
+                    totals = batch.head.foresee(told.entered, told.left)
                     told = msgspec.structs.replace(told, root=totals.root)
                 batch.add(told)
         batch.end(commit.at)

@@ -12,23 +12,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vmstore.cells.cell import Cell
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Open, Update, encode
+from vmstore.core.mutation import AnyMutation, CellRef, Open, body
 from vmstore.core.page import Origin
+from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
-from vmstore.engine.known import Known, Sealed
+from vmstore.engine.known import NO_CONTENT, Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
 from vmstore.engine.rules import Place, broken
+from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
-from vmstore.log.port import Log
+from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
 HEADS_MAX = 64
-UNSETTLED_MAX = 4096
-_SEALED = (Create, Update, Compress)
+UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 
 
 class Opening(NamedTuple):
@@ -56,15 +57,34 @@ class Engine:
         self.clock = clock
         self.ids = ids
         self._heads: OrderedDict[int, Head] = OrderedDict()
+        self._unsettled = self._unsettled_commits = 0
+        self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
+        self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
         reached = self.projection.catch_up()
-        for session, head in self._heads.items():
-            if head.unsettled:
+        if reached < self._end:  # they are held where they were
+            return reached
+        self._end = reached
+        self._opened.clear()
+        for session, head in self._heads.items() if self._unsettled else ():
+            if head.recent.mutations:
                 head.settle(ViewLookups(self.projection.db, session))
+        self._unsettled = self._unsettled_commits = 0
         return reached
+
+    def opened(self, name: str) -> int | None:
+        """The key of a session that was opened here since the views followed."""
+        return self._opened.get(name) or None
+
+    def _taken(self, name: str) -> bool:
+        """Whether a session has a name, as of `self._end`; the views need not hold what was written here alone."""
+        if self.log.ordinal != self._end:
+            self.follow()
+        sql = "SELECT 1 FROM sessions WHERE name = ?"
+        return name in self._opened or self.projection.db.execute(sql, (name,)).fetchone() is not None
 
     def head(self, session: int) -> Head:
         """A session's head, loaded from the views where it is not at hand or another process wrote since."""
@@ -100,14 +120,15 @@ class Engine:
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
         head.hash = genesis(uid)
-        seen = self.follow()
+        if opening.parent:
+            self.follow()
         parent = self._uid(opening.parent) if opening.parent else None
         if opening.origin is Origin.FORK:
             head.hash = self._hash_at(opening.parent, opening.parent_position)
-            head.position = opening.parent_position
+            head.stand(opening.parent_position)
         batch = Batch(self, head)
-        batch.seen = seen
-        taken = self.projection.db.execute("SELECT 1 FROM sessions WHERE name = ?", (opening.name,)).fetchone()
+        batch.place.name_taken = self._taken(opening.name)
+        batch.seen, batch.opening = self._end, opening
         batch.add(
             Open(
                 uid=uid,
@@ -120,8 +141,7 @@ class Engine:
                 key=None if opening.key is None else batch.cell(opening.key),
                 hidden=int(opening.hidden),
                 spawned_by=opening.spawned_by,
-            ),
-            name_taken=taken is not None,
+            )
         )
         if opening.origin is Origin.FORK:
             batch.end(at)
@@ -149,11 +169,7 @@ class Engine:
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
         opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
-        batch = self.begin(opening, at)
-        try:
-            return batch.commit(at)[-1].session
-        finally:  # also where the views could not follow: what it inherits is read from them
-            self._heads.pop(batch.head.session, None)
+        return self.begin(opening, at).commit(at)[-1].session
 
     def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
         """Where a content already sealed for a session lies, its cell looked at once."""
@@ -170,27 +186,69 @@ class Engine:
         cell = self.log.cells([row[1] + place.cell]).get(row[1] + place.cell)
         if cell is None or cell.content != content or not cell.keeps(commitment):
             return None
-        return place._replace(commitment=commitment)
+        place = place._replace(commitment=commitment)
+        self.known.checked(session, digest, place)
+        return place
 
-    def append(self, batch: Batch, commits: Sequence[Commit], *, dense: bool) -> list[Commit]:
-        """Writes a batch's commits and takes its head as the session's."""
-        head = batch.head
+    def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
+        """Writes batches of different sessions with one flush and takes their heads; what came of each."""
+        told = [
+            Append(batch.commits, batch.head.session, batch.expected, batch.head.known, batch.seen, dense)
+            for batch in batches
+        ]
         try:
-            stored = self.log.append(
-                commits, head.session, batch.expected, after=head.known, seen=batch.seen, dense=dense
-            )
+            found = self.log.together(told)
         except BaseException:
-            self._heads.pop(head.session, None)  # unknown, never absent: read it again
+            for batch in batches:
+                self._heads.pop(batch.head.session, None)
             raise
+        for batch, outcome in zip(batches, found, strict=True):
+            if isinstance(outcome, Exception):  # unknown, never absent: read it again
+                self._heads.pop(batch.head.session, None)
+            else:
+                self._take(batch, outcome)
+        return found
+
+    def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
+        """Takes a batch's head as its session's."""
+        head = batch.head
         head.session, head.known = stored[-1].session, stored[-1].ordinal
         if batch.base is not None:
             batch.base.take(head)
             head = batch.base
-        self._keep(head)
-        self.known.note(head.session, batch.sealed)
-        if isinstance(head.lookups, Nothing) or head.unsettled > UNSETTLED_MAX:
+        if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
+            self._keep(head)
+        for commit in batch.written:
+            self.known.note(head.session, commit.position, commit.digests, commit.commitments)
+        if stored[0].ordinal == self._end + 1:
+            self._end = stored[-1].ordinal
+        if batch.opening is not None:
+            self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
+        self._unsettled += sum(commit.count for commit in stored)
+        self._unsettled_commits += len(stored)
+
+    def relieve(self, added: int) -> None:
+        """Lets the views follow a piece where heads remember more than is good; for whoever appended mutations.
+
+        A piece is twice what was added and more, so that a writer who never asks waits a little, some
+        times in a row, and never for long.
+        """
+        if self._unsettled <= UNSETTLED_MAX:
+            return
+        commits = 1 + self._unsettled_commits * max(FOLDED_MIN, 2 * added) // self._unsettled
+        upto = self.projection.ordinal + commits
+        if upto < self.log.ordinal:
+            self.projection.catch_up(upto=upto)
+        else:
             self.follow()
-        return stored
+
+
+class Written(NamedTuple):
+    """The contents of a commit that ended: where it begins, and its cells' digests and commitments."""
+
+    position: int
+    digests: list[bytes]
+    commitments: list[bytes]
 
 
 class Batch:
@@ -201,15 +259,21 @@ class Batch:
         self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
-        self.sealed: dict[bytes, Sealed] = {}
+        self.opening: Opening | None = None
+        self.written: list[Written] = []
+        self.place = Place()
         self._engine = engine
-        self._commits: list[Commit] = []
-        self._mutations: list[AnyMutation] = []
-        self._cells: list[Cell] = []
-        self._commitments: list[bytes] = []
-        self._named: dict[tuple[int, int], bytes] = {}
+        self.commits: list[Commit] = []
+        self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins the next commit."""
+        self._first = self.head.position + 1
+        self._wires: list[bytes] = []
         self._request = NO_REQUEST
-        self._first = head.position + 1
+        self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
+        self.place = Place()
 
     @property
     def position(self) -> int:
@@ -219,80 +283,101 @@ class Batch:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not self._mutations and not self._commits
+        return not self._wires and not self.commits
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes; bytes this session sealed before are named, not written again."""
         if not isinstance(content, bytes):
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
-        digest = self._engine.known.digest(content)
-        place = self.sealed.get(digest)
-        if place is None and self.head.session:
-            place = self._engine.sealed(self.head.session, content, digest)
-        if place is not None:
-            if place.position == self._first:
-                return place.cell
-            assert place.commitment is not None, "it was looked at"
-            self.sealed[digest] = place
-            self._named[place[:2]] = place.commitment
-            return place[:2]
-        index = self._seal(content)
-        self.sealed[digest] = Sealed(self._first, index, self._commitments[-1])
-        return index
+        known = self._engine.known
+        digest = known.digest(content)
+        ref = self._sealed.get(digest)
+        if ref is None:
+            if known.find(self.head.session, digest) is not None:
+                ref = self._before(content, digest)
+            if ref is None:
+                ref = self._seal(content, digest)
+            self._sealed[digest] = ref
+        return ref
 
-    def _seal(self, content: bytes) -> int:
-        cell = Cell(self._engine.ids.salt(), content)
-        self._cells.append(cell)
-        self._commitments.append(cell.commitment)
-        return len(self._cells) - 1
+    def _before(self, content: bytes, digest: bytes) -> CellRef | None:
+        """The cell of a content that the session sealed before this batch, looked at where that was not done yet."""
+        place = self._engine.sealed(self.head.session, content, digest)
+        if place is None:
+            return None
+        assert place.commitment is not None, "it was looked at"
+        ref = (place.position, place.cell)
+        self.head.recent.named[ref] = place.commitment
+        return ref
+
+    def _seal(self, content: bytes, digest: bytes) -> int:
+        index = self._sealing.add(content, digest)
+        self.place.cells = index + 1
+        return index
 
     def request(self, request_id: str, payload: bytes) -> None:
         """Gives the commit under way a request id, with a digest of what was asked."""
-        self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode())
+        self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
 
-    def add(self, mutation: AnyMutation, *, name_taken: bool = False) -> int:
+    def add(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
-        head, mutations, position = self.head, self._mutations, self.head.position + 1
-        place = Place(len(mutations), mutations[-1] if mutations else None, len(self._cells), name_taken)
-        reason = broken(head, mutation, place)
+        head, place = self.head, self.place
+        raw = sound(mutation)
+        reason = broken(head, mutation, place, sound=raw is not None)
         if reason is not None:
-            raise RefusedError(f"{mutation.kind} at position {position} refused: {reason[1]} (rule {reason[0]})")
-        if isinstance(mutation, _SEALED):
-            head.hold(position, mutation, self._commitment(mutation.content))
-        head.apply(position, mutation)
-        mutations.append(mutation)
-        return position
-
-    def _commitment(self, ref: CellRef | None) -> bytes | None:
-        if ref is None:
-            return None
-        return self._commitments[ref] if isinstance(ref, int) else self._named[ref]
+            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
+        assert raw is not None, "fields that no rule objects to are sound"
+        head.apply(mutation)
+        self._wires.append(raw)
+        place.nth += 1
+        place.before = mutation
+        return head.position
 
     def end(self, at: int) -> None:
         """Ends a commit: what follows goes into the next one."""
-        if not self._mutations:
-            return
-        body = encode(self._mutations)
+        if self._wires:
+            self._end(at)
+            self._lies_before()
+            self._begin()
+
+    def _end(self, at: int) -> None:
+        cells = self._sealing.cells()
+        commitments = self._sealing.commitments
         commit = seal(
             self.head.hash,
             self._first,
-            len(self._mutations),
+            len(self._wires),
             at,
             self._engine.clock.now() - at,
-            body,
-            tuple(self._cells),
+            body(self._wires),
+            cells,
             self._request,
-            b"".join(self._commitments),
+            b"".join(commitments),
         )
-        self._commits.append(commit)
+        self.commits.append(commit)
         self.head.hash = commit.hash
-        self.head.end(self._first, len(self._cells))
-        self._mutations, self._cells, self._commitments = [], [], []
-        self._request, self._first = NO_REQUEST, self.head.position + 1
+        self.head.recent.end(self._first, commit.commitments)
+        self.written.append(Written(self._first, self._sealing.digests, commitments))
+
+    def _lies_before(self) -> None:
+        """Cells of a commit that ended are named by its position from now on."""
+        for index, digest in enumerate(self._sealing.digests):
+            if digest is not NO_CONTENT:
+                ref = self._sealed[digest] = (self._first, index)
+                self.head.recent.named[ref] = self._sealing.commitments[index]
 
     def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
         """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
-        self.end(at)
-        if not self._commits:
+        self.close(at)
+        (told,) = self._engine.append([self], dense=dense)
+        if isinstance(told, Exception):
+            raise told
+        self._engine.relieve(sum(commit.count for commit in told))
+        return told
+
+    def close(self, at: int) -> None:
+        """Ends the last commit, so that nothing is left to do but write."""
+        if self._wires:
+            self._end(at)
+        if not self.commits:
             raise ConflictError("a batch with no mutation cannot be committed")
-        return self._engine.append(self, self._commits, dense=dense)

@@ -7,26 +7,12 @@ just written, then in the views. `Head == what the views say` is a law the tests
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
-from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.cells.merkle import EMPTY, Tree, leaf
-from vmstore.core.mutation import AnyMutation, Compress, Create, Message, Open, Pack, Residence, Turn, Update
-
-OPAQUE = bytes(COMMITMENT_BYTES)  # stands in a leaf for content the source never had
-
-
-class Content(msgspec.Struct, frozen=True, gc=False):
-    """One content of a page: which version and level, how long, sealed as what."""
-
-    page: int
-    version: int
-    level: int
-    tokens: int
-    commitment: bytes
+from vmstore.core.mutation import AnyMutation, Create, Message, Open, Pack, Residence, Turn, Update
+from vmstore.engine.recent import Content, Recent
 
 
 class Lookups(Protocol):
@@ -103,6 +89,22 @@ class Totals(NamedTuple):
     root: bytes
 
 
+class Leaf(NamedTuple):
+    """A page as it is shown: its hash in the tree, and how many tokens it takes."""
+
+    hash: bytes
+    tokens: int
+
+
+class Foreseen(NamedTuple):
+    """A change of a context, and the head that has it."""
+
+    order: list[Residence]  # the context it changes: this very list
+    entered: tuple[Residence, ...]
+    left: tuple[int, ...]
+    after: Head
+
+
 class Head:
     """Where a session stands. Copied before a batch, kept when the batch is durable."""
 
@@ -119,36 +121,37 @@ class Head:
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0
+        self.recent = Recent()
         self._shared = False  # whether another head holds the same working set
         self._where: dict[int, Residence] = {}
-        self._leaves: dict[int, bytes] = {}
-        self._contents: dict[int, Content] = {}
-        self._versions: dict[int, int] = {}
-        self._messages: set[int] = set()
-        self._commits: list[tuple[int, ...]] = []  # last position, first, cells
+        self._leaves: dict[int, Leaf] = {}
+        self._foreseen: Foreseen | None = None
 
     def copy(self) -> Head:
         """A head that can be changed without changing this one: what is new in it, over what this one knows."""
         other = self.sketch()
         other.lookups = Before(self)
-        other._contents, other._versions, other._messages, other._commits = {}, {}, set(), []
+        other.recent = Recent(self.position)
         return other
 
     def take(self, other: Head) -> None:
         """Becomes what a copy of it has become."""
-        self._contents.update(other._contents)
-        self._versions.update(other._versions)
-        self._messages |= other._messages
-        self._commits += other._commits
-        held = (self.lookups, self._contents, self._versions, self._messages, self._commits)
+        self.recent.extend(other.recent)
+        lookups, recent = self.lookups, self.recent
         self.__dict__.update(other.__dict__)
-        self.lookups, self._contents, self._versions, self._messages, self._commits = held
+        self.lookups, self.recent = lookups, recent
+
+    def stand(self, position: int) -> None:
+        """Begins at a position of a past that is looked up."""
+        self.position = position
+        self.recent = Recent(position)
 
     def sketch(self) -> Head:
         """A head whose working set can be changed without changing this one; nothing else may be."""
         other = Head.__new__(Head)
         self._shared = True
         other.__dict__.update(self.__dict__)
+        other._foreseen = None
         return other
 
     def _own(self) -> None:
@@ -161,89 +164,95 @@ class Head:
     def settle(self, lookups: Lookups) -> None:
         """Forgets what the views now hold."""
         self.lookups = lookups
-        self._contents.clear()
-        self._versions.clear()
-        self._messages.clear()
-        self._commits.clear()
-
-    @property
-    def unsettled(self) -> int:
-        """How many things it remembers that the views may not hold yet."""
-        return len(self._contents) + len(self._messages) + len(self._commits)
+        self.recent = Recent(self.position)
 
     def content(self, position: int) -> Content | None:
         """The content made at a position, or None."""
-        return self._contents.get(position) or self.lookups.content(position)
+        return (self.recent if position > self.recent.start else self.lookups).content(position)
 
     def version(self, page: int) -> int | None:
         """The last version of a page, or None."""
-        return self._versions.get(page) or self.lookups.version(page)
+        recent = self.recent
+        found = recent.versions.get(page)
+        if found is not None:
+            return found
+        if page > recent.start:
+            at = page - recent.start - 1
+            return 1 if at < len(recent.mutations) and type(recent.mutations[at]) is Create else None
+        return self.lookups.version(page)
 
     def has_message(self, message: int) -> bool:
         """Whether the session knows a message."""
-        return message in self._messages or self.lookups.message(message)
+        recent = self.recent
+        at = message - recent.start - 1
+        if at < 0:
+            return self.lookups.message(message)
+        return at < len(recent.mutations) and type(recent.mutations[at]) is Message
 
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""
-        at = bisect_left(self._commits, (position,))
-        if at < len(self._commits) and position >= self._commits[at][1]:
-            return self._commits[at][2]
-        return self.lookups.cells(position)
-
-    def end(self, first: int, cells: int) -> None:
-        """Remembers a commit that ends here and the cells it brought."""
-        self._commits.append((self.position, first, cells))
+        found = self.recent.cells(position) if position > self.recent.start else None
+        return self.lookups.cells(position) if found is None else found
 
     def residence(self, page: int) -> Residence | None:
         """A page's place in L0, or None."""
         return self._where.get(page)
 
-    def apply(self, position: int, mutation: AnyMutation) -> None:
-        """Folds one mutation that the rules let through."""
-        self.position = position
-        match mutation:
-            case Open():
-                self.opened = True
-            case Turn():
-                self.turn = mutation.number
-            case Message():
-                self._messages.add(position)
-            case Create():
-                self._versions[position] = 1
-            case Update():
-                self._versions[mutation.page] = mutation.version
-            case Pack():
-                self.call = mutation.call
-                self.enter(mutation.entered, mutation.left)
+    def apply(self, mutation: AnyMutation) -> None:
+        """Folds the next mutation, which the rules let through."""
+        self.position += 1
+        self.recent.mutations.append(mutation)
+        fold = _FOLDS.get(type(mutation))
+        if fold is not None:
+            fold(self, mutation)
 
-    def hold(self, position: int, mutation: Create | Update | Compress, commitment: bytes | None) -> None:
-        """Remembers a content and its commitment, which mutations do not carry."""
-        if isinstance(mutation, Create):
-            made = Content(position, 1, 0, mutation.tokens, commitment or OPAQUE)
-        else:
-            level = mutation.level if isinstance(mutation, Compress) else 0
-            made = Content(mutation.page, mutation.version, level, mutation.tokens, commitment or OPAQUE)
-        self._contents[position] = made
+    def _on_open(self, mutation: Open) -> None:
+        self.opened = True
 
-    def enter(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
+    def _on_turn(self, mutation: Turn) -> None:
+        self.turn = mutation.number
+
+    def _on_update(self, mutation: Update) -> None:
+        self.recent.versions[mutation.page] = mutation.version
+
+    def _on_pack(self, mutation: Pack) -> None:
+        self.call = mutation.call
+        after = self._foresee(mutation.entered, mutation.left)
+        self.order, self.tree, self.tokens = after.order, after.tree, after.tokens
+        self._where, self._leaves, self._shared = after._where, after._leaves, after._shared
+        self._foreseen = None
+
+    def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
+        """What the context is after a change of it; worked out once, and taken when that pack is folded."""
+        return self._foresee(tuple(entered), tuple(left)).totals
+
+    def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Head:
+        known = self._foreseen
+        if known is None or known.order is not self.order or (known.entered, known.left) != (entered, left):
+            after = self.sketch()
+            after.enter(entered, left)
+            self._foreseen = known = Foreseen(self.order, entered, left, after)
+        return known.after
+
+    def enter(self, entered: Sequence[Residence], left: Iterable[int]) -> Totals:
         """Changes the working set; the tree is redone from the first place that changed."""
-        self._own()
-        start = len(self.order)
         gone = [self._where[page] for page in left]
         gone += [self._where[new[0]] for new in entered if new[0] in self._where]
+        if not gone and not entered:
+            return self.totals
+        self._own()
+        start = min(bisect_left(self.order, place[3], key=_rank) for place in (*gone, *entered))
         for old in gone:
-            start = min(start, bisect_left(self.order, old[3], key=_rank))
-            self.tokens -= self._tokens(old[1])
-            del self._where[old[0]], self._leaves[old[0]]
+            del self._where[old[0]]
+            self.tokens -= self._leaves.pop(old[0]).tokens
         for new in entered:
-            start = min(start, bisect_left(self.order, new[3], key=_rank))
             self._where[new[0]] = new
-            self._leaves[new[0]] = self._leaf(new)
-            self.tokens += self._tokens(new[1])
+            made = self._leaves[new[0]] = self._leaf(new)
+            self.tokens += made.tokens
         kept = {new[0] for new in entered}
         rest = [r for r in self.order[start:] if r[0] in self._where and r[0] not in kept]
-        self.order[start:] = sorted([*rest, *(new for new in entered)], key=_rank)
-        self.tree.replace(start, [self._leaves[r[0]] for r in self.order[start:]])
+        self.order[start:] = sorted([*rest, *entered], key=_rank)
+        self.tree.replace(start, [self._leaves[r[0]].hash for r in self.order[start:]])
         return self.totals
 
     @property
@@ -255,16 +264,20 @@ class Head:
         """Takes the working set as the views hold it."""
         self.enter(tuple(residents), ())
 
-    def _tokens(self, content: int) -> int:
-        found = self.content(content)
-        assert found is not None, "a resident page has content"
-        return found.tokens
-
-    def _leaf(self, residence: Residence) -> bytes:
+    def _leaf(self, residence: Residence) -> Leaf:
         found = self.content(residence[1])
         assert found is not None, "a resident page has content"
-        return leaf(self.lookups.uid(residence[0]), residence[0], found.version, found.level, found.commitment)
+        uid = self.lookups.uid(residence[0])
+        return Leaf(leaf(uid, residence[0], found.version, found.level, found.commitment), found.tokens)
 
 
 def _rank(residence: Residence) -> int:
     return residence[3]
+
+
+_FOLDS: dict[type, Callable[[Head, Any], None]] = {
+    Open: Head._on_open,
+    Turn: Head._on_turn,
+    Update: Head._on_update,
+    Pack: Head._on_pack,
+}

@@ -1,36 +1,40 @@
 """Contents that were sealed before, so that they are named again and not written again.
 
 In memory for the sessions at work, and for later processes in a file beside the log: rows of
-(session, position, cell, digest), the digest keyed with a random key of that file. The file is a
-hint and nothing more: what it says is held against the cell before it is believed, rows of it can
-be deleted one by one, and without it contents are written once more. It goes by no name a content
-could be guessed from: without the key a digest says nothing.
+(session, position, digests), the digests of the cells of one commit in order, keyed with a random
+key of that file. The file is a hint and nothing more: what it says is held against the cell before
+it is believed, rows of it can be deleted one by one, and without it contents are written once more.
+It goes by no name a content could be guessed from: without the key a digest says nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
-from vmstore.views.lane import Lane
+from vmstore.views.lane import Lane, Stretch
 
 CONTENTS_MAX = 8192
 LOADED_MAX = 1024  # of a session that is taken up again
 NOTED_MAX = 1024  # before they are written
+DIGEST_BYTES = 16
+NO_CONTENT = bytes(DIGEST_BYTES)
 BUSY_MS = 200
 
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS key(key BLOB);
-CREATE TABLE IF NOT EXISTS contents(session INTEGER, position INTEGER, cell INTEGER, digest BLOB,
-  PRIMARY KEY(session, position, cell)) WITHOUT ROWID;
+DROP TABLE IF EXISTS contents;  -- of an earlier version, a row a content
+CREATE TABLE IF NOT EXISTS commits(session INTEGER, position INTEGER, digests BLOB,
+  PRIMARY KEY(session, position)) WITHOUT ROWID;
 INSERT INTO key SELECT randomblob(16) WHERE NOT EXISTS (SELECT 1 FROM key);
 """  # the key is random, and nothing of the log depends on it
 
@@ -51,27 +55,34 @@ class Known:
         self._db: apsw.Connection | None = None
         self._key = b""
         self._places: OrderedDict[tuple[int, bytes], Sealed] = OrderedDict()
-        self._noted: list[tuple[int, int, int, bytes]] = []
+        self._noted: list[tuple[int, int, bytes]] = []
+        self._waiting = 0
 
     def digest(self, content: bytes) -> bytes:
         """The keyed digest of a content, 16 bytes."""
         if self._db is None:
             self._open()
-        return sha256(self._key + content).digest()[:16]
+        return sha256(self._key + content).digest()[:DIGEST_BYTES]
 
     def find(self, session: int, digest: bytes) -> Sealed | None:
         """Where a content of a session lies, as far as it is remembered."""
         return self._places.get((session, digest))
 
-    def note(self, session: int, sealed: Mapping[bytes, Sealed]) -> None:
-        """Remembers what a session sealed, or where it was found to lie."""
-        for digest, place in sealed.items():
-            if (session, digest) not in self._places:
-                self._noted.append((session, place.position, place.cell, digest))
-            self._places[(session, digest)] = place
+    def checked(self, session: int, digest: bytes, place: Sealed) -> None:
+        """Remembers what a place was found to be sealed as."""
+        self._places[session, digest] = place
+
+    def note(self, session: int, position: int, digests: Sequence[bytes], commitments: Sequence[bytes]) -> None:
+        """Remembers what a session sealed in the commit that begins at a position, cell by cell; NO_CONTENT is none."""
+        for cell, digest in enumerate(digests):
+            if digest is not NO_CONTENT:
+                self._places[session, digest] = Sealed(position, cell, commitments[cell])
         while len(self._places) > CONTENTS_MAX:
             self._places.popitem(last=False)
-        if len(self._noted) >= NOTED_MAX:
+        if digests:
+            self._noted.append((session, position, b"".join(digests)))
+            self._waiting += len(digests)
+        if self._waiting >= NOTED_MAX:
             self.flush()
 
     def load(self, lane: Lane) -> None:
@@ -80,13 +91,17 @@ class Known:
             return
         self.flush()
         for stretch in reversed(lane.stretches):
-            for position, cell, digest in self._rows(stretch.session, stretch.low, stretch.high):
+            for position, cell, digest in islice(self._rows(stretch), LOADED_MAX):
                 self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
 
-    def _rows(self, session: int, low: int, high: int) -> list[Any]:
+    def _rows(self, stretch: Stretch) -> Iterator[tuple[int, int, bytes]]:
+        """What the file holds of a stretch as position, cell and digest, the newest commit first."""
         with contextlib.suppress(apsw.Error):
-            return self._connection().execute(_LOAD, (session, low, high, LOADED_MAX)).fetchall()
-        return []
+            rows = self._connection().execute(_LOAD, (stretch.session, stretch.low, stretch.high))
+            for position, digests in rows:
+                if isinstance(digests, bytes):
+                    for cell in range(len(digests) // DIGEST_BYTES):
+                        yield position, cell, digests[cell * DIGEST_BYTES : (cell + 1) * DIGEST_BYTES]
 
     def forget(self, session: int, positions: Iterable[int]) -> None:
         """Deletes what lies at these positions of a session, from memory and from the file."""
@@ -94,17 +109,17 @@ class Known:
         for key in [k for k, place in self._places.items() if k[0] == session and place.position in gone]:
             del self._places[key]
         self.flush()
-        sql = "DELETE FROM contents WHERE session = ? AND position = ?"
+        sql = "DELETE FROM commits WHERE session = ? AND position = ?"
         self._connection().executemany(sql, [(session, position) for position in gone])
 
     def flush(self) -> None:
         """Writes what was noted; where that is not possible it is forgotten."""
-        noted, self._noted = self._noted, []
+        noted, self._noted, self._waiting = self._noted, [], 0
         if noted:
             with contextlib.suppress(apsw.Error):
                 db = self._connection()
                 with db:
-                    db.executemany("INSERT OR IGNORE INTO contents VALUES(?,?,?,?)", noted)
+                    db.executemany("INSERT OR IGNORE INTO commits VALUES(?,?,?)", noted)
 
     def close(self) -> None:
         """Writes what was noted and lets go of the file; what a failing disk keeps of it is forgotten."""
@@ -149,5 +164,5 @@ class Known:
         self._db, self._key = db, key
 
 
-_LOAD = """SELECT position, cell, digest FROM contents WHERE session = ? AND position > ? AND position <= ?
-  ORDER BY position DESC LIMIT ?"""
+_LOAD = """SELECT position, digests FROM commits WHERE session = ? AND position > ? AND position <= ?
+  ORDER BY position DESC"""

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import apsw
 
-from vmstore.engine.head import OPAQUE, Content, Head
+from vmstore.engine.head import Head
+from vmstore.engine.recent import OPAQUE, Content
 from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.residency import Resident, resident_at
@@ -18,10 +19,10 @@ class ViewLookups:
     Lives until its head is settled again, and nothing it found changes before that, so it asks once.
     """
 
-    def __init__(self, db: apsw.Connection, session: int) -> None:
+    def __init__(self, db: apsw.Connection, session: int, upto: int = NEVER) -> None:
         self.db = db
         self.lane = Lane(db, session)
-        self.upto = NEVER
+        self.upto = upto
         self._versions: dict[int, int] = {}
         self._messages: set[int] = set()
         self._contents: dict[int, Content] = {}  # of the working set, looked up at once
@@ -106,7 +107,8 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     lookups = ViewLookups(db, session)
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
-    head.position, head.hash, head.turn, head.call = row[1:]
+    position, head.hash, head.turn, head.call = row[1:]
+    head.stand(position)
     residents = resident_at(lookups.lane, head.position)
     lookups.prepare(residents)
     head.restore(r[:4] for r in residents)

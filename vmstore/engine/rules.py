@@ -6,13 +6,15 @@ A rule sees the head as it stands before the mutation and answers None or why no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -27,9 +29,8 @@ from vmstore.core.mutation import (
     Turn,
     Unknown,
     Update,
-    cell_refs,
 )
-from vmstore.core.page import Fidelity, Level, LinkKind, Method, Mime, Modality, Origin, PageType, Role, Slot, Status
+from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, WORDS, mistyped
 from vmstore.engine.head import Head
 from vmstore.errors import InputError
 
@@ -40,32 +41,15 @@ class Place(msgspec.Struct, gc=False):
     For an `open`, whether its name is taken already.
     """
 
-    nth: int
-    before: AnyMutation | None
-    cells: int
+    nth: int = 0
+    before: AnyMutation | None = None
+    cells: int = 0
     name_taken: bool = False
 
 
-NUMBER_MAX = 2**63 - 1
-WORDS: dict[type, tuple[tuple[str, Container[int]], ...]] = {
-    Open: (("origin", frozenset(Origin)),),
-    Mark: (("reason", frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))),),
-    Create: (
-        ("type", frozenset(PageType)),
-        ("modality", frozenset(Modality)),
-        ("role", frozenset(Role)),
-        ("mime", frozenset(Mime)),
-    ),
-    Compress: (("method", frozenset(Method)),),
-    Message: (("role", frozenset(Role)), ("slot", frozenset(Slot))),
-    Reply: (("status", frozenset(Status)),),
-    Pack: (("fidelity", frozenset(Fidelity)),),
-}
-
 _ENDS = (Pack, Mark)
-_LINK_KINDS = frozenset(LinkKind)
-_SIZED = (Create, Update, Compress)
-_REVISED = (Update, Compress)
+_WEIGHED = (Create, Annotate)
+IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
 
@@ -85,6 +69,12 @@ def name_is_free(head: Head, m: AnyMutation, place: Place) -> str | None:
 def kind_is_known(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Only kinds of this version are written; unknown ones are read, never made."""
     return "this version cannot write a kind it does not know" if isinstance(m, Unknown) else None
+
+
+def fields_are_typed(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Each field holds a number, bytes, a cell or a list of those, as its kind says."""
+    wrong = mistyped(m)
+    return None if wrong is None else f"{wrong}; see specs/mutations.md for what it may be"
 
 
 def turn_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -110,16 +100,22 @@ def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | No
 
 def cells_exist(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A mutation names cells of its own commit, or of an earlier one."""
-    for ref in cell_refs(m):
-        if not _within(ref, head, place):
+    cells = place.cells
+    for field in CELL_FIELDS.get(type(m), ()):
+        ref = getattr(m, field)
+        if ref is not None and not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
+            return f"cell {ref} is neither in this commit nor in an earlier one"
+    for _, ref in m.envelopes if isinstance(m, Pack) else ():
+        if not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
             return f"cell {ref} is neither in this commit nor in an earlier one"
     return None
 
 
-def _within(ref: CellRef, head: Head, place: Place) -> bool:
-    if isinstance(ref, int):
-        return 0 <= ref < place.cells
-    return 0 < ref[0] <= head.position and 0 <= ref[1] < head.cells(ref[0])
+def _earlier(ref: CellRef, head: Head) -> bool:
+    """Whether there is such a cell of an earlier commit; those named before were looked at."""
+    if ref in head.recent.named:
+        return True
+    return isinstance(ref, tuple) and 0 < ref[0] <= head.position and 0 <= ref[1] < head.cells(ref[0])
 
 
 def numbers_fit(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -129,7 +125,7 @@ def numbers_fit(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 
 def _beyond(fields: tuple[Any, ...]) -> int | None:
-    """The first number of a mutation's fields that is too large; asked of every mutation, so it is plain."""
+    """The first number of a mutation's fields that is too large."""
     for field in fields:
         if isinstance(field, int):
             if field > NUMBER_MAX or field < -NUMBER_MAX:
@@ -141,36 +137,37 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
 
 def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What stands for a word is of its closed vocabulary."""
-    for field, words in WORDS.get(type(m), ()):
-        if getattr(m, field) not in words:
+    for field, words in WORDS.get(type(m), {}).items():
+        if getattr(m, field) not in words and (type(m), field, getattr(m, field)) != (Annotate, "status", None):
             return f"{getattr(m, field)} is no {field}"
     return None
 
 
 def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A page joins a message that is there, or none (0)."""
-    if isinstance(m, Create) and m.message and not head.has_message(m.message):
+    if type(m) is Create and m.message and not head.has_message(m.message):
         return f"there is no message at position {m.message}"
     return None
 
 
 def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A page that is named exists."""
-    for page in _pages(m):
+    pages = _PAGES.get(type(m))
+    for page in pages(m) if pages is not None else ():
         if head.version(page) is None:
             return f"there is no page p{page}"
     return None
 
 
-def _pages(m: AnyMutation) -> Iterable[int]:
-    """The pages a mutation names."""
-    if isinstance(m, Create):
-        return [page for _, page in m.links] if m.links else ()
-    if isinstance(m, Link):
-        return (m.source, m.target)
-    if isinstance(m, Pack):
-        return (*m.left, *(r[0] for r in m.entered))
-    return (m.page,) if isinstance(m, _REVISED) else ()
+_PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
+    Create: lambda m: [page for _, page in m.links] if m.links else (),
+    Update: lambda m: (m.page,),
+    Annotate: lambda m: (m.page,),
+    Compress: lambda m: (m.page,),
+    Link: lambda m: (m.source, m.target),
+    Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
+}
+"""The pages a mutation of a kind names."""
 
 
 def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -184,26 +181,44 @@ def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def level_is_reduced(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Compression makes a level from 1 to 3; level 0 stays what it was (law 5)."""
-    if isinstance(m, Compress) and not Level.REDUCED <= m.level <= Level.REFERENCE:
+    if isinstance(m, Compress) and m.level not in LEVELS:
         return f"level {m.level} cannot be compressed to; levels are 1, 2 and 3"
     return None
 
 
 def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
-    """Links are of the closed list of kinds, and never from a page to itself."""
+    """Links are of the closed list of kinds."""
     kinds = (m.link,) if isinstance(m, Link) else [kind for kind, _ in m.links] if isinstance(m, Create) else ()
     for kind in kinds:
-        if kind not in _LINK_KINDS:
+        if kind not in LINK_KINDS:
             return f"{kind} is no kind of link"
-    if isinstance(m, Link) and m.source == m.target:
-        return "a page cannot be linked to itself"
     return None
+
+
+def links_lead_elsewhere(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """No page is linked to itself."""
+    return "a page cannot be linked to itself" if isinstance(m, Link) and m.source == m.target else None
 
 
 def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Sizes and tokens are counts."""
-    if isinstance(m, _SIZED) and (m.size < 0 or m.tokens < 0):
-        return "sizes and tokens are not negative"
+    for field in COUNTS.get(type(m), ()):
+        if getattr(m, field) < 0:
+            return f"{field} is {getattr(m, field)}; sizes and tokens are not negative"
+    return None
+
+
+def importance_is_a_share(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """Importance is a share of one, in parts per million."""
+    if isinstance(m, _WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
+        return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
+    return None
+
+
+def annotation_says_something(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """An annotation changes what is known of its page."""
+    if isinstance(m, Annotate) and all(field is None for field in msgspec.structs.astuple(m)[1:]):
+        return "an annotation that says nothing"
     return None
 
 
@@ -259,7 +274,7 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A pack states the number of pages, their tokens and their root as the fold finds them."""
     if not isinstance(m, Pack):
         return None
-    after = head.sketch().enter(m.entered, m.left)
+    after = head.foresee(m.entered, m.left)
     if (m.leaves, m.tokens, m.root) != after:
         return f"the pack states {m.leaves} pages, {m.tokens} tokens, the fold finds {after.leaves}, {after.tokens}"
     return None
@@ -267,6 +282,7 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 RULES: tuple[Rule, ...] = (
     kind_is_known,
+    fields_are_typed,
     open_comes_first,
     name_is_free,
     turn_is_next,
@@ -280,7 +296,10 @@ RULES: tuple[Rule, ...] = (
     version_is_next,
     level_is_reduced,
     link_kind_is_listed,
+    links_lead_elsewhere,
     sizes_count_up,
+    importance_is_a_share,
+    annotation_says_something,
     call_is_next,
     reply_answers_last_call,
     membership_changes,
@@ -297,11 +316,14 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
     message_exists: (Create,),
-    page_exists: (Update, Compress, Link, Create, Pack),
+    page_exists: (Update, Annotate, Compress, Link, Create, Pack),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
     link_kind_is_listed: (Link, Create),
-    sizes_count_up: _SIZED,
+    links_lead_elsewhere: (Link,),
+    sizes_count_up: tuple(COUNTS),
+    importance_is_a_share: _WEIGHED,
+    annotation_says_something: (Annotate,),
     call_is_next: (Pack,),
     reply_answers_last_call: (Reply, Message),
     membership_changes: (Pack,),
@@ -310,21 +332,34 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
 }
 """The kinds a rule can refuse; one that is not listed is asked of every kind."""
 
-_ASKED: dict[type, tuple[Rule, ...]] = {}
+OF_FIELDS: frozenset[Rule] = frozenset(
+    (fields_are_typed, numbers_fit, words_are_listed, level_is_reduced, link_kind_is_listed, sizes_count_up)
+)
+"""The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.fields`)."""
+
+_ASKED: dict[tuple[type, type, bool], tuple[Rule, ...]] = {}
 
 
-def rules_of(kind: type) -> tuple[Rule, ...]:
-    """The rules a kind of mutation is checked against, in order."""
-    if kind not in _ASKED:
-        if not issubclass(kind, Mutation | Unknown):
-            raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
-        _ASKED[kind] = tuple(rule for rule in RULES if kind in ABOUT.get(rule, (kind,)))
-    return _ASKED[kind]
+def rules_of(kind: type, before: type, sound: bool) -> tuple[Rule, ...]:
+    """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound."""
+    if not issubclass(kind, Mutation | Unknown):
+        raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
+
+    def asked(rule: Rule) -> bool:
+        if rule is open_comes_first:
+            return kind is Open or before is NoneType
+        if rule is nothing_follows_an_end:
+            return issubclass(before, _ENDS)
+        return kind in ABOUT.get(rule, (kind,)) and not (sound and rule in OF_FIELDS)
+
+    rules = _ASKED[kind, before, sound] = tuple(filter(asked, RULES))
+    return rules
 
 
-def broken(head: Head, mutation: AnyMutation, place: Place) -> tuple[str, str] | None:
-    """The first rule a mutation breaks, by name, and why; None when all hold."""
-    for rule in rules_of(type(mutation)):
+def broken(head: Head, mutation: AnyMutation, place: Place, *, sound: bool) -> tuple[str, str] | None:
+    """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
+    key = type(mutation), type(place.before), sound
+    for rule in _ASKED.get(key) or rules_of(*key):
         reason = rule(head, mutation, place)
         if reason is not None:
             return rule.__name__, reason

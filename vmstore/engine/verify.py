@@ -17,6 +17,7 @@ import msgspec
 from vmstore.cells.cell import SALT_BYTES
 from vmstore.core.mutation import AnyMutation, Compress, Create, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
+from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import ViewLookups
 from vmstore.engine.rules import Place, broken
@@ -33,6 +34,7 @@ PROBLEMS_MAX = 1000
 READ = 256  # commits at a time
 CELLS = 256  # cells at a time, and those of one commit beyond
 ROWS = 1000
+RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
 
 
 class Finding(NamedTuple):
@@ -288,19 +290,26 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
             if isinstance(mutation, Open):
                 heads[commit.session] = _head(fresh, commit.session, mutation)
             head = heads[commit.session]
+            if index == 0:
+                head.recent.sealing = [commit.commitment(cell) for cell in range(commit.cell_count)]
             place = Place(index, before, commit.cell_count)
-            reason = None if isinstance(mutation, Unknown) else broken(head, mutation, place)
+            reason = None
+            if not isinstance(mutation, Unknown):
+                reason = broken(head, mutation, place, sound=sound(mutation) is not None)
             if reason is not None:
                 yield Finding(
                     "rule", f"commit {commit.ordinal}", f"position {position}: {reason[1]} (rule {reason[0]})"
                 )
                 if isinstance(mutation, Pack):
                     return
-            if isinstance(mutation, Create | Update | Compress):
-                head.hold(position, mutation, _commitment(fresh, commit, mutation))
-            head.apply(position, mutation)
+            if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, tuple):
+                head.recent.named[mutation.content] = fresh.fold.cellar.sealed(commit, mutation.content)[1]
+            head.apply(mutation)
             before = mutation
-        heads[commit.session].end(commit.first, commit.cell_count)
+        head = heads[commit.session]
+        head.recent.end(commit.first, commit.commitments)
+        if len(head.recent.mutations) > RECENT_MAX:
+            head.settle(ViewLookups(fresh.db, commit.session, head.position))
 
 
 def _head(fresh: Projection, session: int, opening: Open) -> Head:
@@ -308,13 +317,7 @@ def _head(fresh: Projection, session: int, opening: Open) -> Head:
     if opening.origin != Origin.FORK:
         return Head(opening.uid, Nothing(opening.uid))
     head = Head(opening.uid, ViewLookups(fresh.db, session).inherited())
-    head.position = opening.parent_position
+    head.stand(opening.parent_position)
     head.turn, head.call = fork_moment(fresh.db, opening)
     head.restore(r[:4] for r in resident_at(Lane(fresh.db, session), opening.parent_position))
     return head
-
-
-def _commitment(fresh: Projection, commit: Commit, mutation: Create | Update | Compress) -> bytes | None:
-    if mutation.content is None:
-        return None
-    return fresh.fold.cellar.sealed(commit, mutation.content)[1]

@@ -18,7 +18,7 @@ from vmstore.exports.tables import TABLES
 BATCH_ROWS = 1000
 BATCH_CHARS = 1 << 20
 TYPES = {"text": str, "integer": int, "number": float, "boolean": int, "time": str}
-INDEXED = (("versions", "position"), ("mutations", "kind"), ("pages", "hint"))
+INDEXED = (("versions", "position"), ("mutations", "kind"), ("pages", "hint"), ("tags", "tag"))
 
 
 def write_database(out: Path, found: Iterable[Row]) -> int:

@@ -11,6 +11,7 @@ import msgspec
 
 from vmstore.core.asof import Position
 from vmstore.core.mutation import (
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -36,6 +37,7 @@ from vmstore.core.page import (
     PageType,
     Role,
     Slot,
+    Standing,
     Status,
     Word,
 )
@@ -45,6 +47,7 @@ from vmstore.log.commit import Commit
 from vmstore.views.calls import before
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
+from vmstore.views.pages import born_tags, object_of, texts_of
 from vmstore.views.projection import Projection
 from vmstore.views.residency import resident_at
 
@@ -122,6 +125,9 @@ class _Session:
                 yield self._version(self._at, 1, Level.FULL, m, None, None)
                 for kind, target in m.links:
                     yield self._link(self._at, kind, target, None, None)
+                yield from self._tags(self._at, dict.fromkeys(born_tags(object_of(self._bytes(m.labels))), True))
+            case Annotate():
+                yield from self._annotation(m)
             case Update():
                 yield self._version(m.page, m.version, Level.FULL, m, None, None)
             case Compress():
@@ -155,12 +161,28 @@ class _Session:
         return "messages", (self._id("m"), self._portion.name, self._at, *told, *self._moment())
 
     def _page(self, m: Create) -> Row:
-        labels = self._json(m.labels)
+        labels = object_of(self._bytes(m.labels))
         mime = _text(labels.get("mime")) or Mime(m.mime).type
         words = (_word(PageType, m.type), _word(Modality, m.modality), _word(Role, m.role), mime)
         place = (self._owned("m", m.message) if m.message else None, m.part)
         told = (*place, *words, m.importance / 1e6, _text(labels.get("hint")), *self._moment())
         return "pages", (self._id("p"), self._portion.name, self._at, *told)
+
+    def _annotation(self, m: Annotate) -> Iterator[Row]:
+        """What was said of a page, and each tag it gained or lost; one that is both is lost."""
+        place = (self._id(""), self._portion.name, self._at, self._owned("p", m.page))
+        importance = None if m.importance is None else m.importance / 1e6
+        status = None if m.status is None else _word(Standing, m.status)
+        valid = (time_text(m.valid_from), time_text(m.valid_to))
+        anchors = self._text(m.anchors) if object_of(self._bytes(m.anchors)) else None
+        yield "annotations", (*place, importance, status, *valid, anchors, self._time())
+        gained, lost = (texts_of(self._bytes(ref)) for ref in (m.tags, m.untags))
+        yield from self._tags(m.page, dict.fromkeys(gained, True) | dict.fromkeys(lost, False))
+
+    def _tags(self, page: int, tags: dict[str, bool]) -> Iterator[Row]:
+        for tag, held in tags.items():
+            place = (f"{self._id('')}-{tag}", self._portion.name, self._at, self._owned("p", page))
+            yield "tags", (*place, tag, held, self._time())
 
     def _version(
         self, page: int, version: int, level: int, m: Create | Update | Compress, method: str | None, lossy: bool | None

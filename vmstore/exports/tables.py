@@ -155,6 +155,33 @@ TABLES: tuple[Table, ...] = (
         ),
     ),
     Table(
+        "annotations",
+        (
+            Column("id"),
+            SESSION,
+            POSITION,
+            Column("page", of="pages"),
+            Column("importance", "number"),
+            Column("status"),
+            Column("valid_from", "time"),
+            Column("valid_to", "time"),
+            Column("anchors"),
+            AT,
+        ),
+    ),
+    Table(
+        "tags",
+        (
+            Column("id"),
+            SESSION,
+            POSITION,
+            Column("page", of="pages"),
+            Column("tag"),
+            Column("held", "boolean"),
+            AT,
+        ),
+    ),
+    Table(
         "mutations",
         (
             Column("id"),

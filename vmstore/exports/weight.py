@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.core.mutation import (
+    Annotate,
     AnyMutation,
     CellRef,
     Compress,
@@ -41,7 +42,7 @@ def files(folder: Path) -> Weights:
             for name, size in tables(file):
                 found[part, name] += size
         elif not file.name.endswith((".sqlite-wal", ".sqlite-shm")):  # told with their database, and memory
-            found[part, "files"] += file.stat().st_size
+            found[part, file.stem if part == "columns" else "files"] += file.stat().st_size
     return +found
 
 
@@ -145,6 +146,8 @@ class Contents:
                 yield mutation.content, PageType(mutation.type).word
             case Update() | Compress():
                 yield mutation.content, self._type(session, mutation.page)
+            case Annotate():
+                yield from ((ref, "labels") for ref in (mutation.tags, mutation.untags, mutation.anchors))
             case Message():
                 yield mutation.aside, "asides"
                 yield mutation.envelope, "envelopes"

@@ -22,7 +22,8 @@ APPLICATION_ID = 0x766D7374  # "vmst"
 FORMAT = 1
 SQLITE_MIN = (3, 51, 3)  # older ones can lose commits with two connections (WAL-reset bug)
 CHECKPOINT_PAGES = 256
-WAL_BYTES = 288 * (4096 + 24)  # between checkpoints, a commit of some pages more
+WAL_HEADER_BYTES, FRAME_BYTES = 32, 24 + 4096
+WAL_BYTES = 288 * FRAME_BYTES  # between checkpoints, a commit of some pages more
 ROOM_MIN = 64 << 20  # a disk with less keeps it for commits
 BUSY_MS = 10_000
 
@@ -169,11 +170,18 @@ def make_room(path: Path) -> None:
             os.close(handle)
 
 
-def write_again(path: Path) -> None:
-    """Writes a WAL over itself and flushes it; the writers' lock is held.
+def counted(db: apsw.Connection) -> int:
+    """How many bytes of the WAL count by its index: a commit does once it was flushed, and no sooner."""
+    frames, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return WAL_HEADER_BYTES + frames * FRAME_BYTES if frames > 0 else 0
+
+
+def write_again(path: Path, start: int) -> None:
+    """Writes a WAL over itself from a byte on, and flushes it; the writers' lock is held.
 
     A page whose flush failed counts as clean afterwards: later flushes succeed without it, and all
-    that follows it in the WAL would be gone after a power cut.
+    that follows it in the WAL would be gone after a power cut. What was flushed before is not
+    touched: a power cut may leave noise where something is being written.
     """
     wal = path.with_name(path.name + "-wal")
     if not wal.exists():
@@ -181,8 +189,8 @@ def write_again(path: Path) -> None:
     file = apsw.VFSFile("", str(wal), [apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_READWRITE, 0])
     try:
         size = file.xFileSize()
-        for start in range(0, size, 65_536):
-            file.xWrite(file.xRead(min(65_536, size - start), start), start)
+        for at in range(start, size, 65_536):
+            file.xWrite(file.xRead(min(65_536, size - at), at), at)
         file.xSync(apsw.SQLITE_SYNC_FULL)
     finally:
         file.xClose()

@@ -12,7 +12,7 @@ import msgspec
 from vmstore.cells.cell import Cell
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.port import Append, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen, one_by_one
 
 
 class MemoryLog:
@@ -45,6 +45,10 @@ class MemoryLog:
             self._cells += cells
             self._all.extend(stored)
             return stored
+
+    def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
+        """Stores several appends; there is no flush to share."""
+        return one_by_one(self.append, appends)
 
     def alone(self) -> AbstractContextManager[bool]:
         """Keeps other threads waiting."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
-from vmstore.errors import ConflictError
+from vmstore.errors import OvertakenError
 from vmstore.log.commit import Commit
 
 
@@ -20,6 +20,17 @@ class Head(NamedTuple):
 
     position: int
     hash: bytes
+
+
+class Append(NamedTuple):
+    """Commits of one session to be stored; what each field means says `Log.append`."""
+
+    commits: Sequence[Commit]
+    session: int
+    expected: int
+    after: int = 0
+    seen: int | None = None
+    dense: bool = False
 
 
 class OpenCell(NamedTuple):
@@ -65,12 +76,16 @@ class Log(Protocol):
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns.
 
-        `session` is 0 for a new one. Raises ConflictError when the session's last position is not
+        `session` is 0 for a new one. Raises OvertakenError when the session's last position is not
         `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. A writer
         who knows that the session stood there at the ordinal `after` says so, and the log looks
         only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
         commits as stored, cells left out.
         """
+        ...
+
+    def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
+        """Stores several appends with one flush, each all or none, in their order; what came of each."""
         ...
 
     def alone(self) -> AbstractContextManager[object]:
@@ -123,17 +138,30 @@ class Log(Protocol):
 
 
 def check_expected(head: Head | None, session: int, expected: int, after: int) -> None:
-    """Raises ConflictError where a session moved on since its writer decided."""
+    """Raises OvertakenError where a session moved on since its writer decided."""
     if not session or (head is None and after):
         return
     held = 0 if head is None else head.position
     if held != expected:
-        raise ConflictError(
+        raise OvertakenError(
             f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
         )
 
 
 def check_seen(ordinal: int, seen: int | None) -> None:
-    """Raises ConflictError where a log moved on since its writer looked."""
+    """Raises OvertakenError where a log moved on since its writer looked."""
     if seen is not None and ordinal != seen:
-        raise ConflictError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")
+        raise OvertakenError(f"the log stands at ordinal {ordinal}, not {seen}: read what was added and decide again")
+
+
+def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -> list[list[Commit] | Exception]:
+    """What comes of several appends, one after the other, where there is no flush to share."""
+    told: list[list[Commit] | Exception] = []
+    for one in appends:
+        try:
+            stored = append(one.commits, one.session, one.expected, after=one.after, seen=one.seen, dense=one.dense)
+        except Exception as error:
+            told.append(error)
+        else:
+            told.append(stored)
+    return told

@@ -27,12 +27,12 @@ from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
-from vmstore.log.file import FORMAT, LogFile, create, make_room, write_again
+from vmstore.log.file import FORMAT, LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
-from vmstore.log.port import Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.port import Append, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
@@ -58,15 +58,10 @@ STAYING = 2  # a handle that writes more often than this stays, and is worth a W
 class Waiting(Struct, eq=False):
     """An append that waits for its turn, then what came of it."""
 
-    commits: Sequence[Commit]
-    session: int
-    expected: int
-    after: int
-    seen: int | None
-    dense: bool
+    told: Append
     stored: list[Commit] = []
     frames: list[Frame] = []
-    error: BaseException | None = None
+    error: Exception | None = None
     done: bool = False
 
 
@@ -84,6 +79,7 @@ class SqliteLog:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
         self._tidying = threading.Thread()
+        self._doubted: int | None = None  # where in the WAL begins what was written and may not be flushed
         self._cell: int | None = None  # the last cell's number; None where another writer may have moved it
 
     create = staticmethod(create)
@@ -99,21 +95,27 @@ class SqliteLog:
         dense: bool = False,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns."""
+        (told,) = self.together([Append(commits, session, expected, after, seen, dense)])
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
+        """Stores several appends with one flush, each all or none, in their order; what came of each."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to write")
-        commits = list(commits)
-        self._keep_files(commits)
-        mine = Waiting(commits, session, expected, after, seen, dense)
-        self._queue.append(mine)
+        mine = [Waiting(one._replace(commits=list(one.commits))) for one in appends]
+        for one in mine:
+            self._keep_files(one.told.commits)
+        self._queue.extend(mine)
         with self._turn:
             if self.lock.held:  # we are alone: who waits has to wait
-                self._queue.remove(mine)
-                self._write([mine])
-            elif not mine.done:  # nobody wrote it while we waited: now we write everybody's
+                for one in mine:
+                    self._queue.remove(one)
+                self._write(mine)
+            elif not all(one.done for one in mine):  # nobody wrote them while we waited: now we write everybody's
                 self._write([self._queue.popleft() for _ in range(len(self._queue))])
-        if mine.error is not None:
-            raise mine.error
-        return mine.stored
+        return [one.stored if one.error is None else one.error for one in mine]
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -155,6 +157,7 @@ class SqliteLog:
     def _transact(self, together: list[Waiting]) -> None:
         try:
             with self.file as db:
+                self._mend()
                 db.execute("BEGIN IMMEDIATE")
                 try:
                     fit = self._lay(db, together)
@@ -178,10 +181,14 @@ class SqliteLog:
         What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
         recovery: another write takes its place.
         """
+        if self._doubted is None:
+            self._doubted = 0
+            with contextlib.suppress(StoreError), self.file as db:
+                self._doubted = counted(db)
         self.file.poison()
         try:
             with self.file as db:
-                write_again(self.file.path)
+                self._mend()
                 rows = db.execute(_TAIL, (first.ordinal - 1, 1)).fetchall()
                 if rows and commit_of(rows[0]).hash == first.hash:
                     return
@@ -194,6 +201,12 @@ class SqliteLog:
             "make room or mend the disk, then try again"
         ) from error
 
+    def _mend(self) -> None:
+        """Makes what a failed flush left in doubt last, before anything is written after it."""
+        if self._doubted is not None:
+            write_again(self.file.path, self._doubted)
+            self._doubted = None
+
     def _lay(self, db: apsw.Connection, together: list[Waiting]) -> bool:
         """Puts rows into the transaction for every append that fits; whether there is any."""
         self._see(db)
@@ -203,11 +216,12 @@ class SqliteLog:
         frames: list[Frame] = []
         for one in together:
             try:
-                head = ahead.get(one.session) or self._head(db, one.session, one.after)
-                check_expected(head, one.session, one.expected, one.after)
-                check_seen(ordinal, one.seen)
-                stored, laid = self._numbered(one, ordinal, cell)
-            except BaseException as error:
+                told = one.told
+                head = ahead.get(told.session) or self._head(db, told.session, told.after)
+                check_expected(head, told.session, told.expected, told.after)
+                check_seen(ordinal, told.seen)
+                stored, laid = self._numbered(told, ordinal, cell)
+            except Exception as error:
                 one.error = error
                 continue
             one.stored = stored
@@ -221,7 +235,7 @@ class SqliteLog:
         self._cell = cell
         return bool(rows)
 
-    def _numbered(self, one: Waiting, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
+    def _numbered(self, one: Append, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
         session = one.session or ordinal + 1
         stored: list[Commit] = []

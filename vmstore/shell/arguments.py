@@ -12,6 +12,7 @@ from typing import NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
+ORDERS = ("position", "importance", "tokens", "recency")
 EXPORTS = ("jsonl", "parquet", "sqlite")
 
 
@@ -198,9 +199,58 @@ def add_parts(parser: argparse.ArgumentParser) -> None:
     parts.add_argument("--views", action="store_true", help="the log and the views, without the rules")
 
 
-def add_type(parser: argparse.ArgumentParser) -> None:
-    """Which pages."""
-    parser.add_argument("--type", metavar="TYPE", help="only pages of this type, like claim or summary")
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    """Which pages, in which order, how many."""
+    group = parser.add_argument_group("only pages that")
+    group.add_argument("--type", metavar="TYPE", help="are of this type, like claim or summary")
+    group.add_argument("--role", metavar="ROLE", help="have this role, like user or tool")
+    group.add_argument("--modality", metavar="M", help="hold this, like text or image")
+    group.add_argument("--tier", metavar="TIER", help="are there: L0 is the prompt, L2 the store")
+    group.add_argument("--level", type=int, choices=range(4), metavar="0-3", help="are shown so: 0 full to 3 reference")
+    group.add_argument("--tag", metavar="TAG", help="have this tag")
+    group.add_argument("--actor", metavar="WHO", help="were made by them: whom a page names, else its role")
+    group.add_argument("--importance-min", type=float, metavar="X", help="are this important or more, from 0 to 1")
+    group.add_argument("--dirty", action="store_true", help="were made from a page that changed since")
+    order = parser.add_argument_group("in which order")
+    order.add_argument(
+        "--order-by", choices=ORDERS, default="position", metavar="O", help=f"{', '.join(ORDERS)} (default: position)"
+    )
+    order.add_argument("--limit", type=_count, metavar="N", help="at most N pages")
+    order.add_argument("--after", metavar="PAGE", help="go on after the last page of an answer")
+
+
+def add_owner(parser: argparse.ArgumentParser) -> None:
+    """Whose sessions."""
+    parser.add_argument("--user", metavar="U", help="only sessions of this user")
+    parser.add_argument("--agent", metavar="A", help="only sessions of this agent")
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    """Of which sessions."""
+    parser.add_argument("--all", action="store_true", help="the pages of all sessions")
+
+
+def add_delta(parser: argparse.ArgumentParser) -> None:
+    """Whether differences are shown."""
+    parser.add_argument("--delta", action="store_true", help="show what changed, line by line")
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    """How many pages."""
+    parser.add_argument("--limit", type=_count, default=20, metavar="N", help="at most N pages (default: 20)")
+
+
+def add_annotate(parser: argparse.ArgumentParser) -> None:
+    """What is said of a page."""
+    parser.add_argument("--importance", type=float, metavar="X", help="how important it is, from 0 to 1")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="a tag it gains; may be given again")
+    parser.add_argument("--untag", action="append", default=[], metavar="T", help="a tag it loses")
+    parser.add_argument("--status", metavar="S", help="active, planned, completed, abandoned or recurring")
+    parser.add_argument("--valid-from", metavar="T", help="from when what it says holds, like 2026-11-21")
+    parser.add_argument("--valid-to", metavar="T", help="until when")
+    parser.add_argument(
+        "--anchor", action="append", default=[], metavar="NAME=VALUE", help="a value by name; NAME= takes it away"
+    )
 
 
 def add_tail(parser: argparse.ArgumentParser) -> None:

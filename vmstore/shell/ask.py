@@ -9,9 +9,8 @@ from typing import Any
 
 from vmstore.capture.skeleton import bytes_text
 from vmstore.core.asof import Call, Position, Turn
-from vmstore.core.page import PageType
 from vmstore.core.reference import parse
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError
 from vmstore.shell import looks, looks_page
 from vmstore.shell.opening import moment_of, open_to_ask, session_of
 from vmstore.shell.render import Screen
@@ -36,11 +35,13 @@ def info(arguments: argparse.Namespace, screen: Screen) -> int:
 def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints every session."""
     with open_to_ask(arguments) as store:
-        found = store.sessions()
+        found = store.sessions(user=arguments.user, agent=arguments.agent)
     if arguments.json:
         screen.json({"sessions": to_json(found)})
     elif found:
         screen.show(looks.sessions(found))
+    elif arguments.user is not None or arguments.agent is not None:
+        screen.note("no session of theirs; `vmstore sessions` without --user and --agent lists all")
     else:
         screen.note(f"no session yet; `vmstore import {arguments.store} FILE` brings one")
     return 0
@@ -105,24 +106,6 @@ def diff(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.json(to_json(found))
     else:
         screen.show(*looks.diff(found))
-    return 0
-
-
-def pages(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Prints every page there was at a moment."""
-    wanted = arguments.type
-    if wanted is not None and PageType.of(wanted) is None:
-        words = ", ".join(kind.word for kind in PageType)
-        raise UnknownError(f"there is no page type {wanted!r}; the types are {words}")
-    with open_to_ask(arguments) as store:
-        session = session_of(store, arguments)
-        found = [page for page in session.pages(moment_of(arguments)) if wanted in (None, page.type)]
-    if arguments.json:
-        screen.json({"session": session.name, "pages": to_json(found)})
-    elif found:
-        screen.show(looks_page.pages(found))
-    else:
-        screen.note(f"no page of type {wanted} at that moment" if wanted else "no page at that moment")
     return 0
 
 

@@ -7,9 +7,10 @@ import argparse
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Line, Span
 from vmstore.shell.words import count
-from vmstore.store.answers import Backup, to_json
+from vmstore.store.answers import to_json
 from vmstore.store.backup import backup as make
 from vmstore.store.backup import restore as put_back
+from vmstore.store.reports import Backup
 
 
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -6,14 +6,12 @@ import difflib
 
 from vmstore.shell.arguments import (
     Command,
+    add_annotate,
     add_backup,
-    add_context,
-    add_diff,
     add_export,
     add_fork,
     add_import,
     add_keep,
-    add_level,
     add_moment,
     add_page,
     add_parts,
@@ -22,11 +20,9 @@ from vmstore.shell.arguments import (
     add_shell,
     add_store,
     add_sweep,
-    add_tail,
-    add_type,
     add_view,
-    add_walk,
 )
+from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -47,141 +43,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.take", "import_files"),
             (add_store, add_import),
         ),
-        Command(
-            "info",
-            "ask",
-            "what a store holds and how large it is",
-            "Says what a store holds, how large its parts are and how far each view has followed the log.",
-            ("vmstore info agent.vms", "vmstore info agent.vms --json"),
-            ("vmstore.shell.ask", "info"),
-            (add_store,),
-        ),
-        Command(
-            "sessions",
-            "ask",
-            "every session with its counts",
-            "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
-            ("vmstore sessions agent.vms",),
-            ("vmstore.shell.ask", "sessions"),
-            (add_store,),
-        ),
-        Command(
-            "turns",
-            "ask",
-            "the turns of a session",
-            "Lists the turns of a session: when each opened and how many calls it made.",
-            ("vmstore turns agent.vms planning-220",),
-            ("vmstore.shell.ask", "turns"),
-            (add_store, add_session),
-        ),
-        Command(
-            "calls",
-            "ask",
-            "the calls of a session, with tokens, cost and status",
-            "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
-            "latency, and how each ended.",
-            ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --json"),
-            ("vmstore.shell.ask", "calls"),
-            (add_store, add_session),
-        ),
-        Command(
-            "context",
-            "ask",
-            "what the model saw at a call",
-            "Shows what the model saw at one call, in order; without a moment at the last one. A turn stands\n"
-            "for its last call, a position for the last call at or before it.",
-            (
-                "vmstore context agent.vms planning-220 --call 317",
-                "vmstore context agent.vms planning-220 --turn 42 --messages",
-                "vmstore context agent.vms --render",
-            ),
-            ("vmstore.shell.ask", "context"),
-            (add_store, add_session, add_moment, add_context),
-        ),
-        Command(
-            "diff",
-            "ask",
-            "what changed between two contexts",
-            "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
-            (
-                "vmstore diff agent.vms planning-220 --calls 40 42",
-                "vmstore diff agent.vms planning-220 --turns 1 42 --json",
-            ),
-            ("vmstore.shell.ask", "diff"),
-            (add_store, add_session, add_diff),
-        ),
-        Command(
-            "pages",
-            "ask",
-            "every page there was at a moment, in context or not",
-            "Lists every page there was at a moment: where it is (L0 is the prompt), its level and size.",
-            (
-                "vmstore pages agent.vms planning-220 --type claim",
-                "vmstore pages agent.vms planning-220 --turn 42",
-            ),
-            ("vmstore.shell.ask", "pages"),
-            (add_store, add_session, add_moment, add_type),
-        ),
-        Command(
-            "page",
-            "ask",
-            "a page's exact content",
-            "Writes a page's exact content: at level 0 the bytes that were accepted, whether the page is\n"
-            "still in the context or not.",
-            (
-                "vmstore page agent.vms planning-220 p17",
-                "vmstore page agent.vms p17 --level 3",
-                "vmstore page agent.vms vm://default/planning-220/p17@turn:3 > p17.txt",
-            ),
-            ("vmstore.shell.ask", "page"),
-            (add_store, add_session, add_page, add_level, add_moment),
-        ),
-        Command(
-            "history",
-            "ask",
-            "what happened to a page",
-            "Shows what happened to a page: made, changed, entered the context, left it, linked.",
-            (
-                "vmstore history agent.vms planning-220 p17",
-                "vmstore history agent.vms p17 --turn 42",
-            ),
-            ("vmstore.shell.ask", "history"),
-            (add_store, add_session, add_page, add_moment),
-        ),
-        Command(
-            "sources",
-            "ask",
-            "where a page comes from",
-            "Walks from a page towards what it was made from, replaces or refers to.",
-            (
-                "vmstore sources agent.vms planning-220 claim_storage_7",
-                "vmstore sources agent.vms p17 --depth 2 --kinds derives",
-            ),
-            ("vmstore.shell.ask", "sources"),
-            (add_store, add_session, add_page, add_walk),
-        ),
-        Command(
-            "derived",
-            "ask",
-            "what came of a page",
-            "Walks from a page towards what was made from it or refers to it.",
-            (
-                "vmstore derived agent.vms planning-220 p17",
-                "vmstore derived agent.vms p17 --kinds supersedes --json",
-            ),
-            ("vmstore.shell.ask", "derived"),
-            (add_store, add_session, add_page, add_walk),
-        ),
-        Command(
-            "tail",
-            "ask",
-            "mutations in the order they were logged",
-            "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
-            "gave: one a line, or with --json one object with the cursor to go on from.",
-            ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
-            ("vmstore.shell.ask", "tail"),
-            (add_store, add_tail),
-        ),
+        *QUESTIONS,
         Command(
             "export",
             "hand on",
@@ -203,7 +65,8 @@ COMMANDS: dict[str, Command] = {
             "keep",
             "pack the contents of the log",
             "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
-            "written; this packs what is left. Others may read and write meanwhile.",
+            "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
+            "for them is installed. Others may read and write meanwhile.",
             ("vmstore compact agent.vms",),
             ("vmstore.shell.upkeep", "compact"),
             (add_store,),
@@ -268,6 +131,20 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_session, add_fork),
         ),
         Command(
+            "annotate",
+            "keep",
+            "say what is known of a page",
+            "Says what is known of a page from here on: how important it is, its tags, how what it says stands\n"
+            "and when it holds. What is left out stays as it was; what was said before stays asked as of then.",
+            (
+                "vmstore annotate agent.vms planning-220 p17 --importance 0.9 --tag decision",
+                "vmstore annotate agent.vms claim_storage_4 --untag open --status completed",
+                "vmstore annotate agent.vms p4 --anchor user.name=Ada --valid-from 2026-03-02",
+            ),
+            ("vmstore.shell.catalog", "annotate"),
+            (add_store, add_session, add_page, add_annotate),
+        ),
+        Command(
             "verify",
             "keep",
             "check every hash, rule and view",
@@ -281,7 +158,8 @@ COMMANDS: dict[str, Command] = {
             "rebuild",
             "keep",
             "fold the views from the log again",
-            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.",
+            "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
+            "--view columns cuts the column segments again.",
             ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
             ("vmstore.shell.keep", "rebuild"),
             (add_store, add_view),

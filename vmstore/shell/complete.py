@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from vmstore.shell.arguments import EXPORTS, Parser
+from vmstore.shell.arguments import EXPORTS, ORDERS, Parser
 from vmstore.shell.commands import COMMANDS
 from vmstore.shell.render import Screen
 
@@ -110,12 +110,18 @@ def _values(option: str) -> Iterable[str]:
     if option == "export_format":
         return EXPORTS
     if option == "view":
+        from vmstore.store.columns import VIEW
         from vmstore.views.projection import PROJECTORS
 
-        return [projector.name for projector in PROJECTORS]
-    from vmstore.core.page import LinkKind, PageType
+        return [*(projector.name for projector in PROJECTORS), VIEW]
+    if option == "order_by":
+        return ORDERS
+    from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing, Tier
 
-    return [one.word for one in {"kinds": LinkKind, "type": PageType}.get(option, ())]
+    words = {"kinds": LinkKind, "type": PageType, "role": Role, "modality": Modality, "status": Standing}
+    if option == "tier":
+        return [tier.name for tier in Tier]
+    return [one.word for one in words.get(option, ())]
 
 
 def _positional(parser: Parser, options: dict[str, argparse.Action], words: list[str]) -> list[str]:

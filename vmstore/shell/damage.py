@@ -16,8 +16,8 @@ from vmstore.shell import keep
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.tour import Step
 from vmstore.shell.words import count, size
-from vmstore.store.answers import Verdict
 from vmstore.store.folder import LOG
+from vmstore.store.reports import Verdict
 from vmstore.store.store import open_store
 from vmstore.views.projection import PROJECTORS, Projection
 

@@ -12,7 +12,8 @@ from vmstore.shell.opening import moment_of, open_to_ask
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Line, Span
 from vmstore.shell.words import count, listing, size
-from vmstore.store.answers import Exported, to_json
+from vmstore.store.answers import to_json
+from vmstore.store.reports import Exported
 
 STDOUT = "-"
 

@@ -12,9 +12,11 @@ from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, sessio
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.words import count
-from vmstore.store.answers import Problem, Verdict, to_json
+from vmstore.store.answers import to_json
+from vmstore.store.reports import Problem, Verdict
 
 SHOWN = 50
+VIEWS = {"view", "views", "columns"}  # kinds of problem that say nothing against the log
 DAMAGE = (CorruptError, apsw.Error, msgspec.MsgspecError)
 
 
@@ -81,12 +83,12 @@ def remedies(found: list[Problem], store: str) -> list[str]:
     """What to do about problems, by what is damaged."""
     kinds = {one.kind for one in found}
     told = []
-    if kinds - {"view", "views"}:
+    if kinds - VIEWS:
         told.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."
         )
-    if kinds & {"view", "views"}:
+    if kinds & VIEWS:
         told.append(f"The views are only a copy: `vmstore rebuild {store}` folds them from the log again.")
     return told
 

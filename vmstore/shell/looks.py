@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from vmstore.core.page import Modality
 from vmstore.shell.sheet import Block, Column, Line, Span, Table
 from vmstore.shell.words import bar, change, count, dollars, level, listing, moment, number, seconds, size
-from vmstore.store.answers import CallInfo, Change, Diff, Entry, Imported, Info, SessionInfo, TurnInfo
+from vmstore.store.answers import CallInfo, Change, Diff, Entry, SessionInfo, TurnInfo
 from vmstore.store.context import Context
 from vmstore.store.pages import preview
+from vmstore.store.reports import Imported, Info
 from vmstore.views.context import Shown
 
 FIDELITY = {

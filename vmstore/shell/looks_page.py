@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vmstore.shell.sheet import Column, Line, Span, Table
-from vmstore.shell.words import count, level, moment, number, size
-from vmstore.store.answers import Event, Page, Relation
+from vmstore.shell.words import bar, change, count, level, moment, number, size
+from vmstore.store.answers import Affinity, Event, Fault, Page, Relation, Version
 
 EVENTS = {
     "create": ("●", "good", "created"),
@@ -16,6 +16,7 @@ EVENTS = {
     "shown": ("·", "warn", "shown otherwise"),
     "leave": ("←", "bad", "left the context"),
     "link": ("·", "name", "linked"),
+    "annotate": ("·", "name", "annotated"),
 }
 # How a link reads from the page that was asked about towards its source, and back.
 UP = {"derives": "made from", "represents": "represents", "caused_by": "caused by", "part_of": "part of"}
@@ -31,13 +32,20 @@ DOWN = {
 }
 
 
-def pages(found: Sequence[Page]) -> Table:
-    """Pages as they stood at a moment."""
-    columns = [Column("page", style="name"), Column("tier"), Column("level"), Column("type"), Column("role")]
+def pages(found: Sequence[Page], *, sessions: bool = False) -> Table:
+    """Pages as they stood at a moment; importance and tags where any was said, the session where there are many."""
+    weighed = any(one.importance != 0.5 for one in found)
+    tagged = any(one.tags for one in found)
+    columns = [Column("session", style="name")] * sessions
+    columns += [Column("page", style="name"), Column("tier"), Column("level"), Column("type"), Column("role")]
     columns += [Column(title, right=True) for title in ("version", "tokens", "size", "turn", "call")]
-    columns += [Column("created (UTC)", style="dim"), Column("hint")]
-    rows = [
+    columns += [Column("importance", right=True)] * weighed
+    columns += [Column("created (UTC)", style="dim")]
+    columns += [Column("tags")] * tagged
+    columns += [Column("hint")]
+    rows: list[tuple[Line, ...]] = [
         (
+            *(one.session,) * sessions,
             one.page,
             Span(f"L{one.tier}", "good" if one.tier == 0 else "dim"),
             Span(level(one.level), "warn" if one.level else "dim"),
@@ -48,7 +56,9 @@ def pages(found: Sequence[Page]) -> Table:
             size(one.bytes),
             number(one.created_turn),
             number(one.created_call),
+            *(f"{one.importance:g}",) * weighed,
             moment(one.created_at),
+            *(" ".join(one.tags),) * tagged,
             one.hint or "",
         )
         for one in found
@@ -62,6 +72,79 @@ def page_head(found: Page, session: str) -> Line:
     place = "in the context" if found.tier == 0 else "out of the context"
     told = f", {found.role} {found.type}, {count(found.tokens, 'token')}, {place}"
     return (Span(found.page, "head"), Span(f"{hint} of {session}", "bold"), told)
+
+
+def known(found: Page) -> str:
+    """What is known of a page, in words."""
+    told = [f"importance {found.importance:g}"]
+    told += [f"tagged {', '.join(found.tags)}"] if found.tags else []
+    told += [found.status] if found.status else []
+    told += [f"valid from {moment(found.valid_from)}"] if found.valid_from is not None else []
+    told += [f"valid to {moment(found.valid_to)}"] if found.valid_to is not None else []
+    return ", ".join(told + [f"{name} = {value}" for name, value in found.anchors.items()])
+
+
+def faults(found: Sequence[Fault]) -> Table:
+    """Returns to the context in order."""
+    columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
+    columns += [Column("page", style="name"), Column("out since", right=True), Column("tokens", right=True)]
+    rows = [
+        (number(one.turn), number(one.call), str(one.position), one.page, str(one.out_since), number(one.tokens))
+        for one in found
+    ]
+    return Table(columns, rows)
+
+
+def versions(found: Sequence[Version]) -> Table:
+    """The versions of a page in order, its shorter forms among them."""
+    columns = [Column("version", right=True), Column("level"), Column("position", right=True, style="dim")]
+    columns += [Column(title, right=True) for title in ("tokens", "added", "size", "added")]
+    columns += [Column("method"), Column("by")]
+    rows = [
+        (
+            number(one.version),
+            Span(level(one.level), "warn" if one.level else "dim"),
+            str(one.position),
+            number(one.tokens),
+            change(one.tokens_added),
+            size(one.bytes),
+            change(one.bytes_added),
+            one.method or "",
+            one.actor,
+        )
+        for one in found
+    ]
+    return Table(columns, rows)
+
+
+def delta(one: Version) -> list[Line]:
+    """What a version changed, line by line."""
+    if one.delta is None:
+        return []
+    styles = {"+": "good", "-": "bad", "@": "name"}
+    return ["", *(Span(line, styles.get(line[:1], "dim")) for line in one.delta.splitlines())]
+
+
+def affinities(found: Sequence[Affinity]) -> Table:
+    """Pages that stood together with one, nearest first."""
+    columns = [Column("page", style="name"), Column("affinity", right=True), Column("", style="name")]
+    columns += [Column("shared", right=True), Column("calls", right=True), Column("role"), Column("type")]
+    columns += [Column("tokens", right=True), Column("begins", style="dim")]
+    rows = [
+        (
+            one.page,
+            f"{one.affinity:.2f}",
+            bar(round(one.affinity * 1000), 1000),
+            number(one.shared),
+            number(one.calls),
+            one.role,
+            one.type,
+            number(one.tokens),
+            one.text,
+        )
+        for one in found
+    ]
+    return Table(columns, rows)
 
 
 def history(found: Sequence[Event]) -> Table:

@@ -15,9 +15,10 @@ from vmstore.shell import looks
 from vmstore.shell.opening import exists, open_to_import
 from vmstore.shell.render import Screen
 from vmstore.shell.words import count
-from vmstore.store.answers import Import, to_json
+from vmstore.store.answers import to_json
 from vmstore.store.bundles import BUNDLE
 from vmstore.store.namespace import session_name
+from vmstore.store.reports import Import
 from vmstore.store.store import Store
 
 POLL_S = 0.5

@@ -14,7 +14,7 @@ from vmstore.store.folder import upgrade as upgrade_log
 
 
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Packs the contents of the log."""
+    """Packs the contents of the log, and cuts column segments from it."""
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
         found = store.compact(tell)
     if arguments.json:
@@ -23,6 +23,10 @@ def compact(arguments: argparse.Namespace, screen: Screen) -> int:
         rows = f"{found.frames_before:,} rows of cells became {found.frames_after:,}"
         room = f"the log took {found.bytes_before:,} bytes and takes {found.bytes_after:,}"
         screen.show((Span("packed", "good"), f": {rows}; {room}"))
+        if found.segments:
+            screen.show(
+                (Span("cut", "good"), f": {count(found.segments, 'column segment')}, up to commit {found.columns}")
+            )
     return 0
 
 

@@ -9,7 +9,8 @@ from vmstore.shell.opening import open_to_ask
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Span, Table
 from vmstore.shell.words import bar, number, size
-from vmstore.store.answers import Sealed, Usage, to_json
+from vmstore.store.answers import to_json
+from vmstore.store.reports import Sealed, Usage
 
 SHOWN = 20  # sessions; JSON has them all
 

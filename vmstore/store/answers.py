@@ -32,9 +32,16 @@ class ContextPage(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page as it stood at a moment. `tier` 0 is the prompt, 2 the event store."""
+    """A page as it stood at a moment. `tier` 0 is the prompt, 2 the event store.
+
+    `session` made it, `actor` is who in it: whom its labels name, else the role. `bytes` and
+    `tokens` are of what it shows in the prompt, else of its last full version. `access_count` calls
+    saw it so far, the last of them in turn `last_access_turn`. `represents` are the pages it stands
+    for; `pinned` is false, for nothing pins yet. Times are in microseconds since 1970.
+    """
 
     page: str
+    session: str
     message: str | None
     type: str
     role: str
@@ -46,11 +53,59 @@ class Page(msgspec.Struct, frozen=True):
     tokens: int
     bytes: int
     importance: float
+    pinned: bool
+    tags: list[str]
     hint: str | None
+    actor: str
+    status: str | None
+    valid_from: int | None
+    valid_to: int | None
+    anchors: dict[str, Any]
+    represents: list[str]
     created_turn: int
     created_call: int
     created_at: int
+    last_access_turn: int | None
+    access_count: int
     position: int
+
+
+class Version(msgspec.Struct, frozen=True):
+    """One content of a page: a full version at level 0, above it a shorter form of that version.
+
+    `parent` is the version it was made from, a shorter form's own, a first one's None; `tokens_added`
+    and `bytes_added` are against that. `delta` is a unified diff against it, where it was asked
+    for and both are text.
+    """
+
+    page: str
+    version: int
+    parent: int | None
+    position: int
+    level: int
+    tokens: int
+    tokens_added: int
+    bytes: int
+    bytes_added: int
+    actor: str
+    method: str | None
+    delta: str | None = None
+
+
+class Affinity(msgspec.Struct, frozen=True):
+    """How often a page was in the prompt with another: `shared` calls saw both, `calls` saw this one.
+
+    `affinity` is the share of `shared` in the calls that saw either.
+    """
+
+    page: str
+    affinity: float
+    shared: int
+    calls: int
+    role: str
+    type: str
+    tokens: int
+    text: str
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -188,54 +243,6 @@ class Recorded(msgspec.Struct, frozen=True):
     position: int
 
 
-class Info(msgspec.Struct, frozen=True):
-    """What a namespace holds and how large its parts are, in bytes."""
-
-    sessions: int
-    commits: int
-    mutations: int
-    pages: int
-    bytes_log: int
-    bytes_views: int
-    bytes_blobs: int
-    positions: dict[str, int]
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """Something verify found: what kind, where, and what about it."""
-
-    kind: str
-    where: str
-    what: str
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """What verify found."""
-
-    ok: bool
-    commits: int
-    mutations: int
-    sessions: int
-    problems: list[Problem]
-
-
-class Compacted(msgspec.Struct, frozen=True):
-    """What packing the log did: rows of cells and the log's bytes on disk, before and after."""
-
-    frames_before: int
-    frames_after: int
-    bytes_before: int
-    bytes_after: int
-
-
-class Swept(msgspec.Struct, frozen=True):
-    """Files of cells that no commit names, and their bytes; `deleted` unless it was only a look."""
-
-    deleted: bool
-    files: list[str]
-    bytes: int
-
-
 class Entry(msgspec.Struct, frozen=True):
     """One mutation of a tail; `cursor` resumes after it."""
 
@@ -251,90 +258,3 @@ class Entry(msgspec.Struct, frozen=True):
 def to_json(answer: Any) -> Any:
     """An answer as plain dicts and lists."""
     return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=str)
-
-
-class LineProblem(msgspec.Struct, frozen=True):
-    """A record kept as a raw page: where it stands and why it could not be read."""
-
-    line: int
-    reason: str
-
-
-class Imported(msgspec.Struct, frozen=True):
-    """A session after an import: its totals, also where nothing changed."""
-
-    session: str
-    format: str
-    fidelity: str
-    turns: int
-    calls: int
-    messages: int
-    pages: int
-    mutations: int
-    raw: int
-    position: int
-
-
-class Import(msgspec.Struct, frozen=True):
-    """What an import did: its sessions, the main one first, and what could not be read.
-
-    `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
-    next import.
-    """
-
-    sessions: list[Imported]
-    new: int = 0
-    problems: list[LineProblem] = []
-    torn: int | None = None
-
-
-class Exported(msgspec.Struct, frozen=True):
-    """What left the store: the sessions asked for, those that came along as their past, and how much."""
-
-    format: str
-    sessions: list[str]
-    ancestors: list[str]
-    commits: int
-    mutations: int
-    bytes: int
-
-
-class BackupPart(msgspec.Struct, frozen=True):
-    """One namespace of a backup: how much its log held."""
-
-    namespace: str
-    commits: int
-    mutations: int
-    sessions: int
-
-
-class Backup(msgspec.Struct, frozen=True):
-    """What was backed up or restored, and where it is now."""
-
-    path: str
-    namespaces: list[BackupPart]
-
-
-class Weight(msgspec.Struct, frozen=True):
-    """Bytes on disk: of which part (log, views, blobs, columns, other), and what in it."""
-
-    part: str
-    what: str
-    bytes: int
-
-
-class Sealed(msgspec.Struct, frozen=True):
-    """Contents as they were accepted: of which session or kind, how many cells and bytes."""
-
-    what: str
-    cells: int
-    bytes: int
-
-
-class Usage(msgspec.Struct, frozen=True):
-    """Where the bytes are: files by what they hold, contents by session and by kind; largest first."""
-
-    bytes: int
-    files: list[Weight]
-    sessions: list[Sealed]
-    kinds: list[Sealed]

@@ -12,12 +12,15 @@ from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
+from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus
-from vmstore.store.answers import Change, Verdict
+from vmstore.store.answers import Change
+from vmstore.store.columns import ColumnStore
 from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
 from vmstore.store.pages import previews
+from vmstore.store.reports import Verdict
 from vmstore.store.session import Session
 from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
@@ -29,8 +32,16 @@ _NAME = "SELECT name FROM sessions WHERE session = ?"
 class Asking:
     """What queries are handed of a store."""
 
-    def __init__(self, namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> None:
+    def __init__(
+        self,
+        namespace: Namespace,
+        session: Callable[[str], Session],
+        verify: Callable[[], Verdict],
+        columns: ColumnStore,
+    ) -> None:
         self._ns = namespace
+        self._columns = columns
+        self._segments: tuple[int, Any] = 0, None  # the connection of the last moment that was summed over
         self._open = session
         self._verify = verify
         self._sessions: dict[str, Session] = {}  # each remembers what its contents are
@@ -104,11 +115,23 @@ class Asking:
         with self._ns.asking() as ordinal:
             return self._ns.corpus(ordinal)
 
+    def columns(self) -> Any:
+        """The tables of the column segments at the moment that is held; None where the extra is not installed."""
+        with self._ns.asking() as ordinal:
+            if self._segments[0] != ordinal:
+                try:
+                    self._segments = ordinal, self._columns.relations()
+                except InputError:  # numpy or duckdb is not there
+                    return None
+            return self._segments[1]
+
     def verified(self, session: str | None) -> Verdict:
         """What verify finds."""
         return self._verify()
 
 
-def asker(namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict]) -> Asker:
+def asker(
+    namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict], columns: ColumnStore
+) -> Asker:
     """What answers the queries of a namespace."""
-    return Asker(Asking(namespace, session, verify))
+    return Asker(Asking(namespace, session, verify, columns))

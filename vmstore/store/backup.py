@@ -22,8 +22,8 @@ from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import Backup, BackupPart
 from vmstore.store.folder import BLOBS, LOG, find, namespaces
+from vmstore.store.reports import Backup, BackupPart
 from vmstore.views.projection import Progress, Projection
 
 LIST = "backup.json"

@@ -18,9 +18,9 @@ from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, select, whole
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import Exported, Import
 from vmstore.store.imports import imported
 from vmstore.store.namespace import Namespace
+from vmstore.store.reports import Exported, Import
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
 from vmstore.views.projection import Progress

@@ -26,6 +26,7 @@ from vmstore.views.projection import fingerprint
 LOG = "log.sqlite"
 VIEWS = "views-"
 BLOBS = "blobs"
+COLUMNS = "columns"
 
 
 def find(path: Path, namespace: str, *, create: bool) -> Path:
@@ -149,5 +150,5 @@ def sizes(folder: Path | None) -> tuple[int, int, int]:
     parts = [str(file.relative_to(folder)) for file in files]
     return tuple(  # type: ignore[return-value]
         sum(file.stat().st_size for file, part in zip(files, parts, strict=True) if part.startswith(begin))
-        for begin in (LOG, VIEWS, BLOBS)
+        for begin in (LOG, (VIEWS, COLUMNS), BLOBS)
     )

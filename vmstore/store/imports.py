@@ -6,8 +6,9 @@ from pathlib import Path
 
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources.step import Reading
-from vmstore.store.answers import Import, Imported, LineProblem, SessionInfo
+from vmstore.store.answers import SessionInfo
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.reports import Import, Imported, LineProblem
 from vmstore.views.projection import Progress
 
 

@@ -15,11 +15,12 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known
-from vmstore.errors import ConflictError, CorruptError, InputError, ReadOnlyError, RefusedError
+from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TextIndex, installed
 from vmstore.store.answers import SessionInfo
+from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 
 KNOWN = "known.sqlite"
@@ -41,6 +42,7 @@ class Namespace:
         self.lock = Turn(self)
         self._known = Known(None if folder is None or readonly else folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
+        self.together = Together(self.lock, lambda: self.engine)
         self._keys: dict[str, int] = {}
         self._index: TextIndex | None = None
         self._closed = False
@@ -99,6 +101,8 @@ class Namespace:
         """A session's key in the log by its name, which never changes."""
         self.check()
         if name not in self._keys:
+            if (opened := self._engine.opened(name)) is not None:
+                return opened
             self.follow()
             key = self.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
             if key is None:
@@ -107,13 +111,13 @@ class Namespace:
         return self._keys[name]
 
     def begin(self, opening: Opening, at: int) -> Batch:
-        """A batch that opens a session whose name was free; ConflictError where another process was first."""
+        """A batch that opens a session whose name was free; OvertakenError where another process was first."""
         try:
             return self.engine.begin(opening, at)
         except RefusedError as error:
             if self.key(opening.name) is None:
                 raise
-            raise ConflictError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
+            raise OvertakenError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
 
     def retried(self, write: Callable[[], T]) -> T:
         """Decides and writes; where another process was first again, while every other writer waits.
@@ -124,7 +128,7 @@ class Namespace:
         with self.lock:
             try:
                 return write()
-            except ConflictError:
+            except OvertakenError:
                 with self.log.alone():
                     return write()
 
@@ -173,11 +177,23 @@ class Turn:
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace
         self._lock = threading.RLock()
+        self._holder = 0
+        self._depth = 0
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread uses it now."""
+        return self._holder == threading.get_ident()
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._holder = threading.get_ident()
+        self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._holder = 0
         self._lock.release()
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
             where = self._namespace.folder or "memory"

@@ -3,129 +3,125 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Tier
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
 from vmstore.core.reference import page_name
 from vmstore.log.port import Log
-from vmstore.store.answers import Event, Page, Relation
+from vmstore.store.answers import Page, Relation
+from vmstore.views.access import seen, turns_of
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import Edge
-from vmstore.views.moment import moment_at
-from vmstore.views.residency import resident_at
+from vmstore.views.notes import Note, notes_of
+from vmstore.views.projector import plain
+from vmstore.views.residency import Resident, resident_at
 
 PREVIEW_CHARS = 80
 
 
-def pages_at(lane: Lane, position: int) -> list[Page]:
-    """Every page there was at a position, in order of creation."""
-    resident = {r.page: r for r in resident_at(lane, position)}
-    versions: dict[int, Any] = {}
-    rows: list[Any] = []
-    for stretch in reversed(lane.upto(position)):
-        args = (stretch.session, stretch.high)
-        rows += lane.db.execute(_PAGES, args).fetchall()
-        for row in lane.db.execute(_VERSIONS, args):
-            versions[row[0]] = row
+def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
+    """Pages as they stood at a position, in the order given; costs what they and their stays are."""
+    born = {row[0]: row for row in lane.rows(_PAGES, pages)}
+    names = dict(_names(lane, {row[-1] for row in born.values()}))
+    contents = _contents_at(lane, position, born)
+    notes = notes_of(lane, position, pages)
+    calls = seen(lane, position, pages)
+    last = {page: max(few.stop for few in calls[page]) - 1 for page in calls}
+    turns = turns_of(lane, set(last.values()))
+    represented = _represented(lane, position, pages)
     found = []
-    for page, message, type_, role, modality, mime, importance, hint, labels, turn, call, at in rows:
-        _, version, tokens, size = versions[page]
-        held = resident.get(page)
-        if held is not None and held.level:
-            tokens, size = _shown(lane, held.content)
+    for number in pages:
+        page, _, _, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
+        held, version, tokens, size = contents[page]
+        note = notes.get(page) or Note()
         found.append(
             Page(
                 page=page_name(page),
+                session=names[owner],
                 message=f"m{message}" if message else None,
-                type=PageType(type_).word,
-                role=Role(role).word,
-                modality=Modality(modality).word,
+                type=_TYPES[type_],
+                role=_ROLES[role],
+                modality=_MODALITIES[modality],
                 mime=_mime(mime, labels),
-                tier=int(Tier.L0 if held is not None else Tier.L2),
+                tier=_L0 if held is not None else _L2,
                 level=held.level if held is not None else 0,
                 version=version,
                 tokens=tokens,
                 bytes=size,
-                importance=importance / 1_000_000,
+                importance=(importance if note.importance is None else note.importance) / 1_000_000,
+                pinned=False,
+                tags=note.tags,
                 hint=hint,
+                actor=actor(labels, role),
+                status=None if note.status is None else Standing(note.status).word,
+                valid_from=note.valid_from,
+                valid_to=note.valid_to,
+                anchors=note.anchors,
+                represents=[page_name(target) for target in sorted(represented.get(page, ()))],
                 created_turn=turn,
                 created_call=call,
                 created_at=at,
+                last_access_turn=turns[last[page]] if page in last else None,
+                access_count=sum(map(len, calls.get(page, ()))),
                 position=page,
             )
         )
     return found
 
 
-def _shown(lane: Lane, content: int) -> tuple[int, int]:
-    row = lane.db.execute(
-        "SELECT tokens, size FROM versions WHERE session = ? AND position = ?", (lane.owner(content), content)
-    ).get
-    return row[0], row[1]
+class Counted(NamedTuple):
+    """What a page's size is of: its place in L0, or its last full version."""
+
+    held: Resident | None
+    version: int
+    tokens: int
+    size: int
+
+
+def _contents_at(lane: Lane, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
+    """The last full version of each page, and the size of what it shows where that is a shorter form."""
+    found = {page: Counted(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
+    listed = json.dumps(list(born))
+    for stretch in reversed(lane.upto(position)):
+        for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
+            found[page] = Counted(None, *later)
+    held = [resident for resident in resident_at(lane, position) if resident.page in found]
+    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in held if r.level])}
+    for resident in held:
+        full = found[resident.page]
+        found[resident.page] = Counted(
+            resident, full.version, *(shown[resident.content] if resident.level else full[2:])
+        )
+    return found
+
+
+def _names(lane: Lane, sessions: Iterable[int]) -> Iterator[tuple[int, str]]:
+    for session in sessions:
+        yield session, lane.db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get
+
+
+def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, set[int]]:
+    """The pages that each page stands for, up to a position."""
+    listed = json.dumps(pages)
+    found: dict[int, set[int]] = {}
+    for stretch in lane.upto(position):
+        for source, target in lane.db.execute(_REPRESENTS, (listed, stretch.session, stretch.high)):
+            found.setdefault(source, set()).add(target)
+    return found
+
+
+def actor(labels: str | None, role: int) -> str:
+    """Who made a page: whom its labels name, else the role it was made in."""
+    named = plain(json.loads(labels).get("actor")) if labels and '"actor"' in labels else None
+    return named or _ROLES[role]
 
 
 def _mime(mime: int, labels: str | None) -> str:
     if mime == Mime.OTHER and labels:
         return str(json.loads(labels).get("mime", Mime.OTHER.type))
     return Mime(mime).type
-
-
-def history_of(lane: Lane, page: int, position: int) -> list[Event]:
-    """What happened to a page up to a position: made, changed, shown, gone, linked."""
-    events: list[tuple[int, int, dict[str, Any]]] = []
-    for stretch in lane.upto(position):
-        args = (stretch.session, page, stretch.high)
-        for at, version, level, tokens, method in lane.db.execute(_CONTENTS, args):
-            name = "compress" if level else "update" if version > 1 else "create"
-            told: dict[str, Any] = {"event": name, "version": version, "level": level, "tokens": tokens}
-            if method is not None:
-                told["method"] = Method(method).word
-            if name == "create":
-                told["detail"] = _reason(lane, stretch.session, page)
-            events.append((at, 0, told))
-        for kind, target, at in lane.db.execute(_LINKED, args):
-            told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
-            events.append((at, 1, told))
-    events += _stays(lane, page, position)
-    return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
-
-
-def _reason(lane: Lane, session: int, page: int) -> str | None:
-    labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
-    told = json.loads(labels) if labels else {}
-    return told.get("reason") and f"{told['where']}: {told['reason']}"
-
-
-def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
-    """Entering and leaving L0, and changes of level or content in between."""
-    stays: dict[int, tuple[int, int | None, int, int, int]] = {}
-    for stretch in lane.upto(position):
-        args = (stretch.session, page, stretch.high)
-        for f, t, level, content, since in (
-            *lane.db.execute(_RESIDENTS, args),
-            *lane.db.execute(_SPANS, args),
-        ):
-            ended = t if t is not None and t <= stretch.high else None
-            stays.setdefault(f, (f, ended, level, content, since))  # a fork's own knowledge comes first
-    versions = dict(lane.rows(_VERSION, {content for _, _, _, content, _ in stays.values()}))
-    events: list[tuple[int, int, dict[str, Any]]] = []
-    ordered = sorted(stays.values())
-    for index, (f, t, level, content, since) in enumerate(ordered):
-        version = versions[content]
-        told = {"event": "enter" if f == since else "shown", "level": level, "version": version}
-        if f <= position:
-            events.append((f, 2, told))
-        goes_on = index + 1 < len(ordered) and ordered[index + 1][0] == t
-        if t is not None and t <= position and not goes_on:
-            events.append((t, 2, {"event": "leave", "level": level, "version": version}))
-    return events
-
-
-def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:
-    turn, call = moment_at(lane, position)
-    return Event(position, turn, call, **{"level": 0, "version": 1, **told})
 
 
 def relations(lane: Lane, log: Log, edges: Iterable[Edge], *, up: bool) -> list[Relation]:
@@ -161,17 +157,18 @@ def preview(content: bytes) -> str:
     return text if len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"
 
 
-_PAGES = """SELECT page, message, type, role, modality, mime, importance, hint, labels, turn, call, at
-  FROM pages WHERE session = ? AND page <= ? ORDER BY page"""
-_VERSIONS = """SELECT page, version, tokens, size FROM versions
-  WHERE session = ? AND position <= ? AND level = 0 ORDER BY position"""
-_CONTENTS = """SELECT position, version, level, tokens, method FROM versions
-  WHERE session = ? AND page = ? AND position <= ?"""
-_LINKED = "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?"
-_SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
-_RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
-_VERSION = """SELECT position, version FROM versions
+_TYPES, _ROLES, _MODALITIES = ({int(one): one.word for one in words} for words in (PageType, Role, Modality))
+_L0, _L2 = int(Tier.L0), int(Tier.L2)
+_PAGES = """SELECT page, tokens, size, message, type, role, modality, mime, importance, hint, labels,
+   turn, call, at, session
+  FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_LATER = """SELECT c.page, c.version, c.tokens, c.size
+  FROM json_each(?) one CROSS JOIN changes c INDEXED BY changes_page
+   ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level = 0 ORDER BY c.position"""
+_SHOWN = """SELECT position, tokens, size FROM changes
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_REPRESENTS = f"""SELECT l.source, l.target FROM json_each(?) one CROSS JOIN links l
+   ON l.session = ? AND l.source = one.value AND l.position <= ? AND l.kind = {int(LinkKind.REPRESENTS)}"""
 _CELLS = (
     """SELECT page, cell, commitment FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError
@@ -16,7 +17,17 @@ SNIPPET_CHARS = 100
 LEAD_CHARS = 20  # of a snippet, before the word that was found
 
 
-def search(ns: Namespace, moments: Sequence[tuple[str, Lane, int]], query: str, limit: int | None) -> list[Hit]:
+Moments = Sequence[tuple[str, Lane, int]]
+"""Sessions to search: the name of each, what is looked at of it, and up to which position."""
+
+
+def everywhere(ns: Namespace) -> Moments:
+    """What each session wrote itself, up to its end."""
+    rows: list[Any] = ns.views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
+    return [(name, Lane(ns.views, key).alone(), position) for key, name, position in rows]
+
+
+def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> list[Hit]:
     """The best answers of some sessions, each as of its position; within one moment of the namespace."""
     if not isinstance(query, str):
         raise InputError(f"a search is a text, and {query!r} is none")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from vmstore.capture.skeleton import loads
-from vmstore.core.asof import AsOf, Head, as_of
-from vmstore.core.page import Fidelity, LinkKind, Status
-from vmstore.core.reference import Reference, page_name, page_position, parse
+from vmstore.core.asof import AsOf, Head, Position, one_moment
+from vmstore.core.page import LinkKind
+from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, UnknownError
+from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
+    Affinity,
     CallInfo,
     Diff,
     Event,
@@ -23,15 +24,19 @@ from vmstore.store.answers import (
     Relation,
     SessionInfo,
     TurnInfo,
+    Version,
 )
+from vmstore.store.calls import calls_in, turns_in
 from vmstore.store.catalog import Wanted, chosen, faults_at
 from vmstore.store.context import Context
 from vmstore.store.diff import diff
+from vmstore.store.history import history_of
 from vmstore.store.namespace import Namespace, session_name
-from vmstore.store.pages import history_of, pages_at, previews, relations
+from vmstore.store.naming import resolved
+from vmstore.store.pages import described, previews, relations
 from vmstore.store.recording import Recording, within
 from vmstore.store.searching import search
-from vmstore.views.calls import CallRow, calls_of
+from vmstore.store.versions import affinity_of, versions_of
 from vmstore.views.context import Sealed, open_cell, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
@@ -69,7 +74,7 @@ class Session:
         """What the model saw at a call; at the last one where no moment is given."""
         with self._ns.asking():
             lane = self._lane()
-            return Context(self._ns, lane, self.name, packed(lane, _moment(at, moment)))
+            return Context(self._ns, lane, self.name, packed(lane, one_moment(at, moment)))
 
     def pages(
         self,
@@ -79,34 +84,66 @@ class Session:
         role: str | None = None,
         modality: str | None = None,
         tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
         importance_min: float | None = None,
         dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
         order_by: str = "position",
+        limit: int | None = None,
+        after: str | int | None = None,
         **moment: Any,
     ) -> list[Page]:
         """Every page there was at a moment, those out of context included, or those that are wanted.
 
-        `dirty` pages were made from one that changed since. `order_by` is position, or importance,
-        tokens or recency (when they last entered the context), greatest first.
+        `dirty` pages were made from one that changed since; `actor` made them (see `Page`). Since a
+        moment is after it; entered is into the context, or anew at another level. `order_by` is
+        position, or importance, tokens or recency (when they last entered), greatest first. `limit`
+        gives that many, `after` goes on after the last page of an answer about the same moment.
         """
-        wanted = Wanted(type, role, modality, tier, importance_min, dirty, order_by)
+        wanted = Wanted(
+            type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
+            order_by, limit,
+        )  # fmt: skip
         with self._ns.asking():
             lane = self._lane()
-            position = basis(lane, _moment(at, moment)).position
-            return chosen(lane, position, pages_at(lane, position), wanted)
+            when = basis(lane, one_moment(at, moment))
+            last = None if after is None else self._resolve(lane, after, Position(when.position))[0]
+            return described(lane, when.position, [one.page for one in chosen(lane, when.position, wanted, last)])
 
     def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
         """Every time a page came back to the context after it had left, up to a moment."""
         with self._ns.asking():
             lane = self._lane()
-            return faults_at(lane, basis(lane, _moment(at, moment)).position)
+            return faults_at(lane, basis(lane, one_moment(at, moment)).position)
 
     def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
         with self._ns.asking():
             lane = self._lane()
-            number, when = self._resolve(lane, reference, _moment(at, moment))
-            return next(p for p in pages_at(lane, when.position) if p.position == number)
+            number, when = self._resolve(lane, reference, one_moment(at, moment))
+            return described(lane, when.position, [number])[0]
+
+    def versions(self, page: str | int, at: AsOf | None = None, *, delta: bool = False, **moment: Any) -> list[Version]:
+        """Every content a page was given, up to a moment, in order; with `delta` what changed as a unified diff."""
+        with self._ns.asking():
+            lane = self._lane()
+            number, when = self._resolve(lane, page, one_moment(at, moment))
+            return versions_of(lane, self._ns.log, number, when.position, delta=delta)
+
+    def affinity(
+        self, page: str | int, at: AsOf | None = None, *, limit: int | None = 20, **moment: Any
+    ) -> list[Affinity]:
+        """The pages that were in the context together with a page, those it shared most calls with first.
+
+        Costs one pass over all stays of the session up to the moment.
+        """
+        with self._ns.asking():
+            lane = self._lane()
+            number, when = self._resolve(lane, page, one_moment(at, moment))
+            return affinity_of(lane, self._ns.log, number, when.position, limit)
 
     def content(
         self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
@@ -132,7 +169,7 @@ class Session:
         lane = self._lane()
         if level is None and isinstance(reference, str):
             level = parse(reference).level
-        number, when = self._resolve(lane, reference, _moment(at, moment))
+        number, when = self._resolve(lane, reference, one_moment(at, moment))
         rows = [
             row
             for stretch in lane.upto(when.position)
@@ -150,7 +187,7 @@ class Session:
         """What happened to a page: made, changed, entered, left, linked."""
         with self._ns.asking():
             lane = self._lane()
-            number, when = self._resolve(lane, page, _moment(at, moment))
+            number, when = self._resolve(lane, page, one_moment(at, moment))
             return history_of(lane, number, when.position)
 
     def sources(
@@ -179,7 +216,7 @@ class Session:
         """The pages that hold words of a query at a moment, best first by BM25, in context or not."""
         with self._ns.asking():
             lane = self._lane()
-            return search(self._ns, [(self.name, lane, basis(lane, _moment(at, moment)).position)], query, limit)
+            return search(self._ns, [(self.name, lane, basis(lane, one_moment(at, moment)).position)], query, limit)
 
     def diff(self, before: AsOf, after: AsOf) -> Diff:
         """What changed between the contexts of two moments: `diff(Call(40), Call(42))`."""
@@ -199,27 +236,12 @@ class Session:
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with how many calls each made."""
         with self._ns.asking():
-            lane = self._lane()
-            counts: dict[int, int] = {}
-            for call in self.calls():
-                counts[call.turn] = counts.get(call.turn, 0) + 1
-            rows = [
-                row
-                for stretch in lane.stretches
-                for row in lane.db.execute(
-                    "SELECT turn, position, at FROM turns WHERE session = ? AND position <= ?",
-                    (stretch.session, stretch.high),
-                )
-            ]
-            return [TurnInfo(turn, position, at, counts.get(turn, 0)) for turn, position, at in sorted(rows)]
+            return turns_in(self._lane())
 
     def calls(self) -> list[CallInfo]:
         """The calls in order."""
         with self._ns.asking():
-            lane = self._lane()
-            rows = list(calls_of(lane))
-            asides = read_cells(self._ns.log, {c.aside: c.aside_commitment for c in rows if c.aside is not None})
-            return [_call(call, asides) for call in rows]
+            return calls_in(self._lane(), self._ns.log)
 
     # ---- writing
 
@@ -234,17 +256,16 @@ class Session:
         request_id: str | None = None,
     ) -> Recorded:
         """Records a call of this session; see `Store.record`."""
-        with self._ns.lock:
-            return self._recording.record(
-                self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
-            )
+        return self._recording.record(
+            self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
+        )
 
     @contextmanager
     def batch(self, *, at: int | None = None) -> Iterator[Batch]:
         """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
 
         Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
-        the block ends, and none is written where it raises. ConflictError where another process
+        the block ends, and none is written where it raises. OvertakenError where another process
         wrote to the session meanwhile: decide again.
         """
         with self._ns.lock:
@@ -255,11 +276,46 @@ class Session:
             if not batch.empty:
                 batch.commit(happened)
 
+    def annotate(
+        self,
+        page: str | int,
+        *,
+        importance: float | None = None,
+        status: str | None = None,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        tags: Iterable[str] = (),
+        untags: Iterable[str] = (),
+        anchors: Mapping[str, str | None] | None = None,
+        at: int | None = None,
+    ) -> Page:
+        """Says what is known of a page from here on; the page as it stands then. What is left out stays.
+
+        `importance` is a share from 0 to 1; `status` active, planned, completed, abandoned or
+        recurring; the validity, of what the page says, in microseconds since 1970, as `at` is. `tags`
+        are added, `untags` taken away; `anchors` are values by name, None takes a name away.
+        """
+        said = checked(Said(importance, status, valid_from, valid_to, tags, untags, anchors))
+        with self._ns.lock:
+            told = within("at", at)
+            if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
+                raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
+            with self._ns.asking():
+                number, _ = self._resolve(self._lane(), page, Head())
+
+            def write() -> None:
+                batch = self._ns.engine.batch(self._key)
+                batch.add(annotation(batch, number, said))
+                batch.commit(self._ns.clock.now() if told is None else told)
+
+            self._ns.retried(write)
+            return self.page(number)
+
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
         with self._ns.lock:
             with self._ns.asking():
-                position = basis(self._lane(), _moment(at, moment)).position
+                position = basis(self._lane(), one_moment(at, moment)).position
             now, child = self._ns.clock.now(), session_name(name)
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
@@ -274,69 +330,7 @@ class Session:
 
     def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
         """The page a reference names, and the moment it is asked of."""
-        told = (
-            Reference(namespace=None, session=None, page=f"p{reference}")
-            if isinstance(reference, int)
-            else parse(reference)
-        )
-        if told.session is not None and told.session != self.name:
-            raise InputError(f"{reference} names a page of session {told.session!r}, and this is {self.name!r}")
-        if told.namespace is not None and told.namespace != self._ns.name:
-            raise InputError(f"{reference} stands in namespace {told.namespace!r}, and this is {self._ns.name!r}")
-        moment = {k: v for k in ("turn", "call", "position") if (v := getattr(told, k)) is not None}
-        if moment:
-            when = as_of(**moment)
-        found = basis(lane, when)
-        number = self._page(lane, told.page)
-        if number is None:
-            raise UnknownError(
-                f"there is no page {told.page!r} in session {self.name!r}; {self._nearest(lane, told.page)}"
-            )
-        if number > found.position:
-            raise UnknownError(f"{page_name(number)} was created at position {number}, after {when} of {self.name!r}")
-        return number, found
-
-    def _page(self, lane: Lane, name: str) -> int | None:
-        position = page_position(name)
-        named = [] if position is None else self._pages(lane, "page = ?", position)
-        hits = named or self._pages(lane, "hint = ?", name)
-        if len(hits) > 1:
-            listed = ", ".join(page_name(hit) for hit in hits[:5])
-            raise UnknownError(f"{name!r} names {len(hits)} pages ({listed}); name one of them")
-        return hits[0] if hits else None
-
-    def _pages(self, lane: Lane, condition: str, value: object) -> list[int]:
-        """The pages of the nearest stretch of a lane that meet a condition."""
-        for stretch in lane.stretches:
-            sql = f"SELECT page FROM pages WHERE session = ? AND page <= ? AND {condition} ORDER BY page"
-            hits = [row[0] for row in lane.db.execute(sql, (stretch.session, stretch.high, value))]
-            if hits:
-                return hits
-        return []
-
-    def _nearest(self, lane: Lane, name: str) -> str:
-        position = page_position(name)
-        pages = [
-            row
-            for stretch in lane.stretches
-            for row in lane.db.execute(
-                "SELECT page, hint FROM pages WHERE session = ? AND page <= ?",
-                (stretch.session, stretch.high),
-            )
-        ]
-        if not pages:
-            return "the session has no page yet"
-        if position is not None:
-            return f"the nearest is {page_name(min((p for p, _ in pages), key=lambda p: (abs(p - position), p)))}"
-        return self._ns.nearest(name, [hint for _, hint in pages if hint] or [page_name(p) for p, _ in pages])
-
-
-def _moment(at: AsOf | None, moment: dict[str, Any]) -> AsOf:
-    if at is None:
-        return as_of(**moment)
-    if moment:
-        raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
-    return at
+        return resolved(self._ns, lane, self.name, reference, when)
 
 
 def _kind(word: str) -> int:
@@ -345,28 +339,6 @@ def _kind(word: str) -> int:
         words = ", ".join(k.word for k in LinkKind)
         raise UnknownError(f"there is no kind of link {word!r}; the kinds are {words}")
     return int(kind)
-
-
-def _call(call: CallRow, asides: dict[int, bytes]) -> CallInfo:
-    told = loads(asides[call.aside]) if call.aside is not None else {}
-    return CallInfo(
-        call=call.call,
-        turn=call.turn,
-        position=call.position,
-        at=call.at,
-        model=call.model or told.get("model"),
-        status=Status(call.status).word,
-        fidelity=Fidelity(call.fidelity).word,
-        pages=call.leaves,
-        tokens=call.tokens,
-        tokens_reported=call.tokens_in,
-        tokens_cached=call.tokens_cached,
-        tokens_out=call.tokens_out,
-        cost=None if call.cost is None else call.cost / 1e9,
-        latency_ms=None if call.latency is None else call.latency / 1000,
-        stop=told.get("stop"),
-        error=told.get("error"),
-    )
 
 
 _VERSIONS = "SELECT position, level, cell, commitment FROM versions WHERE session = ? AND page = ? AND position <= ?"

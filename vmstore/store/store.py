@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import apsw
 
-from vmstore.core.asof import AsOf, as_of
+from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.reference import page_name, page_position, parse, resolve
 from vmstore.engine.gate import Opening
-from vmstore.engine.verify import Finding, verify
 from vmstore.errors import InputError, UnknownError
-from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
-from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import (
-    Backup,
-    Compacted,
-    Entry,
-    Exported,
-    Hit,
-    Import,
-    Info,
-    Problem,
-    Recorded,
-    SessionInfo,
-    Swept,
-    Usage,
-    Verdict,
-)
-from vmstore.store.folder import LOG, find, sizes
+from vmstore.store.across import Sought, pages_across, sessions_of
+from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.store.catalog import Wanted
+from vmstore.store.columns import VIEW, ColumnStore
+from vmstore.store.folder import sizes
 from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.naming import page_named
+from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.recording import Recording
-from vmstore.store.searching import search
+from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
+from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
-from vmstore.store.viewfile import open_views
-from vmstore.views.lane import Lane
-from vmstore.views.projection import Progress, Projection
+from vmstore.store.verdict import verdict_on
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.columns.pagetable import PageTable
     from vmstore.vmql.asker import Asker
     from vmstore.vmql.result import Result
     from vmstore.vmql.syntax import Statement
@@ -57,6 +45,7 @@ class Store:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._recording = Recording(namespace)
+        self._columns = ColumnStore(namespace)
         self._asker: Asker | None = None
 
     def __enter__(self) -> Store:
@@ -67,6 +56,8 @@ class Store:
 
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
+        with self._ns.lock:
+            self._columns.close()
         self._ns.close()
 
     @property
@@ -91,20 +82,52 @@ class Store:
 
     # ---- sessions
 
-    def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
-        """Every session by name; those of imports not yet complete only where `hidden` says so."""
+    def sessions(self, *, user: str | None = None, agent: str | None = None, hidden: bool = False) -> list[SessionInfo]:
+        """Every session by name, or those of a user or an agent; imports not yet complete only where `hidden`."""
         with self._ns.asking():
-            rows = self._ns.views.execute("SELECT session FROM sessions WHERE hidden <= ? ORDER BY name", (hidden,))
-            keys: list[Any] = rows.fetchall()
-            return [self._ns.session_info(key) for (key,) in keys]
+            keys = sessions_of(self._ns, Sought(user, agent), hidden=hidden)
+            return [self._ns.session_info(key) for key, _ in keys]
+
+    def pages(
+        self,
+        at: AsOf | None = None,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        type: str | None = None,
+        role: str | None = None,
+        modality: str | None = None,
+        tier: int | str | None = None,
+        level: int | None = None,
+        tag: str | None = None,
+        actor: str | None = None,
+        importance_min: float | None = None,
+        dirty: bool | None = None,
+        created_since: AsOf | None = None,
+        entered_since: AsOf | None = None,
+        order_by: str = "position",
+        limit: int | None = None,
+        after: str | None = None,
+        **moment: Any,
+    ) -> list[Page]:
+        """The pages of all sessions, or of a user's or an agent's, each as the session that made it has it.
+
+        The choices are those of `Session.pages`, the moment a `time` or a `logged_time`. By position
+        session comes after session in the order of their names; `after` names the last page of an
+        answer, as `s1/p17`.
+        """
+        wanted = Wanted(
+            type, role, modality, tier, level, tag, actor, importance_min, dirty, created_since, entered_since,
+            order_by, limit,
+        )  # fmt: skip
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            return pages_across(self._ns, when, wanted, Sought(user, agent), after)
 
     def search(self, query: str, *, limit: int | None = 10) -> list[Hit]:
         """The pages of all sessions that hold words of a query, best first by BM25, each by who wrote it."""
         with self._ns.asking():
-            views = self._ns.views
-            rows: list[Any] = views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
-            moments = [(name, Lane(views, key).alone(), position) for key, name, position in rows]
-            return search(self._ns, moments, query, limit)
+            return search(self._ns, everywhere(self._ns), query, limit)
 
     def session(
         self,
@@ -144,22 +167,9 @@ class Store:
 
         Raises UnknownError naming the nearest page, or the pages it could be.
         """
-        told = parse(reference)
         with self._ns.asking():
-            position = page_position(told.page)
-            hits = self._pages("(p.page = ? OR p.hint = ?)", (-1 if position is None else position, told.page))
-            name = resolve(told, hits or self._pages("p.page > ?", (0,)))
-            return self.session(name[1]), name[2]
-
-    def _pages(self, condition: str, arguments: tuple[Any, ...]) -> list[tuple[str, str, str]]:
-        """Pages by namespace, session and each of their names."""
-        rows: list[Any] = self._ns.views.execute(
-            "SELECT s.name, p.page, p.hint FROM pages p JOIN sessions s ON s.session = p.session"
-            f" WHERE s.hidden = 0 AND {condition}",
-            arguments,
-        ).fetchall()
-        names = [(self._ns.name, session, page_name(page)) for session, page, _ in rows]
-        return names + [(self._ns.name, session, hint) for session, _, hint in rows if hint]
+            session, page = page_named(self._ns, reference)
+            return self.session(session), page
 
     # ---- querying
 
@@ -172,7 +182,7 @@ class Store:
         if self._asker is None:
             from vmstore.store.asking import asker
 
-            self._asker = asker(self._ns, self.session, self.verify)
+            self._asker = asker(self._ns, self.session, self.verify, self._columns)
         if isinstance(text, str):
             return self._asker.ask(text, session=session, params=params)
         return self._asker.answer(text, session=session, params=params)
@@ -202,22 +212,19 @@ class Store:
         microseconds since 1970 (default now), `latency` in microseconds, `cost` in dollars. The
         same `request_id` again returns the first answer.
         """
-        with self._ns.lock:
-            return self._recording.record(
-                _named(session),
-                request,
-                response,
-                at=at,
-                latency=latency,
-                cost=cost,
-                request_id=request_id,
-            )
+        return self._recording.record(
+            _named(session),
+            request,
+            response,
+            at=at,
+            latency=latency,
+            cost=cost,
+            request_id=request_id,
+        )
 
     def record_gap(self, session: str | Session, reason: str, *, at: int | None = None) -> Recorded:
         """Notes that a call was made which could not be recorded, and why."""
-
-        with self._ns.lock:
-            return self._recording.gap(_named(session), reason, at=at)
+        return self._recording.gap(_named(session), reason, at=at)
 
     # ---- importing
 
@@ -273,13 +280,12 @@ class Store:
         """
         from vmstore.store.bundles import export, portions_of
 
-        if at is not None and moment:
-            raise InputError("give one moment: either `at` or one of turn, call, position, time, logged_time")
+        when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out
         with self._ns.lock:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
-            portions = portions_of(self._ns, chosen, as_of(**moment) if at is None else at)
+            portions = portions_of(self._ns, chosen, when)
         return export(self._ns, target, portions, format, progress)
 
     def usage(self, progress: Progress | None = None) -> Usage:
@@ -296,6 +302,22 @@ class Store:
         if self._ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
+
+    # ---- columns
+
+    def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
+        """The page table of sessions, by default all, as numpy arrays from column segments (the extra `columns`).
+
+        A mapping says at which position each is asked of, None for its end.
+        """
+        return self._columns.page_table(sessions)
+
+    def columns(self) -> Columns:
+        """The column segments (the extra `columns`): Parquet files of all that the log holds, cut on first.
+
+        Through a handle for reading they are as they were found, `behind` by so many commits.
+        """
+        return self._columns.told()
 
     # ---- tails
 
@@ -321,23 +343,17 @@ class Store:
 
         The rules are left out where the views are, unless they are asked for.
         """
-        rules = views if rules is None else rules
-        with self._ns.lock:
-            problems: list[Finding] = []
-            try:
-                if views:
-                    self._ns.follow()
-            except Exception as error:  # the views could not be folded: the log check says why
-                problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
-            counts, found = verify(self._ns.log, self._ns.projection, progress, views=views, rules=rules)
-            problems = found + [p for p in problems if not found]
-            return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+        return verdict_on(self._ns, self._columns, progress, views=views, rules=views if rules is None else rules)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
-        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same."""
+        """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
+
+        Much that is new is cut into column segments, where the extra `columns` is installed.
+        """
         before = sizes(self._ns.folder)[0]
         packed = self._ns.engine.log.compact(progress)
-        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0])
+        cut = self._columns.grow(progress)
+        return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
         """Deletes files of large contents that no commit names, as a crash leaves them.
@@ -349,10 +365,17 @@ class Store:
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
-        """Forgets one view, or all, and folds the log again; the positions reached."""
+        """Forgets one view, or all, and folds the log again; the positions reached.
+
+        `columns` are the column segments; with all they are cut again where there are any.
+        """
         with self._ns.lock:
-            self._ns.projection.rebuild(view, progress)
-            return self._ns.projection.positions()
+            if view != VIEW:
+                self._ns.projection.rebuild(view, progress)
+            positions = self._ns.projection.positions()
+            if view == VIEW or (view is None and self._columns.usable):
+                positions[VIEW] = self._columns.rebuild(progress)
+            return positions
 
 
 def open_store(
@@ -364,35 +387,12 @@ def open_store(
     ids: IdSource | None = None,
 ) -> Store:
     """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written."""
-    if mode not in ("r", "rw"):
-        raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
-    readonly = mode == "r"
-    folder = find(Path(path), namespace, create=not readonly)
-    log = SqliteLog(folder / LOG, readonly=readonly)
-    try:
-        projection = open_views(folder, log, readonly=readonly)
-    except BaseException:
-        log.close()
-        raise
-    return Store(
-        Namespace(
-            log,
-            projection,
-            folder=folder,
-            readonly=readonly,
-            clock=clock or SystemClock(),
-            ids=ids or SystemIds(),
-        )
-    )
+    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds()))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:
     """A store that lives in memory and ends with the process."""
-    log = MemoryLog()
-    projection = Projection(log, apsw.Connection(":memory:"))
-    return Store(
-        Namespace(log, projection, folder=None, readonly=False, clock=clock or SystemClock(), ids=ids or SystemIds())
-    )
+    return Store(memory_namespace(clock or SystemClock(), ids or SystemIds()))
 
 
 def _named(session: str | Session) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from vmstore.exports.weight import Contents, files
-from vmstore.store.answers import Sealed, Usage, Weight
 from vmstore.store.namespace import Namespace
+from vmstore.store.reports import Sealed, Usage, Weight
 from vmstore.views.projection import Progress
 
 

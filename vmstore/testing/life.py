@@ -21,7 +21,7 @@ from vmstore.store.answers import Recorded
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
 from vmstore.testing.agent import Agent, Edit
-from vmstore.testing.strategies import Again, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen, Step
+from vmstore.testing.strategies import Again, Annotate, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen, Step
 from vmstore.views.projection import PROJECTORS
 
 START = 1_795_301_701_000_000  # 2026-11-21T22:55:01Z
@@ -54,6 +54,17 @@ BAD: tuple[tuple[str | None, Any, Any, dict[str, Any]], ...] = (
     ("a\nb", {}, None, {}),
     ("x" * 501, {}, None, {}),
 )
+
+
+SAID: tuple[dict[str, Any], ...] = (
+    {"importance": 0.9, "tags": ["kept", "é"]},
+    {"importance": 0.25, "untags": ["kept"]},
+    {"status": "completed", "valid_to": START},
+    {"tags": ["kept"], "anchors": {"name": "Ada"}},
+    {"status": "active", "valid_from": START - 1, "anchors": {"name": None, "town": "Nara"}},
+    {"untags": ["é", "never there"]},
+)
+"""What a life says of pages."""
 
 
 @dataclass
@@ -120,6 +131,8 @@ class Player:
             case Gap():
                 thread = self._thread(step.session)
                 self._note(thread, None, self.store.record_gap(thread.name, step.reason))
+            case Annotate():
+                self._annotate(step)
             case Again():
                 self._again(step)
             case Refused():
@@ -167,6 +180,14 @@ class Player:
         thread.sent[recorded.call] = copy.deepcopy(request)
         thread.agents.append((recorded.position, thread.agent.copy()))
         self.last = thread
+
+    def _annotate(self, step: Annotate) -> None:
+        thread = self._thread(step.session)
+        pages = self.session(thread).pages() if thread in self.opened else []
+        if pages:
+            page = pages[step.n % len(pages)].page
+            self.session(thread).annotate(page, **SAID[step.k % len(SAID)])
+            self.last = thread
 
     def _again(self, step: Again) -> None:
         if self._ids:
@@ -247,14 +268,14 @@ def digest(log: Log) -> bytes:
 def full_disk(log: Log) -> Iterator[None]:
     """A log that cannot be written to while this lasts."""
 
-    def append(*_: Any, **__: Any) -> Any:
+    def full(*_: Any, **__: Any) -> Any:
         raise StoreError("the disk is full")
 
-    log.append = append  # type: ignore[method-assign]
+    log.append = log.together = full  # type: ignore[method-assign]
     try:
         yield
     finally:
-        del log.append
+        del log.append, log.together
 
 
 @contextmanager

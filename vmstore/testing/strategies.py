@@ -44,6 +44,14 @@ class Gap(NamedTuple):
     reason: str = "lost"
 
 
+class Annotate(NamedTuple):
+    """Something is said of page `n` of a session: what, `k` chooses."""
+
+    session: int = 0
+    n: int = 0
+    k: int = 0
+
+
 class Again(NamedTuple):
     """An earlier call with a request id is sent again; where `other`, with another content."""
 
@@ -79,7 +87,7 @@ class Rebuild(NamedTuple):
     n: int = 0
 
 
-Step = Ask | Gap | Again | Refused | Fork | Reopen | Rebuild
+Step = Ask | Gap | Annotate | Again | Refused | Fork | Reopen | Rebuild
 
 
 class Life(NamedTuple):
@@ -138,12 +146,13 @@ STEPS: dict[str, st.SearchStrategy[Any]] = {
         rarely,
     ),
     "gap": st.builds(Gap, sessions, texts),
+    "annotate": st.builds(Annotate, sessions, numbers, numbers),
     "again": st.builds(Again, numbers, st.booleans()),
     "refused": st.builds(Refused, sessions, numbers),
     "reopen": st.builds(Reopen, st.booleans()),
     "rebuild": st.builds(Rebuild, numbers),
 }
-SHARES = {"ask": 12, "fork": 3, "gap": 1, "again": 1, "refused": 1, "reopen": 1, "rebuild": 1}
+SHARES = {"ask": 12, "fork": 3, "gap": 1, "annotate": 2, "again": 1, "refused": 1, "reopen": 1, "rebuild": 1}
 KINDS = [kind for kind, share in SHARES.items() for _ in range(share)]
 
 

@@ -7,7 +7,7 @@ in `residents`. A fork takes a copy of what it inherits at its first pack, and n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import ClassVar, NamedTuple
 
@@ -165,7 +165,7 @@ def returns(lane: Lane, position: int) -> list[Return]:
     """Every time a page came back to L0 after it had left, up to a position, in order."""
     left: dict[int, int] = {}
     found = []
-    for (f, page), (t, content, since) in sorted(_stays(lane, position).items()):
+    for (f, page), (t, content, since) in sorted(stays(lane, position).items()):
         if f == since and page in left:
             found.append(Return(f, page, left[page], content))
         if t is not None:
@@ -175,23 +175,37 @@ def returns(lane: Lane, position: int) -> list[Return]:
 
 def leavings(lane: Lane, position: int) -> list[int]:
     """Where pages left L0, up to a position, once for each page that did."""
-    stays = _stays(lane, position)
-    return sorted(t for (_, page), (t, _, _) in stays.items() if t is not None and (t, page) not in stays)
+    found = stays(lane, position)
+    return sorted(t for (_, page), (t, _, _) in found.items() if t is not None and (t, page) not in found)
 
 
 def last_entries(lane: Lane, position: int) -> dict[int, int]:
     """When each page that ever was in L0 entered or changed there last, up to a position."""
-    return {page: f for f, page in sorted(_stays(lane, position))}
+    return {page: f for f, page in sorted(stays(lane, position))}
 
 
-def _stays(lane: Lane, position: int) -> dict[tuple[int, int], tuple[int | None, int, int]]:
-    """Every stay begun up to a position, by its beginning and page: its end, content, since when unbroken.
+def entered_after(lane: Lane, position: int, after: int) -> set[int]:
+    """The pages that entered L0 or changed there after a position and up to another, found by that."""
+    found: set[int] = set()
+    for stretch in lane.upto(position):
+        begun = {"s": stretch.session, "p": after, "q": stretch.high}
+        found.update(page for (page,) in lane.db.execute(_ENTERED, begun))
+    return found
 
-    What a session inherits it may hold again in rows of its own, which know its end there.
+
+def stays(
+    lane: Lane, position: int, pages: Iterable[int] | None = None
+) -> dict[tuple[int, int], tuple[int | None, int, int]]:
+    """Every stay begun up to a position, or those of some pages, by its beginning and page.
+
+    Each with its end, its content and since when it was unbroken. What a session inherits it may
+    hold again in rows of its own, which know its end there.
     """
     found: dict[tuple[int, int], tuple[int | None, int, int]] = {}
+    about = {} if pages is None else {"pages": f"[{','.join(map(str, pages))}]"}
+    sql = _BEGUN if pages is None else _BEGUN_OF
     for stretch in lane.upto(position):
-        for f, page, t, content, since in lane.db.execute(_BEGUN, {"s": stretch.session, "q": stretch.high}):
+        for f, page, t, content, since in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
             ended = t if t is not None and t <= stretch.high else None
             if found.get((f, page), (None,))[0] is None:
                 found[f, page] = (ended, content, since)
@@ -236,5 +250,12 @@ UNION ALL SELECT {columns} FROM residents WHERE session = :s AND f <= :q"""
 
 _BEGUN = """SELECT f, page, t, content, since FROM spans WHERE session = :s AND f <= :q
   UNION ALL SELECT f, page, NULL, content, since FROM residents WHERE session = :s AND f <= :q"""
+_BEGUN_OF = """SELECT f, page, t, content, since FROM json_each(:pages) one
+  CROSS JOIN spans INDEXED BY spans_page ON session = :s AND page = one.value AND f <= :q
+  UNION ALL SELECT f, page, NULL, content, since FROM json_each(:pages) one
+  CROSS JOIN residents ON session = :s AND page = one.value AND f <= :q"""
+_ENTERED = """SELECT page FROM classes CROSS JOIN spans
+   ON spans.session = :s AND spans.k = classes.k AND spans.f > :p AND spans.f <= :q WHERE classes.session = :s
+  UNION SELECT page FROM residents WHERE session = :s AND f > :p AND f <= :q"""
 _AT = _at("f, page, content, level, rank, since")
 _ORDER = _at("rank, page, since, content")

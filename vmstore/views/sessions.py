@@ -63,6 +63,8 @@ class Sessions(Projector):
     indexes = (
         "CREATE INDEX sessions_name ON sessions(name)",
         "CREATE INDEX sessions_uid ON sessions(uid)",
+        "CREATE INDEX sessions_user ON sessions(user) WHERE user IS NOT NULL",
+        "CREATE INDEX sessions_agent ON sessions(agent) WHERE agent IS NOT NULL",
         "CREATE INDEX sessions_source ON sessions(source) WHERE source IS NOT NULL",
     )
 

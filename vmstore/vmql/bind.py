@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vmstore.vmql.forms import ANY, BOOLEAN, INTEGER, REAL, TEXT, Form
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.problems import QueryError, near
-from vmstore.vmql.relation import Field, Relation
+from vmstore.vmql.relation import ACROSS, Field, Relation, Shape
 from vmstore.vmql.syntax import (
     And,
     Apply,
@@ -58,8 +58,9 @@ class Term(NamedTuple):
 class Binder:
     """Binds the expressions of one statement over a relation."""
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: Relation, shape: Shape) -> None:
         self.relation = relation
+        self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
         self.needs: dict[str, None] = {}  # joins, in the order they were asked for
         self.places: list[Place] = []
         self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
@@ -136,7 +137,7 @@ class Binder:
         if known.numbers and of.form.type not in (*NUMBERS, "json"):
             raise fault(f"{name} takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
         share, shown = self._share(apply)
-        made: Term = known.bound(of, share, shown, self.order())
+        made: Term = known.bound(of, share, shown, self.in_order())
         return made
 
     def _share(self, apply: Apply) -> tuple[str, str]:
@@ -149,11 +150,11 @@ class Binder:
         written = str(share.value) if isinstance(share, Value) else f"${share.name}"
         return self.place(share, REAL, "quantile"), f", {written}"
 
-    def order(self) -> str:
+    def in_order(self) -> str:
         """The order of the relation, for first and last."""
-        for key in self.relation.order:
+        for key in self.order:
             self.need(key.needs)
-        return ", ".join(key.sql for key in self.relation.order)
+        return ", ".join(key.sql for key in self.order)
 
     # ---- conditions
 

@@ -36,6 +36,24 @@ _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
  WHERE c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
    AND y.page = k.source AND y.level = 0 AND y.position <= lane.high), 0))"""
 
+_SAID = """{name}(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
+ SELECT {of} AS session, x.page AS page, x.{column} AS value, max(x.position) FROM lane
+ CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.{column} IS NOT NULL GROUP BY 1, 2))"""
+_TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
+ SELECT session, page, json_group_array(tag) FROM (
+ SELECT {of} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position) FROM lane
+ CROSS JOIN tags x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
+SAID = ("importance", "status", "valid_from", "valid_to")
+"""What annotations say of a page: the table `said_<name>` holds the last of each."""
+
+
+def _last_said(text: str, **told: str) -> dict[Shape, str]:
+    """What was said last, by the one session asked or what it inherits, or by each for itself."""
+    return by(text.format(of="0", **told), across=text.format(of="lane.session", **told))
+
+
 _STAY = "x.content, x.level, x.rank, x.since"
 _STAYS = f"""
  SELECT lane.session AS session, x.page AS page, x.f AS f, iif(x.t <= lane.high, x.t, NULL) AS t, {_STAY},
@@ -73,6 +91,12 @@ TABLES: dict[str, dict[Shape, str]] = {
     "here": by(_HERE, across=_HERE_ACROSS),
     "latest": by(_LATEST),
     "stale": by(_STALE, across=_STALE_ACROSS),
+    **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
+    "tagged": _last_said(_TAGGED),
+    "seen": by(
+        """seen(session, page, calls, turn) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:seen))"""
+    ),
     "stays": by(
         f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
     ),

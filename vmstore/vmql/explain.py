@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from vmstore.views.lane import Lane, Stretch
-from vmstore.vmql import made
+from vmstore.vmql import made, wide
 from vmstore.vmql.plan import Plan, tables_in
 from vmstore.vmql.printer import condition, show
 from vmstore.vmql.problems import QueryError
@@ -70,6 +70,11 @@ def _steps(query: Query, noted: Noted, analyze: bool) -> Iterator[Row]:
     yield 1, "whose", _whose(scope), None, None, None
     way = WAYS[found.path.name]
     expected = _expected(query, found, scope)
+    if found.relation.made and wide.suits(found, scope) and query.world.columns() is not None:
+        yield 1, "rows", f"{found.relation.name}: from the column segments, summed by DuckDB", expected, None, None
+        for part in _parts(tail.where):
+            yield 2, "filter", f"{condition(part)}: in columns", None, None, None
+        return
     if found.relation.made:
         how = "and handed on as they are" if found.plain is not None else "then chosen, summed and ordered by SQLite"
         yield 1, "rows", f"{found.relation.name}: {way}, {how}", expected, None, None

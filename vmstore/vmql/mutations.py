@@ -10,6 +10,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     MUTATION_NAMES,
+    Annotate,
     Compress,
     Create,
     Known,
@@ -148,6 +149,7 @@ def _nothing(mutation: Any, position: int) -> About:
 ABOUT: dict[type, Callable[[Any, int], About]] = {
     Create: lambda m, position: (position, int(Tier.L2), None, 1, 0, m.tokens),
     Update: lambda m, _: (m.page, None, m.version - 1, m.version, 0, m.tokens),
+    Annotate: lambda m, _: (m.page, None, None, None, None, None),
     Compress: lambda m, _: (m.page, None, m.version, m.version, m.level, m.tokens),
     Link: lambda m, _: (m.source, None, None, None, None, None),
     Pack: lambda m, _: (None, None, None, None, None, m.tokens),

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, Role, Tier
+from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, Role, Standing, Tier
 from vmstore.vmql import forms
+from vmstore.vmql.common import SAID
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
 from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, rows
 
+_ACTOR = f"coalesce(p.labels ->> '$.actor', {forms.case({int(role): role.word for role in Role}).format('p.role')})"
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
+
+
+def _about(table: str, alias: str = "") -> Join:
+    """What a common table says of a page, joined where it says anything."""
+    name = alias or table
+    text = f"LEFT JOIN {table} {alias} ON {name}.page = p.page"
+    return Join(by(text, across=f"{text} AND {name}.session = p.session"))
+
 
 PAGES = Relation(
     "PAGES",
@@ -32,7 +42,13 @@ PAGES = Relation(
             ("shown", "latest"),
         ),
         Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
-        Field("importance", REAL, "how important it is, from 0 to 1", "p.importance / 1000000.0"),
+        Field(
+            "importance",
+            REAL,
+            "how important it is, from 0 to 1",
+            "coalesce(said_importance.value, p.importance) / 1000000.0",
+            ("said_importance",),
+        ),
         Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
         Field("pinned", BOOLEAN, "whether it is held in the prompt", NO, later=RUNTIME),
         Field(
@@ -43,9 +59,12 @@ PAGES = Relation(
             ("stale",),
         ),
         Field("last_flushed", TIME, "when it was last written out", "NULL", later=RUNTIME),
-        Field("tags", LIST, "its tags", "coalesce(p.labels -> '$.tags', '[]')"),
+        Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
-        Field("actor", word(Role), "who made it", "p.role"),
+        Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),
+        Field("status", word(Standing), "whether what it says goes on", "said_status.value", ("said_status",)),
+        Field("valid_from", TIME, "since when it holds in the world", "said_valid_from.value", ("said_valid_from",)),
+        Field("valid_to", TIME, "until when it holds in the world", "said_valid_to.value", ("said_valid_to",)),
         Field(
             "represents",
             PAGE,
@@ -56,8 +75,8 @@ PAGES = Relation(
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
         Field("created_at", TIME, "when it was made", "p.at"),
-        Field("last_access_turn", INTEGER, "the turn in which it was last used", "NULL", later=RUNTIME),
-        Field("access_count", INTEGER, "how often it was used", "NULL", later=RUNTIME),
+        Field("last_access_turn", INTEGER, "the turn of the last call that saw it", "v.turn", ("seen",), True),
+        Field("access_count", INTEGER, "how many calls saw it", "coalesce(v.calls, 0)", ("seen",), True),
         Field("position", INTEGER, "the position that made it", "p.page"),
         Field(
             "since_position",
@@ -129,6 +148,9 @@ PAGES = Relation(
             needs=("here",),
         ),
         "stale": Join(by("")),
+        **{f"said_{column}": _about(f"said_{column}") for column in SAID},
+        "tagged": _about("tagged", "g"),
+        "seen": _about("seen", "v"),
     },
     (Order("p.page"),),
     moment="p.page",

@@ -14,7 +14,7 @@ from vmstore.vmql.bind import Binder, Term
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.forms import Form
 from vmstore.vmql.problems import QueryError
-from vmstore.vmql.relation import ACROSS, Order, Path, Relation, Shape
+from vmstore.vmql.relation import Path, Relation, Shape
 from vmstore.vmql.scope import Params, given
 from vmstore.vmql.syntax import And, Column, Compare, Expr, IsNull, Param, Tail, Value, Word
 from vmstore.vmql.values import Place
@@ -72,13 +72,13 @@ class Plan(NamedTuple):
 
 def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
     """How the rows of a relation are had, in a scope of some shape; QueryError where the text does not fit it."""
-    binder = Binder(relation)
+    binder = Binder(relation, shape)
     way = relation.paths[path] if path is not None else _way(relation, tail.where)
     keys_by = [binder.term(word) for word in tail.by]
     terms, names = _columns(binder, columns, tail, keys_by)
     summed = bool(tail.by) or any(term.sums for term in terms)
     condition = binder.condition(tail.where) if tail.where is not None else ""
-    keys = _keys(binder, tail, shape, terms, names, keys_by if summed else None)
+    keys = _keys(binder, tail, terms, names, keys_by if summed else None)
     _after_keys(binder, tail, keys)
     limited = tail.limit is not None
     selected = [term.text for term in terms] + ([key.sql for key in keys] if limited else [])
@@ -148,7 +148,7 @@ def _columns(
 
 
 def _keys(
-    binder: Binder, tail: Tail, shape: Shape, terms: Sequence[Term], names: Sequence[str], by: Sequence[Term] | None
+    binder: Binder, tail: Tail, terms: Sequence[Term], names: Sequence[str], by: Sequence[Term] | None
 ) -> list[Key]:
     """What rows are ordered by, to the last tie."""
     named = dict(zip(names, terms, strict=True))
@@ -177,9 +177,8 @@ def _keys(
     relation = binder.relation
     if not tail.order and relation.name == "SEARCH":
         keys.append(Key("f.score", True))
-    ends: tuple[Order, ...] = (*relation.across, *relation.order) if shape == ACROSS else relation.order
     if tail.limit is not None or tail.order or not _way(relation, tail.where).sorted:
-        for end in ends:
+        for end in binder.order:
             binder.need(end.needs)
             keys.append(Key(end.sql))
     return keys

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.vmql import wide
 from vmstore.vmql.plan import Plan, after, cursor, limit
 from vmstore.vmql.relation import Relation
 from vmstore.vmql.result import Column, Result, Watch
@@ -109,6 +110,9 @@ class Query:
         sql = found.sql(scope.lane_sql)
         values = self.values(found, scope, sql)
         if source is not None:
+            columns = self.world.columns() if wide.suits(found, scope) else None
+            if columns is not None:
+                return iter(wide.answer(columns, found, scope, values))
             values["rows"] = apsw.pyobject(source)
             return self.runner.made(sql, values, self.watch)
         return iter(self.runner.viewed(sql, values, self.watch))

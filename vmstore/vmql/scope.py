@@ -9,6 +9,7 @@ from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.page import Origin
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
+from vmstore.views.access import seen, turns_of
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
@@ -90,6 +91,17 @@ class Scope:
     def position_of(self, page: str, span: Span) -> int:
         """The position a page's name stands for."""
         raise NotImplementedError
+
+    def _seen(self) -> str:
+        """How many calls saw each page, and the turn of the last."""
+        rows = []
+        for own in self.lanes():
+            calls = seen(own.lane, own.high)
+            last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
+            turns = turns_of(own.lane, set(last.values()))
+            key = own.session if self.shape == ACROSS else 0
+            rows += [[key, page, sum(map(len, calls[page])), turns[last[page]]] for page in calls]
+        return json.dumps(rows)
 
     def _moved(self) -> str:
         many = self.shape == ACROSS

@@ -116,6 +116,10 @@ class World(Protocol):
         """The texts there are at the moment that is held."""
         ...
 
+    def columns(self) -> Any:
+        """A DuckDB connection with the tables of the column segments at the moment that is held; None without them."""
+        ...
+
     def verified(self, session: str | None) -> Any:
         """What verify finds in the store, or in one session."""
         ...

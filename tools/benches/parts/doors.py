@@ -94,7 +94,7 @@ def _linked(deed: Linked, under_way: Any) -> Mutation:
 
 
 def _packed(deed: Packed, under_way: Any) -> Mutation:
-    totals = under_way.head.sketch().enter(deed.entered, deed.left)
+    totals = under_way.head.foresee(deed.entered, deed.left)
     return Pack(deed.call, 0, *totals, deed.entered, deed.left)
 
 
@@ -136,11 +136,7 @@ class Sheet:
         self.cells.append(content)
         return len(self.cells) - 1
 
-    def sketch(self) -> Sheet:
-        """Itself: nothing is folded here."""
-        return self
-
-    def enter(self, entered: object, left: object) -> tuple[int, int, bytes]:
+    def foresee(self, entered: object, left: object) -> tuple[int, int, bytes]:
         """Totals nobody checks."""
         return 0, 0, bytes(32)
 
@@ -175,8 +171,29 @@ class Appender:
 # ---- asking
 
 
+def cut(path: Path, *, again: bool = False) -> None:
+    """Cuts column segments of all that a store holds; where `again`, those it has too."""
+    with vmstore.open(path) as store:
+        if again:
+            store.rebuild("columns")
+        else:
+            store.columns()
+
+
 def page_table(path: Path) -> Any:
-    """The page table from the log on disk, in whatever form it comes fastest."""
+    """The page table of all sessions from column segments on disk, which are checked first."""
+    with vmstore.open(path) as store:
+        return store.page_table()
+
+
+def page_rows(table: Any) -> Iterator[tuple[int, ...]]:
+    """A page table as rows: session, page, version, level, tier, tokens, position of the content."""
+    for _, *rest in table.rows():
+        yield (1, *rest)
+
+
+def page_table_folded(path: Path) -> Any:
+    """The page table from the log on disk, folded by as many views as it takes."""
     log = SqliteLog(path / "default" / "log.sqlite", readonly=True)
     projectors = tuple(p for p in PROJECTORS if p.name in ("sessions", "commits", "pages", "residency"))
     db = apsw.Connection(":memory:")
@@ -195,8 +212,8 @@ def page_table(path: Path) -> Any:
     return table
 
 
-def page_rows(table: Any) -> Iterator[tuple[int, ...]]:
-    """A page table as rows: session, page, version, level, tier, tokens, position of the content."""
+def folded_rows(table: Any) -> Iterator[tuple[int, ...]]:
+    """The same of a folded one."""
     for key, rest in table.items():
         yield (*key, *rest)
 

@@ -2,7 +2,8 @@
 
 The key `vm` is ours: names, times, types, sources and usage, which a chat message has no place
 for. The model never saw it. All of its fields are optional: `id`, `at`, `type`, `derives`,
-`supersedes`, `references`, `keeps_from`; of answers also `usage`, `model`, `latency_ms`, `cost_usd`.
+`supersedes`, `references`, `tags`, `importance`, `actor`, `keeps_from`; of answers also `usage`,
+`model`, `latency_ms`, `cost_usd`.
 """
 
 from __future__ import annotations
@@ -107,7 +108,16 @@ def _noted(draft: Draft, vm: Record) -> Draft:
         aside=json_bytes(vm),
         hint=name_of(vm.get("id")) or draft.hint,
         links=tuple((LINKS[key], name) for key in LINKS for name in _names(vm.get(key))),
+        tags=tuple(dict.fromkeys(_names(vm.get("tags")))),
+        importance=_importance(vm.get("importance")),
+        actor=name_of(vm.get("actor")),
     )
+
+
+def _importance(value: Any) -> int | None:
+    """A share from 0 to 1 in parts per million; what is none is left out."""
+    told = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return round(value * 1_000_000) if told else None
 
 
 def _names(value: Any) -> list[str]:

@@ -1,0 +1,88 @@
+"""Shelves over logs that tests wrote, and tables read mutation by mutation to hold them against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+from tests.engine.author import Author, Deed, engine_over
+from vmstore.columns.cut import Columns, Cut
+from vmstore.columns.pagetable import PageTable, page_table
+from vmstore.columns.shelf import Shelf
+from vmstore.columns.table import NULL, TABLES
+from vmstore.log.memory import MemoryLog
+from vmstore.log.port import Log
+from vmstore.views.lane import Lane
+from vmstore.views.projection import Projection
+
+
+def log_of(story: list[Deed]) -> MemoryLog:
+    """A log with the sessions of a story."""
+    log = MemoryLog()
+    Author(engine_over(log)).write(story)
+    return log
+
+
+def views_of(log: Log) -> Projection:
+    """All views of a log."""
+    views = Projection(log, apsw.Connection(":memory:"))
+    views.catch_up()
+    return views
+
+
+def shelf_over(log: Log, folder: Path | None = None, *, readonly: bool = False) -> Shelf:
+    """A shelf, by default in memory only."""
+    return Shelf(folder, log, views_of(log), readonly=readonly)
+
+
+def cut_of(log: Log, views: Projection, after: int = 0, upto: int | None = None) -> Cut:
+    """A stretch of a log as columns, to its end by default."""
+    cut = Cut(log, views.db, after)
+    cut.follow(log.ordinal if upto is None else upto)
+    return cut
+
+
+def rows(columns: Columns) -> list[dict[str, Any]]:
+    """A table row by row, without what has no value."""
+    names = list(columns)
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value != NULL}
+        for row in zip(*(columns[name].tolist() for name in names), strict=True)
+    ]
+
+
+def same(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
+    """Whether two sets of tables hold the same rows."""
+    return all(np.array_equal(one[table][name], other[table][name]) for table in one for name in one[table])
+
+
+def tables(cut: Cut) -> dict[str, Columns]:
+    """All tables of a cut."""
+    return {name: cut.table(name) for name in TABLES}
+
+
+def joined(parts: list[Cut]) -> dict[str, Columns]:
+    """The tables of several cuts, one after the other."""
+    found = [tables(part) for part in parts]
+    return {
+        name: {column: np.concatenate([table[name][column] for table in found]) for column in found[0][name]}
+        for name in TABLES
+    }
+
+
+def table_at(shelf: Shelf, asked: dict[int, int]) -> PageTable:
+    """The page table of sessions, by key, each at a position."""
+    lanes = {key: Lane(shelf.projection.db, key).upto(position) for key, position in sorted(asked.items())}
+    names = {key: str(key) for key in asked}
+    return page_table(shelf, shelf.log.ordinal, lanes, names)
+
+
+def told(table: PageTable) -> dict[int, list[tuple[int, ...]]]:
+    """The rows of a page table by session key."""
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for name, *row in table.rows():
+        found.setdefault(int(name), []).append(tuple(row))
+    return found

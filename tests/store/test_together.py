@@ -1,0 +1,236 @@
+"""Threads of one store share flushes, and each has its own answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.disasters.disk import Disk, disk
+from tests.engine.stories import answer, chat
+from vmstore.engine.gate import Engine
+from vmstore.errors import InputError, OvertakenError, StoreError, VmstoreError
+from vmstore.store.together import Wish
+from vmstore.testing.life import full_disk
+
+THREADS, CALLS = 8, 12
+
+
+@pytest.fixture
+def made() -> Iterator[Disk]:
+    """A disk that counts flushes."""
+    with disk() as made:
+        yield made
+
+
+def at_once(work: list[Callable[[], object]]) -> list[BaseException]:
+    """Runs pieces of work in threads that start together; what they raised."""
+    start, raised = threading.Barrier(len(work)), list[BaseException]()
+
+    def run(one: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            one()
+        except BaseException as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def flushes(made: Disk, store: vmstore.Store, session_of: Callable[[int], str]) -> int:
+    """How often the log's WAL is flushed while every thread records its calls."""
+    for thread in range(THREADS):
+        store.record(session_of(thread), chat("Hello?"), answer("Hello."))
+    before = made.syncs("log.sqlite-wal")
+
+    def talk(thread: int) -> None:
+        for number in range(CALLS):
+            store.record(
+                session_of(thread), chat(f"{thread}.{number}"), answer("Yes."), request_id=f"{thread}.{number}"
+            )
+
+    assert at_once([partial(talk, thread) for thread in range(THREADS)]) == []
+    return made.syncs("log.sqlite-wal") - before
+
+
+def test_threads_share_a_flush(made: Disk, tmp_path: Path) -> None:
+    """Eight threads that record to eight sessions flush the log for half of their calls at most, and none is lost."""
+    made.pause = 0.002
+    with vmstore.open(tmp_path / "a.vms") as store:
+        count = flushes(made, store, lambda thread: f"s{thread}")
+        assert [info.calls for info in store.sessions()] == [CALLS + 1] * THREADS
+        assert store.verify().ok
+    assert THREADS <= count <= THREADS * CALLS // 2
+
+
+def test_threads_of_one_session_flush_for_each_call(made: Disk, tmp_path: Path) -> None:
+    """The count above can come out otherwise: calls of one session follow each other, each with a flush of its own."""
+    made.pause = 0.002
+    with vmstore.open(tmp_path / "a.vms") as store:
+        count = flushes(made, store, lambda thread: "s")
+        assert store.session("s").info().calls == THREADS * (CALLS + 1)
+        assert store.verify().ok
+    assert count >= THREADS * CALLS
+
+
+def test_a_call_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
+    """Of calls granted together each has its own answer or error."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        held, work = store._ns.lock, list[Callable[[], object]]()
+        for number in range(4):
+            work.append(partial(store.record, f"s{number}", chat("Hello?"), answer("Hello.")))
+            work.append(partial(store.record, f"bad{number}", {"messages": 5}))
+        with held:
+            threads = threading.Thread(target=lambda: raised.extend(at_once(work)))
+            raised: list[BaseException] = []
+            threads.start()
+            until(lambda: len(store._ns.together._wishes) == len(work))
+        threads.join()
+        assert [type(error) for error in raised] == [InputError] * 4
+        assert [info.session for info in store.sessions()] == ["s0", "s1", "s2", "s3"]
+        assert store.verify().ok
+
+
+def until(reached: Callable[[], bool]) -> None:
+    """Waits for other threads to have come so far."""
+    for _ in range(10_000):
+        if reached():
+            return
+        threading.Event().wait(0.001)
+    raise AssertionError("it never came")
+
+
+def test_a_name_opened_twice_at_once_is_one_session(tmp_path: Path) -> None:
+    """Threads that record first calls under few names open each once, whoever decides for them."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        work = [partial(store.record, f"s{n % 3}", chat(f"{n}"), answer("Yes.")) for n in range(9)]
+        assert at_once(list(work)) == []
+        assert [(info.session, info.calls) for info in store.sessions()] == [(f"s{n}", 3) for n in range(3)]
+
+
+def test_whoever_is_overtaken_is_granted_alone(tmp_path: Path) -> None:
+    """A call that another handle overtakes between deciding and writing is decided again, and counted once."""
+    with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
+        store.record("s", chat("Hello?"), answer("Hello."))
+        append, raced = Engine.append, list[int]()
+
+        def overtaken(engine: Engine, batches: list[object], **told: bool) -> object:
+            if engine is store._ns.engine and not raced:
+                raced.append(1)
+                other.record("s", chat("Hello?", "Hello.", "And?"), answer("So."))
+            return append(engine, batches, **told)  # type: ignore[arg-type]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Engine, "append", overtaken)
+            assert store.record("s", chat("Hello?", "Hello.", "Well?"), answer("Yes.")).call == 3
+        assert raced and store.session("s").info().calls == 3 and store.verify().ok
+
+
+def test_a_thread_that_holds_the_store_writes_at_once(tmp_path: Path) -> None:
+    """A call made while its own thread holds the store waits for no other, though others wait for that thread."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        with store._ns.lock:
+            other = threading.Thread(target=lambda: store.record("b", chat("Hello?"), answer("Hello.")))
+            other.start()
+            until(lambda: len(store._ns.together._wishes) == 1)
+            assert store.record("a", chat("Hello?"), answer("Hello.")).call == 1
+        other.join()
+        assert [info.session for info in store.sessions()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("woken", [False, True])
+def test_who_is_interrupted_while_waiting_holds_up_nobody(tmp_path: Path, woken: bool) -> None:
+    """A thread that gives up its wait, woken to lead or not, leaves the queue, and the next one leads."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        together = store._ns.together
+        together._led = True  # somebody leads
+        given_up, raised = Wish("gone", lambda: pytest.fail("nobody waits for it")), list[BaseException]()
+        together._wishes.append(given_up)
+        work: list[Callable[[], object]] = [partial(store.record, "s", chat("Hello?"), answer("Hello."))]
+        waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
+        waiting.start()
+        until(lambda: len(together._wishes) == 2)
+        if woken:
+            given_up.woken.set()
+        together._leave(given_up, False)
+        if not woken:
+            together._leave(Wish("leader", lambda: pytest.fail("it is done")), True)
+        waiting.join()
+        assert raised == [] and store.session("s").info().calls == 1
+        assert not together._led and not together._wishes
+
+
+def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> None:
+    """Where the log refuses all of them each call raises, forgets what it half changed, and fits when tried again."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        first = store.record("s", chat("Hello?"), answer("Hello."))
+        with full_disk(store.log), pytest.raises(StoreError, match="full"):
+            store.record("s", chat("Hello?", "Hello.", "And?"), answer("So."))
+        assert store.record("s", chat("Hello?", "Hello.", "And?"), answer("So.")).call == first.call + 1
+        assert store.verify().ok
+
+
+class Interrupted(BaseException):
+    """As if somebody pressed a key."""
+
+
+def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
+    """Where the thread that writes for others is interrupted, they hear that nobody knows, and none waits for ever."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        for name in ("a", "b"):
+            store.record(name, chat("Hello?"), answer("Hello."))
+        engine, lock, together = store._ns.engine, store._ns.lock, store._ns.together
+
+        def cut(*told: object, **more: object) -> None:
+            raise Interrupted
+
+        raised: list[BaseException] = []
+
+        def write(name: str) -> object:
+            key = store._ns.key(name)
+            assert key is not None
+
+            def writing() -> object:
+                batch = engine.batch(key)
+                yield batch
+
+            return together.write(name, writing)  # type: ignore[arg-type]
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Engine, "append", cut)
+            with lock:
+                waiting = threading.Thread(target=lambda: raised.extend(at_once([partial(write, n) for n in "ab"])))
+                waiting.start()
+                until(lambda: len(together._wishes) == 2)
+            waiting.join()
+        assert sorted(type(error).__name__ for error in raised) == ["Interrupted", "StoreError"]
+        assert isinstance(next(error for error in raised if isinstance(error, VmstoreError)), StoreError)
+        store.record("b", chat("Hello?", "Hello.", "Still there?"), answer("Yes."))
+        assert store.verify().ok
+
+
+def test_a_wish_keeps_what_its_write_raised() -> None:
+    """An error of deciding, or of what came of the batch, is the wish's answer, and a second try begins anew."""
+    tries: list[int] = []
+
+    def writing() -> object:
+        tries.append(1)
+        if len(tries) == 1:
+            raise OvertakenError("again")
+        outcome = yield "batch"
+        return outcome
+
+    wish: Wish[object] = Wish("s", writing)  # type: ignore[arg-type]
+    assert wish.begin() is None and isinstance(wish.error, OvertakenError)
+    assert wish.begin() == "batch" and not wish.done  # type: ignore[comparison-overlap]
+    wish.end([])
+    assert (wish.done, wish.answer()) == (True, [])

@@ -1,0 +1,109 @@
+"""Sums over many sessions: the same from the column segments as from the log, or left to the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.store.kept import tell
+from vmstore.store.store import Store
+from vmstore.vmql import wide
+
+ALIKE = [
+    "MUTATIONS count(*) ACROSS SESSIONS",
+    "MUTATIONS count(*), sum(tokens), avg(tokens) AS mean BY kind ACROSS SESSIONS",
+    "MUTATIONS min(position), max(position), max(tokens) BY session, kind ACROSS SESSIONS WHERE kind != message",
+    "MUTATIONS count(*) BY turn, call ACROSS SESSIONS WHERE kind IN (create, pack) AND NOT tokens > 7",
+    "MUTATIONS count(*), max(version_after), max(version_before) BY page ACROSS SESSIONS WHERE page IS NOT NULL",
+    "MUTATIONS count(*) BY level, tier_after ACROSS SESSIONS ORDER BY count(*) DESC LIMIT 2",
+    "MUTATIONS sum(tokens) ACROSS SESSIONS UNTIL TIME '2026-11-22' WHERE kind = reply OR kind = pack",
+    "MUTATIONS count(*) BY session ACROSS SESSIONS WHERE session = s AND at > 5",
+    "MUTATIONS count(*) BY session IN SESSION 's%'",
+    "MUTATIONS count(*) ACROSS SESSIONS WHERE tokens > 1000000",
+]
+LEFT = [
+    "MUTATIONS position, kind ACROSS SESSIONS",  # no sum
+    "MUTATIONS count(*) BY kind IN SESSION s",  # one session
+    "MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE session LIKE 'S%'",  # which tells cases apart there
+    "MUTATIONS quantile(tokens, 0.5) ACROSS SESSIONS",
+    "MUTATIONS first(tokens), last(tokens) ACROSS SESSIONS",
+    "MUTATIONS count(request_id) ACROSS SESSIONS",  # a text, which no column holds
+    "MUTATIONS count(*) ACROSS SESSIONS WHERE detail.link = 0",
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Sessions with tools, updates, annotations and forks."""
+    store = vmstore.open(tmp_path / "a.vms")
+    tell(store)
+    store.session("s").annotate("p4", tags=["x"])
+    fork = store.session("s").fork("s.child", call=2)
+    fork.record({"model": "m", "messages": [{"role": "user", "content": "elsewhere"}]}, None, at=9_000_000)
+    return store
+
+
+def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of DuckDB from here on."""
+    told: list[str] = []
+    right = wide.answer
+
+    def answer(db: object, found: object, *more: object) -> object:
+        told.append(found.body)  # type: ignore[attr-defined]
+        return right(db, found, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(wide, "answer", answer)
+    return told
+
+
+@pytest.mark.parametrize("text", ALIKE)
+def test_columns_sum_as_the_log_does(store: Store, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A sum over many sessions has the same rows from the columns, in the same order and of the same types."""
+    told = asked_of(monkeypatch)
+    right = store.query(text)
+    rows = list(right)
+    assert not told and (rows or "1000000" in text)
+    monkeypatch.setattr(wide, "MANY", 0)
+    found = store.query(text)
+    assert list(found) == rows and told
+    assert (found.columns, found.basis) == (right.columns, right.basis)
+    assert [list(map(type, row)) for row in store.query(text)] == [list(map(type, row)) for row in rows]
+
+
+@pytest.mark.parametrize("text", LEFT)
+def test_what_columns_say_otherwise_is_left_to_the_log(
+    store: Store, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """What the columns do not hold, and what DuckDB means otherwise, is answered from the log."""
+    told = asked_of(monkeypatch)
+    monkeypatch.setattr(wide, "MANY", 0)
+    assert list(store.query(text)) and not told
+
+
+def test_explain_says_which_way_is_taken(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """EXPLAIN names the column segments where they are asked, and the log where it is."""
+    text = "EXPLAIN MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE turn > 1"
+    assert "column segments" not in str(list(store.query(text)))
+    monkeypatch.setattr(wide, "MANY", 0)
+    told = str(list(store.query(text)))
+    assert "from the column segments, summed by DuckDB" in told and "turn > 1: in columns" in told
+
+
+def test_what_was_just_written_is_summed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum counts what was written after the one before it."""
+    monkeypatch.setattr(wide, "MANY", 0)
+    text = "MUTATIONS count(*) ACROSS SESSIONS"
+    ((before,),) = store.query(text)
+    store.session("s").annotate("p4", tags=["y"])
+    assert list(store.query(text)) == [(before + 1,)]
+
+
+def test_a_planted_fault_is_seen(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the columns were asked of one session too few, the comparison would tell."""
+    text = "MUTATIONS count(*) BY session ACROSS SESSIONS"
+    rows = list(store.query(text))
+    monkeypatch.setattr(wide, "MANY", 0)
+    monkeypatch.setattr(wide, "_bounds", lambda scope: " AND m.session = 1")
+    assert list(store.query(text)) != rows

@@ -1,0 +1,151 @@
+"""What may stand in the fields of each kind: types, ranges and closed vocabularies, told once.
+
+A decoder made of these tables reads a mutation back from its bytes, and knows at once whether all
+of its fields are sound. The rules that name what is not are asked only where it says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+
+from vmstore.core.mutation import (
+    Annotate,
+    AnyMutation,
+    Compress,
+    Create,
+    Known,
+    Link,
+    Mark,
+    Message,
+    Open,
+    Pack,
+    Reply,
+    Update,
+    wire,
+)
+from vmstore.core.page import (
+    Fidelity,
+    Level,
+    LinkKind,
+    Method,
+    Mime,
+    Modality,
+    Origin,
+    PageType,
+    Role,
+    Slot,
+    Standing,
+    Status,
+)
+
+NUMBER_MAX = 2**63 - 1
+LINK_KINDS = frozenset(LinkKind)
+LEVELS = frozenset((Level.REDUCED, Level.ABSTRACT, Level.REFERENCE))  # that a content can be compressed to
+WORDS: dict[type, dict[str, frozenset[int]]] = {
+    Open: {"origin": frozenset(Origin)},
+    Mark: {"reason": frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))},
+    Create: {
+        "type": frozenset(PageType),
+        "modality": frozenset(Modality),
+        "role": frozenset(Role),
+        "mime": frozenset(Mime),
+    },
+    Annotate: {"status": frozenset(Standing)},
+    Compress: {"method": frozenset(Method)},
+    Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
+    Reply: {"status": frozenset(Status)},
+    Pack: {"fidelity": frozenset(Fidelity)},
+}
+COUNTS: dict[type, tuple[str, ...]] = dict.fromkeys((Create, Update, Compress), ("size", "tokens"))
+
+_Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+
+
+def sound(mutation: AnyMutation) -> bytes | None:
+    """A mutation on the wire, where each of its fields holds what it may; else None."""
+    read = _READ.get(type(mutation))
+    try:
+        raw = wire(mutation)
+        if read is not None:
+            read(raw)
+            return raw
+    except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
+        pass
+    return None
+
+
+def mistyped(mutation: AnyMutation) -> str | None:
+    """The first field that holds what is of no type of its own, and what it holds."""
+    for field in msgspec.structs.fields(type(mutation)):
+        value = getattr(mutation, field.name)
+        if not _is(value, field.type):
+            return f"{field.name} is {value!r:.40}, of type {type(value).__name__}"
+    return None
+
+
+def _is(value: object, wanted: Any) -> bool:
+    """Whether a value is of an annotated type, tuples all the way down; a truth value is no number."""
+    parts = get_args(wanted)
+    if get_origin(wanted) is tuple:
+        if not isinstance(value, tuple | list):
+            return False
+        told = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return len(told) == len(value) and all(map(_is, value, told))
+    if parts:
+        return any(_is(value, part) for part in parts)
+    return isinstance(value, wanted) and not isinstance(value, bool)
+
+
+def _reader(kind: type[Any]) -> Callable[[bytes], object]:
+    """Reads the bytes of a kind, and raises where a field holds what it may not."""
+    fields = []
+    for field in msgspec.structs.fields(kind):
+        told = (field.name, _domain(kind, field.name, field.type))
+        fields.append(told if field.default is msgspec.NODEFAULT else (*told, field.default))
+    strict = msgspec.defstruct(
+        kind.__name__, fields, array_like=True, frozen=True, gc=False, tag_field="wire", tag=kind.NUMBER
+    )
+    return msgspec.msgpack.Decoder(strict).decode
+
+
+def _domain(kind: type, name: str, wanted: Any) -> Any:
+    """What may stand in a field."""
+    if words := WORDS.get(kind, {}).get(name):
+        return _one_of(words) | None if NoneType in get_args(wanted) else _one_of(words)
+    if name in COUNTS.get(kind, ()):
+        return _Count
+    if (kind, name) == (Compress, "level"):
+        return _one_of(LEVELS)
+    if (kind, name) == (Link, "link"):
+        return _one_of(LINK_KINDS)
+    if (kind, name) == (Create, "links"):
+        return _tuple(_tuple(_one_of(LINK_KINDS), _Number), ...)
+    return _within(wanted)
+
+
+def _within(wanted: Any) -> Any:
+    """A type with its numbers within 63 bits; those of cells are bounded by the cells there are."""
+    if wanted is int:
+        return _Number
+    parts = get_args(wanted)
+    if get_origin(wanted) is tuple:
+        return _tuple(*(part if part is ... else _within(part) for part in parts))
+    return _Number | None if parts == (int, NoneType) else wanted
+
+
+def _one_of(numbers: Iterable[int]) -> Any:
+    literal: Any = Literal
+    return literal[tuple(sorted(map(int, numbers)))]
+
+
+def _tuple(*parts: Any) -> Any:
+    plain: Any = tuple
+    return plain[parts]
+
+
+_READ = {kind: _reader(kind) for kind in get_args(Known)}

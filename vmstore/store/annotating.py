@@ -1,0 +1,85 @@
+"""What people say of a page, checked and made into an annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from vmstore.core.mutation import Annotate, CellRef
+from vmstore.core.page import Standing
+from vmstore.engine.gate import Batch
+from vmstore.errors import InputError, UnknownError
+from vmstore.store.recording import within
+
+TAG_CHARS_MAX = 200
+PPM = 1_000_000
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What is said of a page; what is None or empty stays as it was."""
+
+    importance: float | None = None
+    status: str | None = None
+    valid_from: int | None = None
+    valid_to: int | None = None
+    tags: Iterable[str] = ()
+    untags: Iterable[str] = ()
+    anchors: Mapping[str, str | None] | None = None
+
+
+def checked(said: Said) -> Said:
+    """What was said as a page can hold it; InputError or UnknownError where it cannot."""
+    if said.importance is not None:
+        share(said.importance)
+    if said.status is not None and (not isinstance(said.status, str) or Standing.of(said.status) is None):
+        words = ", ".join(one.word for one in Standing)
+        raise UnknownError(f"there is no status {said.status!r}; there are {words}")
+    begins, ends = within("valid_from", said.valid_from), within("valid_to", said.valid_to)
+    if begins is not None and ends is not None and begins > ends:
+        raise InputError(f"a validity from {begins} to {ends} ends before it begins; swap the two")
+    anchors = dict(said.anchors or {})
+    for text in (*anchors, *(value for value in anchors.values() if value is not None)):
+        _text("an anchor", text)
+    told = msgspec.structs.replace(said, tags=_tags(said.tags), untags=_tags(said.untags), anchors=anchors)
+    if told == Said(tags=[], untags=[], anchors={}):
+        raise InputError("nothing is said of the page; give an importance, a status, a validity, a tag or an anchor")
+    return told
+
+
+def annotation(batch: Batch, page: int, said: Said) -> Annotate:
+    """A mutation that says of a page what was checked."""
+    return Annotate(
+        page=page,
+        importance=None if said.importance is None else share(said.importance),
+        status=None if said.status is None else int(Standing[said.status.upper()]),
+        valid_from=said.valid_from,
+        valid_to=said.valid_to,
+        tags=_sealed(batch, said.tags),
+        untags=_sealed(batch, said.untags),
+        anchors=_sealed(batch, said.anchors),
+    )
+
+
+def share(importance: float) -> int:
+    """An importance from 0 to 1 in parts per million."""
+    if isinstance(importance, bool) or not isinstance(importance, int | float) or not 0 <= importance <= 1:
+        raise InputError(f"importance {importance!r:.40} is no share from 0 to 1")
+    return round(importance * PPM)
+
+
+def _sealed(batch: Batch, told: Any) -> CellRef | None:
+    return batch.cell(msgspec.json.encode(told)) if told else None
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    if isinstance(tags, str):
+        raise InputError(f"{tags!r:.40} is one text; give a list of tags")
+    return sorted({_text("a tag", tag) for tag in tags})
+
+
+def _text(what: str, text: Any) -> str:
+    if not isinstance(text, str) or not 0 < len(text) <= TAG_CHARS_MAX or not text.isprintable():
+        raise InputError(f"{text!r:.40} cannot be {what}: a text of 1 to {TAG_CHARS_MAX} printable characters can")
+    return text

@@ -1,0 +1,57 @@
+"""The turns and calls of a session as answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from vmstore.capture.skeleton import loads
+from vmstore.core.page import Fidelity, Status
+from vmstore.log.port import Log
+from vmstore.store.answers import CallInfo, TurnInfo
+from vmstore.views.calls import CallRow, calls_of
+from vmstore.views.context import read_cells
+from vmstore.views.lane import Lane
+
+
+def turns_in(lane: Lane) -> list[TurnInfo]:
+    """The turns in order, with how many calls each made."""
+    counts = Counter(call.turn for call in calls_of(lane))
+    rows = [
+        row
+        for stretch in lane.stretches
+        for row in lane.db.execute(
+            "SELECT turn, position, at FROM turns WHERE session = ? AND position <= ?",
+            (stretch.session, stretch.high),
+        )
+    ]
+    return [TurnInfo(turn, position, at, counts[turn]) for turn, position, at in sorted(rows)]
+
+
+def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
+    """The calls in order, with how each ended."""
+    rows = list(calls_of(lane))
+    asides = read_cells(log, {c.aside: c.aside_commitment for c in rows if c.aside is not None})
+    return [_call(call, asides) for call in rows]
+
+
+def _call(call: CallRow, asides: Mapping[int, bytes]) -> CallInfo:
+    told = loads(asides[call.aside]) if call.aside is not None else {}
+    return CallInfo(
+        call=call.call,
+        turn=call.turn,
+        position=call.position,
+        at=call.at,
+        model=call.model or told.get("model"),
+        status=Status(call.status).word,
+        fidelity=Fidelity(call.fidelity).word,
+        pages=call.leaves,
+        tokens=call.tokens,
+        tokens_reported=call.tokens_in,
+        tokens_cached=call.tokens_cached,
+        tokens_out=call.tokens_out,
+        cost=None if call.cost is None else call.cost / 1e9,
+        latency_ms=None if call.latency is None else call.latency / 1000,
+        stop=told.get("stop"),
+        error=told.get("error"),
+    )

@@ -1,0 +1,98 @@
+"""What happened to a page: made, changed, annotated, shown, gone, linked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from vmstore.core.page import LinkKind, Method, Standing
+from vmstore.core.reference import page_name
+from vmstore.store.answers import Event
+from vmstore.views.lane import Lane, Stretch
+from vmstore.views.moment import moment_at
+
+
+def history_of(lane: Lane, page: int, position: int) -> list[Event]:
+    """What happened to a page up to a position: made, changed, annotated, shown, gone, linked."""
+    events: list[tuple[int, int, dict[str, Any]]] = []
+    for stretch in lane.upto(position):
+        args = (stretch.session, page, stretch.high)
+        for at, version, level, tokens, method in lane.db.execute(_CONTENTS, args):
+            name = "compress" if level else "update" if version > 1 else "create"
+            told: dict[str, Any] = {"event": name, "version": version, "level": level, "tokens": tokens}
+            if method is not None:
+                told["method"] = Method(method).word
+            if name == "create":
+                told["detail"] = _reason(lane, stretch.session, page)
+            events.append((at, 0, told))
+        for kind, target, at in lane.db.execute(_LINKED, args):
+            told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
+            events.append((at, 1, told))
+        events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
+    events += _stays(lane, page, position)
+    return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
+
+
+def _reason(lane: Lane, session: int, page: int) -> str | None:
+    labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
+    told = json.loads(labels) if labels else {}
+    return told.get("reason") and f"{told['where']}: {told['reason']}"
+
+
+def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
+    """Each annotation of a page in a stretch, in words."""
+    args = (stretch.session, page, stretch.high)
+    tags: dict[int, list[str]] = {}
+    for position, tag, held in lane.db.execute(_TAGS, args):
+        tags.setdefault(position, []).append(f"{'+' if held else '-'}{tag}")
+    for position, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, args):
+        told = tags.get(position, [])
+        told += [] if importance is None else [f"importance {importance / 1e6:g}"]
+        told += [] if status is None else [Standing(status).word]
+        told += [] if valid_from is None else [f"valid from {valid_from}"]
+        told += [] if valid_to is None else [f"valid to {valid_to}"]
+        told += [f"{name} = {value}" for name, value in json.loads(anchors or "{}").items()]
+        yield position, ", ".join(told)
+
+
+def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
+    """Entering and leaving L0, and changes of level or content in between."""
+    stays: dict[int, tuple[int, int | None, int, int, int]] = {}
+    for stretch in lane.upto(position):
+        args = (stretch.session, page, stretch.high)
+        for f, t, level, content, since in (
+            *lane.db.execute(_RESIDENTS, args),
+            *lane.db.execute(_SPANS, args),
+        ):
+            ended = t if t is not None and t <= stretch.high else None
+            stays.setdefault(f, (f, ended, level, content, since))  # a fork's own knowledge comes first
+    versions = dict(lane.rows(_VERSION, {content for _, _, _, content, _ in stays.values()}))
+    events: list[tuple[int, int, dict[str, Any]]] = []
+    ordered = sorted(stays.values())
+    for index, (f, t, level, content, since) in enumerate(ordered):
+        version = versions[content]
+        told = {"event": "enter" if f == since else "shown", "level": level, "version": version}
+        if f <= position:
+            events.append((f, 2, told))
+        goes_on = index + 1 < len(ordered) and ordered[index + 1][0] == t
+        if t is not None and t <= position and not goes_on:
+            events.append((t, 2, {"event": "leave", "level": level, "version": version}))
+    return events
+
+
+def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:
+    turn, call = moment_at(lane, position)
+    return Event(position, turn, call, **{"level": 0, "version": 1, **told})
+
+
+_CONTENTS = """SELECT position, version, level, tokens, method FROM versions
+  WHERE session = ? AND page = ? AND position <= ?"""
+_LINKED = "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?"
+_NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors FROM notes
+  WHERE session = ? AND page = ? AND position <= ?"""
+_TAGS = "SELECT position, tag, held FROM tags WHERE session = ? AND page = ? AND position <= ? ORDER BY position, tag"
+_SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
+_RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
+_VERSION = """SELECT position, version FROM versions
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
