@@ -10,6 +10,7 @@ from typing import Any
 from vmstore.capture.conversation import Conversation
 from vmstore.capture.load import load, reader
 from vmstore.capture.record import Written, gap, record
+from vmstore.core.clock import within
 from vmstore.core.draft import Usage
 from vmstore.engine.gate import Batch, Opening
 from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
@@ -19,7 +20,6 @@ from vmstore.store.together import Writing
 from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
-MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
 COST_MAX = 1e9
 
 
@@ -143,13 +143,6 @@ class Recording:
             (key, row[1]),
         ).get
         return Recorded(name, *call)
-
-
-def within(what: str, number: int | None) -> int | None:
-    """A number of microseconds, refused where the log could not hold it."""
-    if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
-        raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")
-    return number
 
 
 def _nano(dollars: float) -> int:

@@ -22,8 +22,10 @@ class Asker:
         self._runner = Runner(world)
         self._asked: WeakSet[Watch] = WeakSet()
 
-    def ask(self, text: str, *, session: str | None, params: Params) -> Result:
-        """Answers the one statement of a text."""
+    def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:
+        """Answers the one statement of a text, or a statement that was read already."""
+        if not isinstance(text, str):
+            return self.answer(text, session=session, params=params)
         return self.answer(parse(text), session=session, params=params, text=text)
 
     def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
