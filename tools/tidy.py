@@ -30,7 +30,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
         ("vmstore/store/columns.py", "vmstore"),
-        # Asking, importing and handing on: none waits for what only the others need.
+        # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
         ("vmstore/store/viewfile.py", "logging"),

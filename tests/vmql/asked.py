@@ -6,7 +6,20 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vmstore.core.page import Fidelity, Level, LinkKind, Method, Modality, Origin, PageType, Role, Slot, Status, Tier
+from vmstore.core.page import (
+    Fidelity,
+    Level,
+    LinkKind,
+    Method,
+    Modality,
+    Origin,
+    PageType,
+    Role,
+    Slot,
+    Standing,
+    Status,
+    Tier,
+)
 from vmstore.vmql import syntax as s
 from vmstore.vmql.made import Kind
 
@@ -34,7 +47,17 @@ FLAGS = ("pinned", "dirty")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "PAGES": (
         *("page", "session", "message", "type", "role", "modality", "tier", "level", "tokens", "bytes", "importance"),
-        *("version", "pinned", "dirty", "created_turn", "created_call", "created_at", "position", "since_position"),
+        *(
+            "version",
+            "pinned",
+            "dirty",
+            "created_turn",
+            "created_call",
+            "created_at",
+            "position",
+            "since_position",
+            "status",
+        ),
     ),
     "CALLS": (
         *("session", "call", "turn", "position", "at", "status", "fidelity", "tokens", "pages"),
@@ -61,6 +84,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 def words_of(relation: str, column: str) -> Any:
     """The enumeration of a column, where it has one."""
+    if column == "status" and relation == "PAGES":
+        return Standing
     if column == "kind":
         return LinkKind if relation == "LINKS" else Kind
     if column == "parent" and relation == "SESSIONS":
@@ -72,6 +97,11 @@ def conditions(relation: str) -> st.SearchStrategy[Any]:
     """Conditions over the columns of a relation, up to three deep."""
     plain = st.sampled_from([name for name in COLUMNS[relation] if name != "at" and name != "created_at"])
     simple = plain.flatmap(lambda name: _simple(relation, name))
+    if relation == "PAGES":
+        tag = st.sampled_from(["t0", "t1", "t2", "t3", "none"]).map(lambda tag: s.Value(value=tag))
+        among = s.Word(path=("tags",))
+        has = st.builds(lambda item, negated: s.Has(item=item, among=among, negated=negated), tag, st.booleans())
+        simple = st.one_of(simple, simple, simple, has)
     return st.recursive(
         simple,
         lambda inner: st.one_of(

@@ -62,6 +62,8 @@ def holds(expr: s.Expr, row: Row) -> bool | None:
             below = _compared("<=", name, row[name], literal(high, name))
             held = False if False in (above, below) else None if None in (above, below) else True
             return None if held is None else held != negated
+        case s.Has(item=s.Value(value=item), among=s.Word(path=(name,)), negated=negated):
+            return (item in row[name]) != negated
         case s.Word(path=(name,)):
             held = row[name]
             return held if held is None else bool(held)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import SystemClock
+from vmstore.engine.chain import Chain
 from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus
@@ -20,7 +21,7 @@ from vmstore.store.columns import ColumnStore
 from vmstore.store.diff import differing
 from vmstore.store.namespace import Namespace
 from vmstore.store.pages import previews
-from vmstore.store.reports import Verdict
+from vmstore.store.reports import Problem, Verdict
 from vmstore.store.session import Session
 from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
@@ -126,8 +127,15 @@ class Asking:
             return self._segments[1]
 
     def verified(self, session: str | None) -> Verdict:
-        """What verify finds."""
-        return self._verify()
+        """What verify finds in the whole namespace, or in the chain of one session and of its past."""
+        key = None if session is None else self._ns.key(session)
+        if key is None:
+            return self._verify()
+        with self._ns.asking():
+            chain = Chain(self._ns.log, self._ns.views, self.lane(key))
+            problems = [Problem(*found) for found in chain.problems()]
+            sessions = len({stretch.session for stretch in self.lane(key).stretches})
+            return Verdict(not problems, chain.commits, chain.mutations, sessions, problems)
 
 
 def asker(

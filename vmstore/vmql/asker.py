@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from weakref import WeakSet
 
 from vmstore.vmql.parse import parse
@@ -21,6 +22,7 @@ class Asker:
     def __init__(self, world: World) -> None:
         self._runner = Runner(world)
         self._asked: WeakSet[Watch] = WeakSet()
+        self._adding = threading.Lock()
 
     def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:
         """Answers the one statement of a text, or a statement that was read already."""
@@ -31,7 +33,8 @@ class Asker:
     def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
         """Answers a statement; `text` is where it stands."""
         query = Query(self._runner, statement, session, params, text)
-        self._asked.add(query.watch)
+        with self._adding:
+            self._asked.add(query.watch)
         try:
             return answer(query, statement)
         except QueryError as error:
@@ -41,5 +44,6 @@ class Asker:
 
     def interrupt(self) -> None:
         """Stops every query that is being answered, from any thread."""
-        for watch in list(self._asked):
-            watch.stopped = True
+        with self._adding:
+            for watch in self._asked:
+                watch.stopped = True

@@ -45,6 +45,17 @@ _TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
  SELECT {of} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position) FROM lane
  CROSS JOIN tags x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
+_ANCHORED = """anchored(session, page, anchors) AS MATERIALIZED (
+ SELECT session, page, json_group_object(name, json(told)) FROM (
+ SELECT {of} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS told, e.type AS type, max(x.position)
+ FROM lane CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ CROSS JOIN json_each(x.anchors) e WHERE x.anchors IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3)
+ WHERE type <> 'null' GROUP BY 1, 2)"""
+_STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
+ SELECT session, page, json_group_array('p' || target) FROM (
+ SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
+ CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
+ WHERE k.kind = {int(LinkKind.REPRESENTS)} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
 SAID = ("importance", "status", "valid_from", "valid_to")
 """What annotations say of a page: the table `said_<name>` holds the last of each."""
 
@@ -93,6 +104,8 @@ TABLES: dict[str, dict[Shape, str]] = {
     "stale": by(_STALE, across=_STALE_ACROSS),
     **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
     "tagged": _last_said(_TAGGED),
+    "anchored": _last_said(_ANCHORED),
+    "stands_for": _last_said(_STANDS_FOR),
     "seen": by(
         """seen(session, page, calls, turn) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:seen))"""

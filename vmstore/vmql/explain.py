@@ -24,6 +24,7 @@ from vmstore.vmql.syntax import And, Compare, Explain, Expr, Fork, In, Statement
 
 WAYS = {
     "scan": "every row of the sessions asked",
+    "typed": "only the pages of the type, by its index",
     "prompt": "only the pages in the prompt: few, found in the interval table",
     "page": "only the rows of the page, by its index",
     "found": "only the pages that hold the words",
@@ -160,6 +161,8 @@ def _by(found: Plan, part: Expr, details: list[tuple[int, str]]) -> str:
     if column is None or column not in found.relation.fields:
         return "row by row"
     if found.path.name == "prompt" and column in ("tier", "level", "since_position"):
+        return "by the way to the rows"
+    if found.path.name == "typed" and column == "type":
         return "by the way to the rows"
     sql = found.relation.fields[column].sql
     alias, _, name = sql.partition(".")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
-from vmstore.vmql.forms import BOOLEAN, INTEGER, PAGE, TEXT, TIME, numbered, word
+from vmstore.vmql.forms import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import NO, RUNTIME, SESSION, WRITER, rows
+from vmstore.vmql.shared import NO, RUNTIME, SESSION, WRITER, maker, rows
+
+_ROLE = case({int(role): role.word for role in Role}).format("p.role")
 
 
 def _contents(also: str = "", index: str = "") -> str:
@@ -58,7 +60,7 @@ VERSIONS = Relation(
         Field("level", numbered(Level), "0 is full content, above it a shorter form", "v.level"),
         Field("bytes", INTEGER, "its bytes", "v.size"),
         Field("tokens", INTEGER, "its estimated tokens", "v.tokens"),
-        Field("actor", word(Role), "who made the page", "p.role", ("page",)),
+        Field("actor", TEXT, "who made the page", maker(_ROLE), ("page",)),
         Field("method", word(Method), "how a shorter form was made", "v.method"),
         Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
     ),

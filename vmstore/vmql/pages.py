@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import MIME_TYPES, Level, LinkKind, Modality, PageType, Role, Standing, Tier
+from vmstore.core.page import MIME_TYPES, Level, Modality, PageType, Role, Standing, Tier
 from vmstore.vmql import forms
 from vmstore.vmql.common import SAID
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, rows
+from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, maker, rows
 
-_ACTOR = f"coalesce(p.labels ->> '$.actor', {forms.case({int(role): role.word for role in Role}).format('p.role')})"
+_ACTOR = maker(forms.case({int(role): role.word for role in Role}).format("p.role"))
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
 
 
@@ -65,12 +65,14 @@ PAGES = Relation(
         Field("status", word(Standing), "whether what it says goes on", "said_status.value", ("said_status",)),
         Field("valid_from", TIME, "since when it holds in the world", "said_valid_from.value", ("said_valid_from",)),
         Field("valid_to", TIME, "until when it holds in the world", "said_valid_to.value", ("said_valid_to",)),
+        Field("represents", LIST, "the pages it stands for", "coalesce(b.pages, '[]')", ("stands_for",)),
         Field(
-            "represents",
-            PAGE,
-            "the page it stands for",
-            "(SELECT max(k.target) FROM links k WHERE k.session = p.session AND k.source = p.page"
-            f" AND k.kind = {int(LinkKind.REPRESENTS)} AND k.position <= lane.high)",
+            "anchors",
+            JSON,
+            "values by name; a path leads in: anchors.file",
+            "coalesce(a.anchors, '{}')",
+            ("anchored",),
+            True,
         ),
         Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
         Field("created_call", INTEGER, "the call before which it was made", "p.call"),
@@ -101,6 +103,14 @@ PAGES = Relation(
             "scan",
             by(
                 rows("pages", "p", "p.page"),
+            ),
+            sorted=True,
+        ),
+        "typed": Path(
+            "typed",
+            by(
+                rows("pages", "p", "p.page").replace("pages p ON", "pages p INDEXED BY pages_type ON")
+                + f" AND p.type <> {int(PageType.TRANSCRIPT)}"
             ),
             sorted=True,
         ),
@@ -151,6 +161,8 @@ PAGES = Relation(
         **{f"said_{column}": _about(f"said_{column}") for column in SAID},
         "tagged": _about("tagged", "g"),
         "seen": _about("seen", "v"),
+        "anchored": _about("anchored", "a"),
+        "stands_for": _about("stands_for", "b"),
     },
     (Order("p.page"),),
     moment="p.page",

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Level, Tier
+from vmstore.core.page import Level, PageType, Tier
+from vmstore.core.page import Word as Words
 from vmstore.vmql.bind import Binder, Term
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.forms import Form
@@ -212,6 +213,8 @@ def _way(relation: Relation, where: Expr | None) -> Path:
         parts = where.parts if isinstance(where, And) else () if where is None else (where,)
         if any(map(_in_prompt, parts)):
             return paths["prompt"]
+        if any(map(_of_few, parts)):
+            return paths["typed"]
     return next(iter(paths.values()))
 
 
@@ -228,7 +231,16 @@ def _in_prompt(part: Expr) -> bool:
     return False
 
 
-def _number(expr: Expr, words: type[Tier] | type[Level]) -> int | None:
+def _of_few(part: Expr) -> bool:
+    """Whether a condition wants a type that few pages are of: an index holds those."""
+    match part:
+        case Compare(op="=", left=Word(path=("type",)), right=right):
+            number = _number(right, PageType)
+            return number is not None and number != PageType.TRANSCRIPT
+    return False
+
+
+def _number(expr: Expr, words: type[Words]) -> int | None:
     told = expr.value if isinstance(expr, Value) else ".".join(expr.path) if isinstance(expr, Word) else None
     if isinstance(told, str):
         return words.of(told)

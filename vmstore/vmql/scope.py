@@ -74,6 +74,8 @@ class Scope:
         self.world = world
         self.values: dict[str, Any] = {}
 
+    whole = False  # whether it sees all of all sessions
+
     def need(self, name: str) -> Any:
         """A parameter of its SQL."""
         if name not in self.values:
@@ -214,6 +216,7 @@ class ManySessions(Scope):
         until = self._bound("until", tail.until, params, now) or "position"
         condition, values = rows
         self.values.update(values)
+        self.whole = condition == "1" and not (tail.as_of or tail.since or tail.until)
         self.lane_sql = _MANY.format(high=high, since=since, until=until, condition=condition)
         sql = f"WITH {self.lane_sql} SELECT count(*) FROM lane"
         count = world.views.execute(sql, {name: self.values[name] for name in self.values}).get

@@ -13,6 +13,12 @@ SESSION = Field("session", TEXT, "the session that wrote it", "w.name", ("writer
 USER = Field("user", TEXT, "the user of its session", "w.user", ("writer",))
 
 
+def maker(role: str) -> str:
+    """Who made a page: whom its labels name, else the role it was made in."""
+    named = "iif(json_type(p.labels, '$.actor') = 'text', nullif(p.labels ->> '$.actor', ''), NULL)"
+    return f"coalesce({named}, {role})"
+
+
 def rows(table: str, alias: str, moment: str) -> str:
     """The rows of a view that a statement wants."""
     return f"FROM lane CROSS JOIN {table} {alias} ON {alias}.session = lane.session AND " + WITHIN.format(moment)

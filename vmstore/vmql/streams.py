@@ -27,7 +27,6 @@ def rows_of(listed: Iterable[Row]) -> Make:
 
 def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
     """Commits decoded as they are taken."""
-    written = scope.written()
     kinds = kinds_in(tail.where, query.params)
     across = scope.shape == ACROSS
     end = scope.basis.get("ordinal", 0)
@@ -35,7 +34,8 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
         stream = Stream(query.world.log, found.wanted, kinds, query.watch.check, shown=found.plain is not None)
         if across:
-            return lambda: stream.of_all({one.session: one for one in written}, 0, end)
+            return lambda: stream.of_all({one.session: one for one in scope.written()}, 0, end)
+        written = scope.written()
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
     return make

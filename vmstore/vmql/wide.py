@@ -24,13 +24,14 @@ HELD = ("position", "session", "turn", "call", "kind", "page", "at", "logged_at"
 START = "FROM vm_mutations(:rows) g"
 
 _MADE = (Create.NUMBER, Update.NUMBER, Compress.NUMBER)
-_SAID = "".join(f" WHEN {number} THEN '{name}'" for number, name in MUTATION_NAMES.items())
-_COLUMNS = f"""m.position, s."name" AS session, m.turn, m.call, CASE m.kind{_SAID} END AS kind, m.page,
+_KINDS = ", ".join(f"({number}, '{name}')" for number, name in MUTATION_NAMES.items())
+_COLUMNS = f"""m.position, s."name" AS session, m.turn, m.call, k.word AS kind, m.page,
  m."at", m.logged_at, CASE m.kind WHEN {Create.NUMBER} THEN {int(Tier.L2)} END AS tier_after,
  CASE m.kind WHEN {Update.NUMBER} THEN m.version - 1 WHEN {Compress.NUMBER} THEN m.version END AS version_before,
  CASE WHEN m.kind IN {_MADE} THEN m.version END AS version_after, CASE WHEN m.kind IN {_MADE} THEN m.level END AS level,
  CASE m.kind WHEN {Reply.NUMBER} THEN m.tokens_out ELSE m.tokens END AS tokens"""
-_ROWS = f"""FROM (SELECT {_COLUMNS} FROM mutations m JOIN sessions s ON s.session = m.session{{bounds}}) g"""
+_ROWS = f"""FROM (SELECT {_COLUMNS} FROM mutations m JOIN sessions s ON s.session = m.session
+ JOIN (VALUES {_KINDS}) k(number, word) ON k.number = m.kind{{bounds}}) g"""
 COLUMNS = frozenset((*HELD, "tier_after", "version_before", "version_after", "level", "tokens"))
 
 
@@ -47,6 +48,9 @@ def suits(found: Plan, scope: Scope) -> bool:
 
 def mutations_in(scope: Scope) -> int:
     """How many mutations the sessions of a scope hold at most."""
+    if scope.whole:
+        total: int = scope.world.views.execute("SELECT coalesce(sum(mutations), 0) FROM sessions").get
+        return total
     sql = f"WITH {scope.lane_sql} SELECT coalesce(sum(until - since), 0) FROM lane"
     found: int = scope.world.views.execute(sql, scope.values).get
     return found
@@ -62,7 +66,9 @@ def answer(db: Any, found: Plan, scope: Scope, values: dict[str, Any]) -> list[t
 
 
 def _bounds(scope: Scope) -> str:
-    """The sessions a scope sees, and the stretch of each."""
+    """The sessions a scope sees and the stretch of each; `sessions` leaves out those that are hidden."""
+    if scope.whole:
+        return ""
     sql = f"WITH {scope.lane_sql} SELECT session, since, until FROM lane"
     lanes: list[Any] = scope.world.views.execute(sql, scope.values).fetchall()
     listed = ", ".join(f"({session}, {since}, {until})" for session, since, until in lanes)

@@ -20,7 +20,8 @@ COMMITS = (10, 2)
 COMMIT = 100  # mutations
 ROUNDS = (25, 3)
 ASKED = "MUTATIONS count(*), sum(tokens) BY kind ACROSS SESSIONS WHERE kind IN (create, update, compress)"
-BY_HAND = """SELECT CASE kind WHEN 10 THEN 'create' WHEN 11 THEN 'update' ELSE 'compress' END AS word, count(*), sum(tokens)
+BY_HAND = """SELECT CASE kind WHEN 10 THEN 'create' WHEN 11 THEN 'update' ELSE 'compress' END AS word,
+ count(*), sum(tokens)
  FROM mutations WHERE kind IN (10, 11, 26) GROUP BY word ORDER BY word"""
 
 

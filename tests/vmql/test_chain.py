@@ -1,0 +1,44 @@
+"""VERIFY of one session reads what that session stands on, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+import vmstore
+
+
+def test_verify_reads_the_chain_of_one_session(tmp_path: Path) -> None:
+    """VERIFY SESSION names a flipped byte of the session and of those that inherit it, and finds none in another."""
+    path = tmp_path / "agent.vms"
+    with vmstore.open(path) as made:
+        for name, text in (("trip", "Where is Kyoto?"), ("other", "Where is Nara?")):
+            made.record(name, {"messages": [{"role": "user", "content": text}]}, None, at=1)
+        made.session("trip").fork("trip-b", call=1)
+        assert list(made.query("VERIFY SESSION trip")) == []
+    log = apsw.Connection(str(path / "default" / "log.sqlite"))
+    log.execute("UPDATE frames SET content = CAST(replace(content, 'Kyoto', 'Otsu!') AS BLOB)")
+    log.close()
+    with vmstore.open(path) as made:
+        for name, kinds in (("trip", ["cell"]), ("trip-b", ["cell"]), ("other", [])):
+            found = made.query(f"VERIFY SESSION '{name}'")
+            assert [row["kind"] for row in found.to_dicts()] == kinds, name
+            assert found.basis["ok"] is not bool(kinds)
+
+
+def test_a_changed_commit_and_a_lost_cell_are_named(tmp_path: Path) -> None:
+    """A commit whose time was changed no longer matches its hash, and a cell that is gone is missing."""
+    path = tmp_path / "agent.vms"
+    with vmstore.open(path) as made:
+        for text in ("Where is Kyoto?", "Where is Nara?"):
+            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at=1)
+    log = apsw.Connection(str(path / "default" / "log.sqlite"))
+    log.execute("UPDATE commits SET at = at + 1 WHERE ordinal = 1")
+    log.execute("DELETE FROM frames WHERE first = (SELECT max(first) FROM frames)")
+    log.close()
+    with vmstore.open(path) as made:
+        found = made.query("VERIFY SESSION trip").to_dicts()
+        assert {row["kind"] for row in found} == {"hash", "cell"}
+        assert {row["where"] for row in found if row["kind"] == "hash"} == {"commit 1"}
+        assert {row["what"] for row in found if row["kind"] == "cell"} == {"it is missing"}
