@@ -26,15 +26,14 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
-        # Asking, recording, importing and handing on: none waits for what only the others need.
-        ("vmstore/store/store.py", "vmstore"),
-        ("vmstore/store/context.py", "vmstore"),
-        ("vmstore/store/recording.py", "vmstore"),
-        ("vmstore/store/viewfile.py", "logging"),
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
         ("vmstore/store/columns.py", "vmstore"),
+        # Asking, recording, importing and handing on: none waits for what only the others need.
+        ("vmstore/store/store.py", "vmstore"),
+        ("vmstore/store/context.py", "vmstore"),
+        ("vmstore/store/viewfile.py", "logging"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),

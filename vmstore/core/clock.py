@@ -11,7 +11,10 @@ import os
 import time
 from typing import Protocol
 
+from vmstore.errors import InputError
+
 SALT_BYTES = 16
+MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
 
 
 class Clock(Protocol):
@@ -120,3 +123,10 @@ class SeededIds:
     def _next(self) -> bytes:
         self._count += 1
         return hashlib.sha256(f"{self._seed}/{self._count}".encode()).digest()[:SALT_BYTES]
+
+
+def within(what: str, number: int | None) -> int | None:
+    """A number of microseconds, refused where the log could not hold it."""
+    if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
+        raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")
+    return number

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from vmstore.core.clock import within
 from vmstore.core.mutation import Annotate, CellRef
 from vmstore.core.page import Standing
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, UnknownError
-from vmstore.store.recording import within
 
 TAG_CHARS_MAX = 200
 PPM = 1_000_000

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from vmstore.capture.conversation import Conversation
+from vmstore.capture.load import load, reader
+from vmstore.capture.record import Written, gap, record
+from vmstore.core.clock import within
 from vmstore.core.draft import Usage
 from vmstore.engine.gate import Batch, Opening
 from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
@@ -15,12 +19,7 @@ from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.together import Writing
 from vmstore.views.lane import Lane
 
-if TYPE_CHECKING:
-    from vmstore.capture.conversation import Conversation
-    from vmstore.capture.record import Written
-
 CONVERSATIONS_MAX = 64
-MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
 COST_MAX = 1e9
 
 
@@ -47,8 +46,6 @@ class Recording:
         request_id: str | None,
     ) -> Recorded:
         """Records one call; see `Store.record`."""
-        from vmstore.capture.record import record
-
         told = Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
         asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
 
@@ -59,7 +56,6 @@ class Recording:
 
     def gap(self, name: str, reason: str, *, at: int | None) -> Recorded:
         """Notes a call that could not be recorded."""
-        from vmstore.capture.record import gap
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
             return gap(conversation, batch, reason, at=at)
@@ -112,9 +108,6 @@ class Recording:
 
     def _conversation(self, key: int | None) -> tuple[int, Conversation]:
         """A session's conversation and the position it stands at, from memory where nobody else wrote since."""
-        from vmstore.capture.conversation import Conversation
-        from vmstore.capture.load import load
-
         if key is None:
             return 0, Conversation(lambda position: b"")
         now = self._ns.engine.head(key).position
@@ -127,8 +120,6 @@ class Recording:
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:
         if key not in self._conversations:
-            from vmstore.capture.load import reader
-
             self._ns.follow()
             conversation.read = reader(self._ns.engine, Lane(self._ns.views, key))
         self._conversations.pop(key, None)
@@ -152,13 +143,6 @@ class Recording:
             (key, row[1]),
         ).get
         return Recorded(name, *call)
-
-
-def within(what: str, number: int | None) -> int | None:
-    """A number of microseconds, refused where the log could not hold it."""
-    if number is not None and (type(number) is not int or abs(number) > MICROSECONDS_MAX):
-        raise InputError(f"{what} {number!r:.40} is no whole number of microseconds within 100,000 years")
-    return number
 
 
 def _nano(dollars: float) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from vmstore.core.asof import AsOf, Head, Position, one_moment
+from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
@@ -34,7 +35,6 @@ from vmstore.store.history import history_of
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import resolved
 from vmstore.store.pages import described, previews, relations
-from vmstore.store.recording import Recording, within
 from vmstore.store.searching import search
 from vmstore.store.versions import affinity_of, versions_of
 from vmstore.views.context import Sealed, open_cell, read_cells
@@ -43,11 +43,14 @@ from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
 
+if TYPE_CHECKING:
+    from vmstore.store.recording import Recording
+
 
 class Session:
     """One session of a store. Questions take a moment: `at=`, or `turn=`, `call=`, `position=`, `time=`."""
 
-    def __init__(self, namespace: Namespace, recording: Recording, key: int, name: str) -> None:
+    def __init__(self, namespace: Namespace, recording: Callable[[], Recording], key: int, name: str) -> None:
         self._ns = namespace
         self._recording = recording
         self._key = key
@@ -256,7 +259,7 @@ class Session:
         request_id: str | None = None,
     ) -> Recorded:
         """Records a call of this session; see `Store.record`."""
-        return self._recording.record(
+        return self._recording().record(
             self.name, request, response, at=at, latency=latency, cost=cost, request_id=request_id
         )
 

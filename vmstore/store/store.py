@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,22 +17,24 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.store.backup import backup
 from vmstore.store.catalog import Wanted
 from vmstore.store.columns import VIEW, ColumnStore
 from vmstore.store.folder import sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named
 from vmstore.store.opening import memory_namespace, open_namespace
-from vmstore.store.recording import Recording
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.tail import tail
+from vmstore.store.usage import usage
 from vmstore.store.verdict import verdict_on
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
+    from vmstore.store.recording import Recording
     from vmstore.vmql.asker import Asker
     from vmstore.vmql.result import Result
     from vmstore.vmql.syntax import Statement
@@ -44,7 +47,6 @@ class Store:
 
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
-        self._recording = Recording(namespace)
         self._columns = ColumnStore(namespace)
         self._asker: Asker | None = None
 
@@ -151,7 +153,7 @@ class Store:
             if key is None:
                 names = [info.session for info in self.sessions()]
                 raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-            return Session(self._ns, self._recording, key, name)
+            return Session(self._ns, lambda: self._recording, key, name)
 
     def _opened(self, opening: Opening) -> int:
         """The key of a session, opened where nobody did."""
@@ -183,9 +185,7 @@ class Store:
             from vmstore.store.asking import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
-        if isinstance(text, str):
-            return self._asker.ask(text, session=session, params=params)
-        return self._asker.answer(text, session=session, params=params)
+        return self._asker.ask(text, session=session, params=params)
 
     def interrupt(self) -> None:
         """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
@@ -193,6 +193,13 @@ class Store:
             self._asker.interrupt()
 
     # ---- recording
+
+    @cached_property
+    def _recording(self) -> Recording:
+        """What takes calls in; loaded with the first one."""
+        from vmstore.store.recording import Recording
+
+        return Recording(self._ns)
 
     def record(
         self,
@@ -212,15 +219,8 @@ class Store:
         microseconds since 1970 (default now), `latency` in microseconds, `cost` in dollars. The
         same `request_id` again returns the first answer.
         """
-        return self._recording.record(
-            _named(session),
-            request,
-            response,
-            at=at,
-            latency=latency,
-            cost=cost,
-            request_id=request_id,
-        )
+        told: dict[str, Any] = {"at": at, "latency": latency, "cost": cost, "request_id": request_id}
+        return self._recording.record(_named(session), request, response, **told)
 
     def record_gap(self, session: str | Session, reason: str, *, at: int | None = None) -> Recorded:
         """Notes that a call was made which could not be recorded, and why."""
@@ -290,15 +290,11 @@ class Store:
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
-        from vmstore.store.usage import usage
-
         with self._ns.lock:
             return usage(self._ns, progress)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        from vmstore.store.backup import backup
-
         if self._ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)

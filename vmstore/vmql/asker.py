@@ -24,8 +24,10 @@ class Asker:
         self._asked: WeakSet[Watch] = WeakSet()
         self._adding = threading.Lock()
 
-    def ask(self, text: str, *, session: str | None, params: Params) -> Result:
-        """Answers the one statement of a text."""
+    def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:
+        """Answers the one statement of a text, or a statement that was read already."""
+        if not isinstance(text, str):
+            return self.answer(text, session=session, params=params)
         return self.answer(parse(text), session=session, params=params, text=text)
 
     def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:

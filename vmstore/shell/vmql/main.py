@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def run() -> int:
-    """The process: `main`, and no search for garbage in what ends with it, which takes as long as Python's start."""
+    """The process: `main`, with no search for garbage while it loads nor at its end, where there is none to find."""
+    gc.disable()
     code = main()
     gc.freeze()
     return code
@@ -78,6 +79,7 @@ def _ask(asked: Asked) -> int:
             raise
         outputs.warn(told)
         return 1
+    gc.enable()
     try:
         return _shot(desk, asked) if one_shot else _sit(desk, asked)
     finally:
