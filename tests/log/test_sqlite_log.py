@@ -145,7 +145,7 @@ def test_the_wal_is_gone_after_close(path: Path) -> None:
     first.close()
     assert path.with_name("log.sqlite-wal").exists()
     second.close()
-    assert sorted(file.name for file in path.parent.iterdir()) == ["log.lock", "log.sqlite"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["log.lock", "log.queue", "log.sqlite"]
     log = SqliteLog(path)
     assert log.ordinal == 4
     log.close()

@@ -1,8 +1,10 @@
 """The writers' queue across processes: whoever waits gets its turn, and a killed holder lets go.
 
 SQLite's own write lock is taken by whoever asks at the right moment, so one of several writers can
-be kept out for seconds. Writers therefore hold this file lock around their transaction; the
-system wakes those who wait for it in turn.
+be kept out for seconds. Writers therefore hold this file lock around their transaction. One of
+those who wait stands at the door, held by a second lock, and the others behind it: a writer that
+lets go and wants again at once finds somebody at the door, and cannot overtake who is only being
+woken.
 """
 
 from __future__ import annotations
@@ -22,15 +24,20 @@ class WriteLock:
     """Held in a `with`, also within itself; not by two threads at a time, which the log sees to."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = -1
+        self._paths = path, path.with_suffix(".queue")
+        self._files: tuple[int, ...] = ()
         self._depth = 0
 
     def __enter__(self) -> None:
-        if self._file < 0:
-            self._file = self._open()
+        if not self._files:
+            self._files = self._open()
         if self._depth == 0:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            held, door = self._files
+            fcntl.flock(door, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX)
+            finally:
+                fcntl.flock(door, fcntl.LOCK_UN)
         self._depth += 1
 
     def __exit__(
@@ -38,24 +45,27 @@ class WriteLock:
     ) -> None:
         self._depth -= 1
         if self._depth == 0:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            fcntl.flock(self._files[0], fcntl.LOCK_UN)
 
     @property
     def held(self) -> bool:
         """Whether this handle holds it."""
         return self._depth > 0
 
-    def _open(self) -> int:
-        """Opens the file: a lock belongs to the opened file, so each handle opens its own."""
-        try:
-            return os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise StoreError(
-                f"{self._path} cannot be locked ({error.strerror}); open the store with mode 'r'"
-            ) from error
+    def _open(self) -> tuple[int, ...]:
+        """Opens the files: a lock belongs to the opened file, so each handle opens its own."""
+        opened: list[int] = []
+        for path in self._paths:
+            try:
+                opened.append(os.open(path, os.O_RDWR | os.O_CREAT, 0o644))
+            except OSError as error:
+                for file in opened:
+                    os.close(file)
+                raise StoreError(f"{path} cannot be locked ({error.strerror}); open the store with mode 'r'") from error
+        return tuple(opened)
 
     def close(self) -> None:
-        """Lets go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-        self._file = -1
+        """Lets go of the files."""
+        for file in self._files:
+            os.close(file)
+        self._files = ()
