@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     seed, problem = given.seed, None
     while problem is None and not enough(given, found["batches"], time.monotonic() - started):
         found["batches"] += 1
-        problem = one(campaign, given.name, seed, given.folder, found)
+        problem = one(campaign, given, seed, found)
         seed += 1
         if not given.json:
             print(line(given.name, found, time.monotonic() - started), flush=True)
@@ -64,10 +64,14 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first batch (default 1)")
     parser.add_argument("--minutes", type=float, metavar="M", help="stop after the batch that ends past M minutes")
     parser.add_argument("--batches", type=int, metavar="B", help="stop after B batches (default 1 without --minutes)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="how long a batch of writers works (default 20)")
     parser.add_argument("--totals", type=Path, metavar="FILE", help="add what was done to the sums in a JSON file")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made (default: in memory)")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end and nothing else")
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    if given.seconds is not None and given.name != "writers":
+        parser.error("--seconds is for writers: the batches of the others end by themselves")
+    return given
 
 
 def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:
@@ -78,26 +82,29 @@ def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:
     return most is not None and batches >= most
 
 
-def one(campaign: Any, name: str, seed: int, folder: Path | None, found: Counter[str]) -> str | None:
+def one(campaign: Any, given: argparse.Namespace, seed: int, found: Counter[str]) -> str | None:
     """One batch, added to what was found; the command that repeats it where an invariant broke."""
     try:
-        with TemporaryDirectory(dir=folder or (MEMORY if MEMORY.is_dir() else None)) as place:
-            found.update(campaign.batch(seed, Path(place)))
+        with TemporaryDirectory(dir=given.folder or (MEMORY if MEMORY.is_dir() else None)) as place:
+            told = {} if given.seconds is None else {"seconds": given.seconds}
+            found.update(campaign.batch(seed, Path(place), **told))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
         found["failures"] += 1
         found[getattr(error, "kind", "crashed")] += 1
-        return f"seed {seed} broke an invariant; repeat it with: {repeat(name, seed)}"
+        return f"seed {seed} broke an invariant; repeat it with: {repeat(given, seed)}"
     return None
 
 
-def repeat(name: str, seed: int) -> str:
+def repeat(given: argparse.Namespace, seed: int) -> str:
     """The command that repeats a batch."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     commit = done.stdout.strip() or "unknown"
-    return f"git checkout {commit.removesuffix('-dirty')} && python tools/campaign.py {name} --seed {seed} --batches 1"
+    long = "" if given.seconds is None else f" --seconds {given.seconds:g}"
+    told = f"python tools/campaign.py {given.name} --seed {seed} --batches 1{long}"
+    return f"git checkout {commit.removesuffix('-dirty')} && {told}"
 
 
 def deaf(campaign: Any, found: Counter[str]) -> str | None:
