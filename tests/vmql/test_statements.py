@@ -17,6 +17,7 @@ from vmstore.shell.demo import SHIPPED
 from vmstore.store.answers import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
+from vmstore.vmql.pages import PAGES
 from vmstore.vmql.problems import QueryError
 
 NAME = "planning-220"
@@ -57,7 +58,8 @@ def test_pages_are_the_sessions(store: Store, name: str, moment: dict[str, int])
         moment = {"call": 101}
     word = "".join(f" AS OF {unit} {number}" for unit, number in moment.items())
     wanted = to_json(store.session(name).pages(**moment))
-    got = store.query(f"PAGES{word}", session=name).to_dicts()
+    columns = ", ".join(column for column in PAGES.fields if column not in ("text", "metadata", "since_position"))
+    got = store.query(f"PAGES {columns}{word}", session=name).to_dicts()
     assert len(got) == len(wanted)
     for row, page in zip(got, wanted, strict=True):
         told = {**page, "created_at": iso(page["created_at"])}

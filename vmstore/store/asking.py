@@ -42,7 +42,6 @@ class Asking:
     ) -> None:
         self._ns = namespace
         self._columns = columns
-        self._segments: tuple[int, Any] = 0, None  # the connection of the last moment that was summed over
         self._open = session
         self._verify = verify
         self._sessions: dict[str, Session] = {}  # each remembers what its contents are
@@ -118,13 +117,10 @@ class Asking:
 
     def columns(self) -> Any:
         """The tables of the column segments at the moment that is held; None where the extra is not installed."""
-        with self._ns.asking() as ordinal:
-            if self._segments[0] != ordinal:
-                try:
-                    self._segments = ordinal, self._columns.relations()
-                except InputError:  # numpy or duckdb is not there
-                    return None
-            return self._segments[1]
+        try:
+            return self._columns.tables()
+        except InputError:  # numpy or duckdb is not there
+            return None
 
     def verified(self, session: str | None) -> Verdict:
         """What verify finds in the whole namespace, or in the chain of one session and of its past."""

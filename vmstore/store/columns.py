@@ -32,9 +32,11 @@ class ColumnStore:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._shelf: Shelf | None = None
+        self._tables: tuple[int, duckdb.DuckDBPyConnection] | None = None
 
     def close(self) -> None:
         """Lets go of what is in memory."""
+        self._forget()
         if self._shelf is not None:
             self._shelf.close()
             self._shelf = None
@@ -105,6 +107,19 @@ class ColumnStore:
                 "SELECT session, name, user, agent, title FROM sessions WHERE hidden = 0"
             ).fetchall()
             return shelf.reading(ordinal, lambda held: relations(held, rows))
+
+    def tables(self) -> duckdb.DuckDBPyConnection:
+        """The same for one question after the other: kept until something is written."""
+        with self._ns.asking() as ordinal:
+            if self._tables is None or self._tables[0] != ordinal:
+                self._forget()
+                self._tables = ordinal, self.relations()
+            return self._tables[1]
+
+    def _forget(self) -> None:
+        if self._tables is not None:
+            self._tables[1].close()
+            self._tables = None
 
     def told(self) -> Columns:
         """See `vmstore.Store.columns`."""
