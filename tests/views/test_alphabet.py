@@ -25,6 +25,7 @@ ROUND = [
     Deed("say", 3, 2, 1, 2),
     Deed("pack", 1, 2, 3, 0),
     Deed("reply", 1, 1, 5, 6),
+    Deed("reply", 1, 2, 7, 8),
     Deed("configure", 5),
     Deed("compress", 0, 1, 2, 3),
     Deed("update", 1, 7, 8),

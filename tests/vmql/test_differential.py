@@ -53,30 +53,9 @@ STORIES = st.lists(
 )
 
 
-class Once(Author):
-    """Answers each call once, in the session that made it: the calls view keeps one reply a call."""
-
-    def __init__(self, *given: Any) -> None:
-        self.answered: set[tuple[int, int]] = set()
-        self.made: set[tuple[int, int]] = set()
-        super().__init__(*given)
-
-    def do_pack(self, deed: Deed) -> None:
-        """Remembers whose call it was."""
-        super().do_pack(deed)
-        self.made.add((self.batch.head.session, self.batch.head.call))
-
-    def do_reply(self, deed: Deed) -> None:
-        """Answers the last call where it is its own and has no answer."""
-        asked = (self.batch.head.session, self.batch.head.call)
-        if asked in self.made and asked not in self.answered:
-            self.answered.add(asked)
-            super().do_reply(deed)
-
-
 def written(story: list[Deed]) -> Store:
     """A store in memory that holds a story."""
-    author = Once(engine_over())
+    author = Author(engine_over())
     author.write(story)
     log = author.engine.log
     projection = Projection(log, apsw.Connection(":memory:"))

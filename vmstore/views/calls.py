@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import apsw
@@ -55,9 +55,10 @@ class InForce(msgspec.Struct):
 
 
 class Calls(Projector):
-    """One row a call, from its pack, completed by its reply; `settings` holds the token factor.
+    """One row a call, from its pack, completed by its last reply; `settings` holds the token factor.
 
-    `rest` is the cell of the request's other fields as they held at the call.
+    `rest` is the cell of the request's other fields as they held at the call. `replies` holds what a
+    call's own row cannot: the replies before its last, and a fork's to the call it began at.
     """
 
     name = "calls"
@@ -68,6 +69,9 @@ class Calls(Projector):
             status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
             cost INTEGER, latency INTEGER, aside INTEGER,
             aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
+        "replies": """session INTEGER, position INTEGER, call INTEGER, status INTEGER, final INTEGER,
+            tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER, cost INTEGER, latency INTEGER,
+            aside INTEGER, aside_commitment BLOB, PRIMARY KEY(session, position)""",
         "settings": """session INTEGER, position INTEGER, estimator INTEGER, factor_ppm INTEGER,
             PRIMARY KEY(session, position)""",
     }
@@ -129,18 +133,33 @@ class Calls(Projector):
         told = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
         ended = (*told, *fact.sealed(m.aside), fact.position)
         made = self._made.get((fact.session, m.call))
-        if made is not None:
-            made[-len(ended) :] = ended
-        else:
+        if made is None:
             self._replies.append((*ended, fact.session, m.call))
+            return
+        self._replaced(fact.session, m.call, made[-len(ended) :])
+        made[-len(ended) :] = ended
+
+    def _replaced(self, session: int, call: int, ended: Sequence[Any]) -> None:
+        """Keeps a reply that is not the last."""
+        *told, position = ended
+        if position is not None:
+            self.rows["replies"].append((session, position, call, *told))
 
     def flush(self) -> None:
         """Writes the calls made, and the replies to those made before."""
         self.rows["calls"].extend(map(tuple, self._made.values()))
         self._made.clear()
+        replies, self._replies = self._replies, []
+        last: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for *ended, session, call in replies:
+            before = last.get((session, call)) or self.db.execute(_ENDS, (session, call)).fetchone()
+            if before is None:  # the call is the parent's
+                self._replaced(session, call, ended)
+                continue
+            self._replaced(session, call, before)
+            last[session, call] = tuple(ended)
         super().flush()
-        self.db.executemany(_REPLY, self._replies)
-        self._replies.clear()
+        self.db.executemany(_REPLY, [(*ended, *of) for of, ended in last.items()])
 
     def forget(self) -> None:
         """Lets go of what is in force too."""
@@ -155,18 +174,20 @@ _ENDED = (
     *("aside", "aside_commitment", "replied"),
 )
 _OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
+_ENDS = f"SELECT {', '.join(_ENDED)} FROM calls WHERE session = ? AND call = ?"
 _REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
 
 
 def calls_of(lane: Lane) -> Iterator[CallRow]:
     """Every call a lane sees; a reply that came after a fork is none of the fork's."""
+    others = _others(lane)
     for stretch in reversed(lane.stretches):
         rows = lane.db.execute(
             "SELECT * FROM calls WHERE session = ? AND position <= ? ORDER BY call",
             (stretch.session, stretch.high),
         )
         for row in rows:
-            yield _seen(CallRow(*row), stretch.high)
+            yield _seen(CallRow(*row), stretch.high, others)
 
 
 def last_call(lane: Lane, position: int) -> CallRow | None:
@@ -179,7 +200,7 @@ def last_call(lane: Lane, position: int) -> CallRow | None:
         row = lane.db.execute(
             "SELECT * FROM calls WHERE session = ? AND call = ?", (stretch.session, number)
         ).fetchone()
-    return None if row is None else _seen(CallRow(*row), stretch.high)
+    return None if row is None else _seen(CallRow(*row), stretch.high, _others(lane, row[1]))
 
 
 _NUMBERED = "SELECT * FROM calls WHERE session = ? AND call = ?"
@@ -187,11 +208,32 @@ _LAST = """SELECT * FROM calls INDEXED BY calls_position WHERE session = ? AND p
   ORDER BY position DESC LIMIT 1"""
 
 
-def _seen(call: CallRow, high: int) -> CallRow:
-    """A call as it is seen up to a position: open where its reply came later."""
-    if call.replied is None or call.replied <= high:
+Others = Mapping[int, tuple[Any, ...]]
+"""By call, the last reply that a lane sees of those the call's own row does not hold."""
+
+
+def _others(lane: Lane, call: int | None = None) -> Others:
+    """Those of every call, or of one."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for stretch in reversed(lane.stretches):
+        for number, *ended in lane.db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
+            found[number] = tuple(ended)
+    return found
+
+
+_REPLIES = f"""SELECT call, {", ".join(_ENDED[:-1])}, position FROM replies
+  WHERE session = ? AND position <= ? AND (? IS NULL OR call = ?) ORDER BY position"""
+
+
+def _seen(call: CallRow, high: int, others: Others) -> CallRow:
+    """A call as a lane sees it, whose writer it sees up to a position: as its last reply says, else open."""
+    other = others.get(call.call)
+    own = call.replied if call.replied is not None and call.replied <= high else None
+    if own is not None and (other is None or other[-1] < own):
         return call
-    return msgspec.structs.replace(call, **dict(zip(_ENDED, _OPEN, strict=True)))
+    if call.replied is None and other is None:
+        return call
+    return msgspec.structs.replace(call, **dict(zip(_ENDED, other or _OPEN, strict=True)))
 
 
 def before(lane: Lane, position: int) -> tuple[int | None, str | None, int | None, bytes | None] | None:

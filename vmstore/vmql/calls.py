@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
-from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, word
+from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
 from vmstore.vmql.shared import RUNTIME, SESSION, WRITER, rows
 
 
-def _seen(sql: str, otherwise: str = "NULL") -> str:
-    """What a reply says of a call, where it is seen."""
-    return f"iif(c.replied <= lane.high, {sql}, {otherwise})"
+def _seen(column: str, otherwise: str = "NULL") -> str:
+    """What the last reply that is seen says of a call: that in its row, or one of the others."""
+    own = "c.replied <= lane.high AND c.replied > coalesce(o.position, 0)"
+    return f"CASE WHEN {own} THEN c.{column} WHEN o.call IS NOT NULL THEN o.{column} ELSE {otherwise} END"
+
+
+def _ended(name: str, form: Form, meaning: str, sql: str) -> Field:
+    """A column that the reply says."""
+    return Field(name, form, meaning, sql, ("others",))
 
 
 def _aside(key: str) -> str:
     """What the source keeps beside a reply."""
-    return f"vm_aside(c.session, c.position, {_seen('c.aside')}, '{key}')"
+    return f"vm_aside(c.session, c.position, {_seen('aside')}, {_seen('aside_commitment')}, '{key}')"
 
 
 CALLS = Relation(
@@ -27,20 +33,20 @@ CALLS = Relation(
         Field("turn", INTEGER, "the turn it was made in", "c.turn"),
         Field("position", INTEGER, "the position of its pack", "c.position"),
         Field("at", TIME, "when it was made", "c.at"),
-        Field("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
-        Field("status", word(Status), "how it ended", _seen("c.status", "0")),
+        _ended("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
+        _ended("status", word(Status), "how it ended", _seen("status", "0")),
         Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
         Field("tokens", INTEGER, "estimated tokens of its context", "c.tokens"),
-        Field("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("c.tokens_in")),
-        Field("tokens_cached", INTEGER, "those of them read from a cache", _seen("c.tokens_cached")),
-        Field("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("c.tokens_out")),
-        Field("cost", REAL, "what it cost, in dollars", _seen("c.cost / 1000000000.0")),
-        Field("latency_ms", REAL, "how long the answer took, in milliseconds", _seen("c.latency / 1000.0")),
+        _ended("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
+        _ended("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
+        _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
+        _ended("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
+        _ended("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
         Field("budget", INTEGER, "tokens it could have held", "NULL", later=RUNTIME),
         Field("pages", INTEGER, "pages in its context", "c.leaves"),
         Field("invalidated", INTEGER, "cached tokens that its changes voided", "NULL", later=RUNTIME),
-        Field("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
-        Field("error", TEXT, "what failed", _aside("error")),
+        _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
+        _ended("error", TEXT, "what failed", _aside("error")),
         Field(
             "metadata",
             JSON,
@@ -58,7 +64,15 @@ CALLS = Relation(
             sorted=True,
         )
     },
-    {"writer": WRITER},
+    {
+        "writer": WRITER,
+        "others": Join(
+            by(
+                "LEFT JOIN others o ON o.call = c.call",
+                across="LEFT JOIN others o ON o.call = c.call AND o.session = c.session",
+            )
+        ),
+    },
     (Order("c.position"),),
     moment="c.position",
 )
@@ -202,8 +216,11 @@ MESSAGES = Relation(
             "status",
             word(Status),
             "how the call it answers ended",
-            "(SELECT c.status FROM calls c WHERE c.session = m.session AND c.call = m.reply_to"
-            " AND c.replied <= lane.high)",
+            "coalesce((SELECT o.status FROM others o WHERE o.call = m.reply_to AND o.session IN (0, m.session)"
+            " AND o.position > coalesce((SELECT c.replied FROM calls c WHERE c.session = m.session"
+            " AND c.call = m.reply_to AND c.replied <= lane.high), 0)),"
+            " (SELECT c.status FROM calls c WHERE c.session = m.session AND c.call = m.reply_to"
+            " AND c.replied <= lane.high))",
         ),
         Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
         Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),

@@ -56,6 +56,12 @@ _STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
  SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
  CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
  WHERE k.kind = {int(LinkKind.REPRESENTS)} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
+_OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, aside, aside_commitment,
+ position) AS MATERIALIZED (
+ SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency, x.aside,
+  x.aside_commitment, max(x.position) FROM lane
+ CROSS JOIN replies x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, x.call)"""
 SAID = ("importance", "status", "valid_from", "valid_to")
 """What annotations say of a page: the table `said_<name>` holds the last of each."""
 
@@ -104,6 +110,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "stale": by(_STALE, across=_STALE_ACROSS),
     **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
     "tagged": _last_said(_TAGGED),
+    "others": _last_said(_OTHERS),
     "anchored": _last_said(_ANCHORED),
     "stands_for": _last_said(_STANDS_FOR),
     "seen": by(

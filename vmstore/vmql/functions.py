@@ -178,12 +178,14 @@ class Contents:
         found = self.read(cell, commitment)
         return None if found is None else as_text(found)
 
-    def aside(self, session: int, position: int, cell: int | None, key: str) -> str | None:
+    def aside(self, session: int, position: int, cell: int | None, commitment: bytes | None, key: str) -> str | None:
         """One entry of what a source keeps beside a reply; those of calls that follow are read with it."""
         if cell is None:
             return None
         if cell not in self._asides:
             self._asides = self._read_asides(session, position)
+        if cell not in self._asides:  # of a reply that is not the last
+            self._asides[cell] = msgspec.json.decode(self.read(cell, commitment) or b"{}")
         told = self._asides.get(cell, {}).get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
