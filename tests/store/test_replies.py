@@ -22,7 +22,8 @@ def reply(session: Session, tokens: int) -> int:
 def told(store: Store, session: Session, position: int | None = None) -> list[tuple[str, int | None, str | None]]:
     """What VMQL says of a session's calls at a position."""
     word = "" if position is None else f" AS OF POSITION {position}"
-    return [tuple(row) for row in store.query(f"CALLS status, tokens_reported, stop{word}", session=session.name)]  # type: ignore[misc]
+    rows = store.query(f"CALLS status, tokens_reported, stop{word}", session=session.name)
+    return [(status, tokens, stop) for status, tokens, stop in rows]
 
 
 def test_a_moment_shows_the_last_answer_there_was() -> None:

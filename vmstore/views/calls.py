@@ -180,7 +180,7 @@ _REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE 
 
 def calls_of(lane: Lane) -> Iterator[CallRow]:
     """Every call a lane sees; a reply that came after a fork is none of the fork's."""
-    others = _others(lane)
+    others = _others(lane) if len(lane.stretches) > 1 else {}
     for stretch in reversed(lane.stretches):
         rows = lane.db.execute(
             "SELECT * FROM calls WHERE session = ? AND position <= ? ORDER BY call",
@@ -200,7 +200,10 @@ def last_call(lane: Lane, position: int) -> CallRow | None:
         row = lane.db.execute(
             "SELECT * FROM calls WHERE session = ? AND call = ?", (stretch.session, number)
         ).fetchone()
-    return None if row is None else _seen(CallRow(*row), stretch.high, _others(lane, row[1]))
+    if row is None:
+        return None
+    inherited = stretch.session != lane.session
+    return _seen(CallRow(*row), stretch.high, _others(lane, stretch.session, row[1]) if inherited else {})
 
 
 _NUMBERED = "SELECT * FROM calls WHERE session = ? AND call = ?"
@@ -212,12 +215,16 @@ Others = Mapping[int, tuple[Any, ...]]
 """By call, the last reply that a lane sees of those the call's own row does not hold."""
 
 
-def _others(lane: Lane, call: int | None = None) -> Others:
-    """Those of every call, or of one."""
+def _others(lane: Lane, writer: int = 0, call: int | None = None) -> Others:
+    """Those of every call, or of one by its writer; a call of the lane's own session needs none.
+
+    Besides its writer only a fork that began at a call can answer it.
+    """
     found: dict[int, tuple[Any, ...]] = {}
     for stretch in reversed(lane.stretches):
-        for number, *ended in lane.db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
-            found[number] = tuple(ended)
+        if call is None or call == stretch.call or stretch.session == writer:
+            for number, *ended in lane.db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
+                found[number] = tuple(ended)
     return found
 
 
