@@ -194,13 +194,11 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
             raise Interrupted
 
         raised: list[BaseException] = []
+        keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            key = store._ns.key(name)
-            assert key is not None
-
             def writing() -> object:
-                batch = engine.batch(key)
+                batch = engine.batch(keys[name] or 0)
                 yield batch
 
             return together.write(name, writing)  # type: ignore[arg-type]
