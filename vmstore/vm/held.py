@@ -28,6 +28,7 @@ class Held(Resident, gc=False, kw_only=True):
     version: int
     message: int
     segment: int
+    role: int
     forms: list[Form | None]
     opaque: bool = False
     rank: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import PageType
+from vmstore.core.page import Modality, PageType, Role
 from vmstore.vm.held import Held
 
 TOKENS_MIN = 64  # what is shorter gains nothing from an abstract
@@ -10,10 +10,8 @@ WHOLE = frozenset((PageType.INDEX, PageType.CLAIM, PageType.PROCEDURE, PageType.
 
 
 def may_shorten(held: Held) -> bool:
-    """Whether an abstract of a page is worth making; of claims, procedures, indexes and summaries it is not."""
-    return (
-        held.type not in WHOLE
-        and not held.opaque
-        and held.forms[0] is not None
-        and (held.forms[0].tokens >= TOKENS_MIN)
-    )
+    """Whether an abstract of a page is worth making; of a tool call nothing but the whole is one."""
+    full = held.forms[0]
+    if held.type in WHOLE or held.opaque or full is None or full.tokens < TOKENS_MIN:
+        return False
+    return not (held.role == Role.ASSISTANT and held.modality is Modality.STRUCTURED)

@@ -125,6 +125,7 @@ class State:
             version=1,
             message=made.message,
             segment=self.segment,
+            role=made.role,
             forms=[Form(position, made.tokens), None, None, None],
             opaque=made.content is None,
         )
