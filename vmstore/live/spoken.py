@@ -95,21 +95,28 @@ def partial(skeleton: bytes, shown: dict[int, int], plain: set[int]) -> bytes:
 
     Parts in `plain` are shown as text, whatever they were.
     """
-    return dumps(_pruned(loads(skeleton), shown, plain))
+    value = loads(skeleton)
+    if not isinstance(value, dict) or _is_hole(value):
+        return dumps(_pruned(value, shown, plain))
+    kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
+    return dumps({k: None if v is _GONE else v for k, v in kept.items() if v is not _GONE or k == "content"})
 
 
 _GONE: Any = object()
 
 
+def _is_hole(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)) in (TEXT, JSON, BASE64)
+
+
 def _pruned(value: Any, shown: dict[int, int], plain: set[int]) -> Any:
+    """A value without the items that held a part which is not shown."""
     if isinstance(value, dict):
-        if len(value) == 1:
+        if _is_hole(value):
             ((kind, index),) = value.items()
-            if kind in (TEXT, JSON, BASE64):
-                return {TEXT if index in plain else kind: shown[index]} if index in shown else _GONE
+            return {TEXT if index in plain else kind: shown[index]} if index in shown else _GONE
         kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
-        return {key: None if inner is _GONE and key == "content" else inner for key, inner in kept.items()
-                if inner is not _GONE or key == "content"}  # fmt: skip
+        return _GONE if any(inner is _GONE for inner in kept.values()) else kept
     if isinstance(value, list):
         return [inner for item in value if (inner := _pruned(item, shown, plain)) is not _GONE]
     return value
