@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import apsw
 
 from vmstore.log.port import Log
-from vmstore.search.words import readable, words
+from vmstore.core.words import readable, words
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane, Stretch
 

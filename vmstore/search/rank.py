@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
 from vmstore.search.corpus import Content, Corpus
-from vmstore.search.words import words
+from vmstore.core.words import words
 from vmstore.views.lane import Lane, Stretch
 
 K1 = 1.2

@@ -11,7 +11,7 @@ import msgspec
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError
-from vmstore.search.words import words
+from vmstore.core.words import words
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from vmstore.search.rank import ranked
-from vmstore.search.words import readable
+from vmstore.core.words import readable
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.functions import matches
 from vmstore.vmql.relation import ACROSS
