@@ -36,11 +36,25 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.kernel = Kernel(self.state, self._write, self._perform)
+        self.written: list[AnyMutation] = []
+        self.ended = False
         self._contents: dict[CellRef, bytes] = {}
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus; its position."""
         return self.kernel.tell(mutation)
+
+    def react(self) -> list[AnyMutation]:
+        """Lets the kernel decide now; what it wrote."""
+        before = len(self.written)
+        self.kernel.react()
+        return self.written[before:]
+
+    def end(self, mutation: AnyMutation) -> int:
+        """Lets the kernel decide, then writes the mutation that ends the commit; its position."""
+        self.react()
+        self.ended = True
+        return self.tell(mutation)
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes."""
@@ -66,6 +80,7 @@ class Act:
     def _write(self, mutation: AnyMutation) -> int:
         position = self.batch.add(mutation)
         self.spoken.apply(position, mutation)
+        self.written.append(mutation)
         if isinstance(mutation, Create | Update | Compress) and mutation.content is not None:
             self.forms.note(position, self._contents[mutation.content])
         return position
@@ -113,7 +128,8 @@ class Runtime:
         act = self._source = Act(self, batch, at)
         try:
             answer = do(act)
-            act.kernel.react()
+            if not act.ended:
+                act.react()
             if not batch.empty:
                 batch.commit(at)
         except BaseException:

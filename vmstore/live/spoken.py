@@ -48,9 +48,10 @@ class Spoken:
         self.known: dict[int, Known] = {}
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
-        self.marks: dict[str, list[int]] = {}
+        self.marks: dict[str, list[tuple[int, int]]] = {}
         self.final = True  # the next human message opens a turn
         self.answered = 0  # the last call that was answered
+        self.model: str | None = None  # of the last call
 
     def apply(self, position: int, mutation: m.AnyMutation) -> None:
         """Folds the mutation at a position."""
@@ -60,6 +61,8 @@ class Spoken:
                 self.messages[position] = Said(position, Role(mutation.role), Slot(mutation.slot), skeleton)
                 if mutation.human:
                     self.final = False
+                elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
+                    self.final = True
             case m.Create():
                 self._create(position, mutation)
             case m.Reply():
@@ -67,6 +70,8 @@ class Spoken:
             case m.Pack():
                 for message, ref in mutation.envelopes:
                     self.messages[message].packed = self._read(position, ref)
+                if mutation.rest is not None:
+                    self.model = loads(self._read(position, mutation.rest)).get("model")
             case m.Mark() if mutation.reason == m.Mark.NAMED and mutation.name is not None:
                 name = self._read(position, mutation.name).decode()
                 self.marks[name] = loads(self._read(position, mutation.note)) if mutation.note is not None else []
@@ -86,6 +91,7 @@ class Spoken:
         self.known[position] = known
         if known.call_id:
             self.calls[known.call_id] = position
+            self.final = False
         if known.name:
             self.named[known.name] = position
 
