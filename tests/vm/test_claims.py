@@ -79,6 +79,7 @@ DECISIONS = [
     ("Let's go back to REST for the public API.", "use REST for the public API", "claim_public_api"),
     ("No, let's use spaces for indentation.", "use spaces for indentation", "claim_indentation"),
     ("We will use JWT for authentication, not sessions.", "use JWT for authentication", "claim_authentication"),
+    ("Let's use Go for the server.", "use Go for the server", "claim_server"),
     ("We committed to use semver for releases.", "use semver for releases", "claim_releases"),
 ]
 
@@ -139,6 +140,12 @@ NO_DECISIONS = [
     "Let's keep going.",
     "Let's keep in mind that disks are slow.",
     "Let's keep it simple.",
+    "Let's keep pushing each other and staying motivated.",
+    "I'll keep my fingers crossed for you.",
+    "We'll keep you posted.",
+    "I love how uncomplicated it is.",
+    "We decided to go camping.",
+    "I recommend running the tests first.",
     "Let's pick up where we left off.",
     "Let's move on to the next topic.",
     "Let's use this opportunity to say thanks.",
@@ -225,7 +232,7 @@ DIALOGUES = [
     (["A: I'll use Redis for the cache.", "Thanks."], []),
     (["A: We decided to use Redis for the cache."], ["use Redis for the cache"]),
     (["A: Do you want me to use the web search?", "yes"], []),
-    (["A: Should we use Redis for the cache?", "Wait.", "A: ok", "Sure.", "A: fine", "Yes."], ["use Redis for the cache"]),
+    (["A: Should we use Redis for the cache?", "Wait.", "A: ok", "Yes."], ["use Redis for the cache"]),
     (["A: Should we use Redis?", "Tell me a joke.", "A: Ha.", "Another.", "A: Ho.", "One more.", "A: Hi.", "Yes."], []),
 ]
 
@@ -390,17 +397,12 @@ def test_a_name_is_made_of_the_topic() -> None:
 # Real conversations
 
 
-def users(data: Path) -> list[str]:
-    """What people said in the airline runs."""
-    runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
-    return [turn["content"] for run in runs for turn in run["traj"] if turn["role"] == "user"]
-
-
-def test_customers_of_an_airline_decide_nothing_lasting() -> None:
-    """In a hundred runs of an airline's agent at most a handful of sentences read as decisions."""
-    data = Path(__file__).resolve().parents[3] / "shared" / "data"
+def test_customers_of_an_airline_decide_little() -> None:
+    """In a hundred runs of an airline's agent one message in forty at most reads as a decision, and each names a choice."""
+    data = Path(__file__).resolve().parents[3] / "shared" / "data" / "tau-bench" / "airline_even_tasks.json"
     if not data.exists():
         pytest.skip("../shared/data is not here")
-    said = users(data)
-    found = [claim for at, text in enumerate(said) for claim in find([Said(at, U, text)])]
-    assert len(said) > 500 and len(found) * 100 < len(said), [claim.text for claim in found]
+    turns = [turn for run in json.loads(data.read_text()) for turn in run["traj"] if turn["role"] == "user"]
+    found = [claim for at, turn in enumerate(turns) for claim in find([Said(at, U, turn["content"])])]
+    assert 0 < len(found) * 40 < len(turns), [claim.text for claim in found]
+    assert all(claim.text.startswith("Decision: use ") for claim in found), [claim.text for claim in found]

@@ -114,7 +114,7 @@ def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
         if cut := _INSTEAD.search(tail):
             reverses, instead_of, tail = True, instead_of or cut[1] or "", tail[: cut.start()] + (cut[2] or cut[3] or "")
         if act is Act.OFFER and not verb:
-            verb = "use"
+            verb, tail = "use", "" if _DOING.match(tail) else tail
         elif act is Act.OFFER and (agrees or reverses):
             act = Act.DECIDE
         choices = _choices(_plain(verb, groups.get("no")), tail, topic)
@@ -169,7 +169,7 @@ def _question(rest: str, topic: str) -> Phrase:
         choices = _options("use", listed[0], named) if listed and _OR.search(listed[0]) else ()
         return Phrase(Act.ASK if named or choices else Act.NONE, choices, named, text=rest)
     found = _WHETHER.match(rest)
-    if found is None and not (_OR.search(rest) and len(rest.split()) <= 10):
+    if found is None and not (_OR.search(rest) and len(rest.split()) <= 10 and not _AUXILIARY.match(rest)):
         return Phrase(Act.NONE, text=rest)
     verb = _plain((found and found["verb"]) or "use", None)
     choices = _options(verb, rest[found.end() :] if found else rest, topic)
@@ -239,7 +239,7 @@ _END = r"(?:\s*[,.!:;–—]+\s*|\s+-\s+|\s*$|\s+(?=let's|go with|we'll|use ))"
 _AGREEING = re.compile(
     r"(?:yes|yep|yeah|yup|sure|ok|okay|agreed|i agree|we agree|alright|all right|great|good|perfect|right|fine|cool"
     r"|deal|excellent|exactly|absolutely|definitely|confirmed|approved|sounds (?:good|great|right|fine)|fair enough"
-    r"|(?:that )?makes sense|that works|works for me|good (?:idea|point|call|choice)|understood|got it|thanks|thank you)"
+    r"|(?:that )?makes sense|that works|works for me|good (?:idea|point|call|choice))"
     rf"(?: then| to (?:me|that)| (?:for|with|by) me)?{_END}",
     _I,
 )
@@ -251,7 +251,7 @@ _REVERSING = re.compile(
     _I,
 )
 _FILLER = re.compile(
-    r"(?:so|and|but|then|well|now|hey|hi|hello|please|oh|ah|great question|in that case|to sum up|in short|finally"
+    r"(?:so|and|but|then|well|now|thanks|thank you|got it|understood|hey|hi|hello|please|oh|ah|great question|in that case|to sum up|in short|finally"
     r"|also|next|first|second|third|lastly|after (?:some|much|a lot of) (?:thought|discussion)|as a team|team|all|folks)"
     r"(?:\s*[,:!–—]+\s*|\s+(?=let's|we |i |use |go ))",
     _I,
@@ -297,7 +297,7 @@ _HEADS = tuple(
 )
 """What a sentence does by how it begins; the first that fits holds."""
 
-_IT_IS = re.compile(r"(\S.{0,60}?) it is\b[.! ]*\Z", _I)
+_IT_IS = re.compile(r"(?!(?:i|we|you|how|what|that|as) )(\S+(?: \S+){0,3}) it is\b[.! ]*\Z", _I)
 _INSTEAD = re.compile(
     r",? (?:instead of|rather than|in place of|and not|over)\s+(.+?)(\s(?:for|as)\s.+)?\Z|,? instead\b(.*)", _I
 )
@@ -307,7 +307,7 @@ _INSTEAD_FIRST = re.compile(
 _REASON = re.compile(
     r"\s(?:because|since|so that|so we|so it|as (?:it|we|they|that)|which|until|given|due to|and then|and see"
     r"|and (?:let's|we))\b|\s?[—–;]\s?|\s-\s|\.\s|\s\("
-    r"|,\s(?:but|so|as|since|because|it|that|which|then|with|we|i|not|please|ok)\b",
+    r"|,\s(?:and\s)?(?:but|so|as|since|because|it|that|which|then|with|we|i|not|please|ok)\b",
     _I,
 )
 _AND = re.compile(r",? and |, ", _I)
@@ -336,6 +336,9 @@ _WHETHER = re.compile(
     rf"|(?:how|what) about (?:{_TAKE}\s)?|why don't we {_TAKE}\s|let's {_TAKE}\s|(?:shall|should) (?:it|that) be )",
     _I,
 )
+_AUXILIARY = re.compile(
+    r"(?:is|are|was|were|am|does|do|did|can|could|have|has|had|will|would|should|may|must|how|why|who|where|when)\b", _I
+)
 _RECALLED = re.compile(
     r"\b(?:did (?:we|i|you)|have we|had we|what was|which was|were we|was it|as we|remember|remind|recall"
     r"|we (?:decided|agreed|chose|picked|said|discussed))\b",
@@ -353,17 +356,18 @@ _NOTHING = re.compile(
     r"(?:it|that|this|these|those|them|one|some|something|anything|everything|nothing|none|not|yet|later|tomorrow"
     r"|today|whatever|what|who|how|why|when|where|which|you|me|us|him|her|there|both|either|neither|another|sure|in"
     r"|on|up|out|off|over|by|ahead|back|down|through|going|trying|moving|working|here|against|ok|okay|with|of|yes|no"
-    r"|the (?:same|first|second|other|former|latter|next|flow|above|following)|(?:a|the|my|your) (?:look|break|walk"
+    r"|i|we|they|the (?:same|first|second|other|former|latter|next|flow|above|following)|(?:a|the|my|your) (?:look|break|walk"
     r"|moment|minute|step|bit|time|chance|few|couple))\b",
     _I,
 )
+_DOING = re.compile(r"(?!(?:using|adopting|choosing)\b)\w+ing\s", _I)  # what is recommended to do, not to take
 # What people do next, which is no decision to remember.
 _IDLE = re.compile(
-    r"(?:(?:use |not to )?(?:think|discuss|talk|wait|see|look|revisit|postpone|decide|disagree|consider|investigate"
+    r"(?:(?:not to )?(?:think|discuss|talk|wait|see|look|revisit|postpone|decide|disagree|consider|investigate"
     r"|explore|evaluate|check|review|ask|try|meet|get|leave|continue|proceed|move on|start|begin|take|go|come|stay|do"
     r"|have|hold|sleep|eat|watch|visit|be|spend|give|bring|help|make sure|find|run|read|work|play|join|sign|celebrate)"
-    r"\b(?! with)|keep (?:an eye|track|things|calm|talking|reading|looking)|set (?:aside|a (?:date|time|reminder|goal))"
-    r"|drop (?:a|me|by)|use (?:the|this|that|a) (?:time|opportunity|chance|tool|command|function|bathroom|following|file"
+    r"\b(?! with)|(?:keep|support) (?:\w+ing\b|an eye|track|things|calm|each|you|ya\b|people|my |your )|set (?:aside|a (?:date|time|reminder|goal))"
+    r"|drop (?:a|me|by)|use (?:the|this|that|a) (?:\w+ )?(?:time|opportunity|chance|tool|command|function|bathroom|following|file"
     r"|search|find|grep|edit|bash|terminal)\b)",
     _I,
 )
