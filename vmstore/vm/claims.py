@@ -22,7 +22,7 @@ NAME_WORDS_MAX = 5
 TEXT_CHARS_MAX = 300
 CLAIMS_MAX = 20  # of one turn
 MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
-VAGUE = frozenset("approach choice decision option selection solution stack strategy".split())
+VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
