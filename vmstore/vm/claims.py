@@ -22,7 +22,7 @@ NAME_WORDS_MAX = 5
 TEXT_CHARS_MAX = 300
 CLAIMS_MAX = 20  # of one turn
 MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
-VAGUE = frozenset("approach choice decision option selection solution stack strategy".split())
+VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
@@ -152,7 +152,7 @@ class _Finder:
         self._asked, self._offered = _older(self._asked), _older(self._offered)
 
     def _ask(self, said: Said, phrase: Phrase) -> None:
-        self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN)
+        self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
         if self._offered is not None and self._offered.role is not said.role:
             self._offered = None
 
@@ -160,7 +160,7 @@ class _Finder:
         """Keeps the first offer of a message: what comes after it are alternatives."""
         if self._offered is None or self._offered.page != said.page:
             topic = phrase.choices[0].topic or phrase.topic or (self._asked.topic if self._asked else "")
-            self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN)
+            self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
     def _is_answer(self, said: Said) -> bool:
         return said.role is Role.USER and self._open(said) is not None
@@ -279,5 +279,7 @@ def _names(said: Sequence[str], thing: str) -> bool:
 
 def _others(choice: Choice, waiting: _Open | None) -> str:
     """What was not chosen: it tells what was decided about where nobody named that."""
-    others = [one.object for one in waiting.choices if one.object != choice.object] if waiting else []
+    if waiting is None or choice not in waiting.choices:
+        return ""
+    others = [one.object for one in waiting.choices if one.object != choice.object]
     return f" rather than {' or '.join(others)}" if others else ""

@@ -117,34 +117,32 @@ _VOWEL = re.compile("[aeiouy]")
 _HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 
-STOP_WORDS = frozenset(
-    # the small words of English
-    """
-    a about above after again against ain all also although am among an and another any anybody anyone anything are aren
-    around as at away back be because been before being below between both but by came can cannot could couldn did didn
-    do does doesn doing don done down during each either else enough etc even ever every everyone everything few first for
-    from further get gets getting give given gives go goes going gone got had hadn has hasn have haven having he her here
-    hers herself him himself his how however i if in indeed instead into is isn it its itself just keep kind last later
-    least less let lets like ll lot made make makes making many may maybe me might mine more most much must mustn my myself
-    need needs neither never new next no nobody none nor not nothing now of off often ok okay on once one ones only onto or
-    other others otherwise our ours ourselves out over own per perhaps please put quite rather re really right s same
-    say says see seems seen several shall she should shouldn since so some somebody someone something sometimes soon still
-    such sure t take taken takes than thank thanks that the their theirs them themselves then there therefore these they
-    thing things this those though through thus to together too took toward towards two under unless until up upon us
-    use used uses using ve very via want wants was wasn way we well went were weren what whatever when where whether which
-    while who whoever whole whom whose why will with within without won would wouldn yes yet you your yours yourself
-    yourselves
-    """.split()
-    # what is said of talking and deciding, not of what about
-    + """
-    ago agree agreed agreement ask asked asking believe choose chose chosen decide decided decides decision decisions
-    discuss discussed discussing earlier exactly guess hello help hey hi idea know known look looking looks mean means
-    mention mentioned perfect previous previously question recall recommend remember remind said sounds suggest talk
-    talked talking tell think thought told try trying understand
-    """.split()
-    # what stands in every program and every address
-    + """
-    args bool com const def elif false float foo function http https import int isinstance kwargs len null
-    org print return self str string true undefined var void www
-    """.split()
-)
+_SMALL = """
+a about above after again against ain all also although am among an and another any anybody anyone anything are aren
+around as at away back be because been before being below between both but by came can cannot could couldn did didn
+do does doesn doing don done down during each either else enough etc even ever every everyone everything few first
+for from further get gets getting give given gives go goes going gone got had hadn has hasn have haven having he her
+here hers herself him himself his how however i if in indeed instead into is isn it its itself just keep kind last
+later least less let lets like ll lot made make makes making many may maybe me might mine more most much must mustn
+my myself need needs neither never new next no nobody none nor not nothing now of off often ok okay on once one ones
+only onto or other others otherwise our ours ourselves out over own per perhaps please put quite rather re really
+right s same say says see seems seen several shall she should shouldn since so some somebody someone something
+sometimes soon still such sure t take taken takes than thank thanks that the their theirs them themselves then there
+therefore these they thing things this those though through thus to together too took toward towards two under
+unless until up upon us use used uses using ve very via want wants was wasn way we well went were weren what
+whatever when where whether which while who whoever whole whom whose why will with within without won would wouldn
+yes yet you your yours yourself yourselves
+"""
+# What is said of talking and deciding, not of what about.
+_TALK = """
+ago agree agreed agreement ask asked asking believe choose chose chosen decide decided decides decision decisions
+discuss discussed discussing earlier exactly guess hello help hey hi idea know known look looking looks mean means
+mention mentioned perfect previous previously question recall recommend remember remind said sounds suggest talk
+talked talking tell think thought told try trying understand
+"""
+# What stands in every program and every address.
+_PROGRAMS = """
+args bool com const def elif false float foo function http https import int isinstance kwargs len null org print
+return self str string true undefined var void www
+"""
+STOP_WORDS = frozenset(f"{_SMALL} {_TALK} {_PROGRAMS}".split())

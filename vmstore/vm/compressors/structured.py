@@ -50,7 +50,7 @@ def reference(material: Material) -> Form | NoForm:
 
 def container(text: str) -> Any | None:
     """The value of a text that is a JSON object or list and nothing else; None of any other."""
-    if len(text) > CHARS_MAX or not text[:200].lstrip()[:1] in ("{", "["):
+    if len(text) > CHARS_MAX or text[:200].lstrip()[:1] not in ("{", "["):
         return None
     try:
         value = json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number)
@@ -99,7 +99,9 @@ def _parsed(material: Material) -> Any:
     if text is None:
         return NoForm(Reason.NO_TEXT, "the bytes are no UTF-8")
     value = container(text)
-    return NoForm(Reason.MISMATCH, "the text is no JSON object or list with something in it") if value is None else value
+    return (
+        NoForm(Reason.MISMATCH, "the text is no JSON object or list with something in it") if value is None else value
+    )
 
 
 class _Shape:
@@ -160,7 +162,9 @@ class _Shape:
             told[_clipped(key, 60) + ("?" if count < self.objects else "")] = shape.told(keys_max)
         more = len(self.keys) - len(told) + len(self.rest_keys)
         if more > 0:
-            told[CUT] = f"{more:,} more keys" if self.rest is None else [f"{more:,} more keys", self.rest.told(keys_max)]
+            told[CUT] = (
+                f"{more:,} more keys" if self.rest is None else [f"{more:,} more keys", self.rest.told(keys_max)]
+            )
         return told
 
 

@@ -127,7 +127,10 @@ def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
         for word in words:
             holders[word] = holders.get(word, 0) + 1
     sums = (sum(min(holders[word] - 1, 50) for word in words) for words in terms)
-    return [(1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words))) for shared, words in zip(sums, terms)]
+    return [
+        (1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words)))
+        for shared, words in zip(sums, terms, strict=True)
+    ]
 
 
 def _chosen(ranked: Sequence[Ranked], room: int, count_max: int = 1_000_000) -> list[int]:
@@ -180,7 +183,9 @@ def _named(piece: Piece) -> str:
 
 def _mostly_code(ranked: Sequence[Ranked], chars: int) -> bool:
     """Whether so little stands beside the code that a summary of it would say nothing."""
-    pieces = [one.piece for one in ranked if one.piece.kind is Kind.CODE and not one.piece.text.startswith(("```", "~~~"))]
+    pieces = [
+        one.piece for one in ranked if one.piece.kind is Kind.CODE and not one.piece.text.startswith(("```", "~~~"))
+    ]
     return sum(len(piece.text) for piece in pieces) * 5 > 3 * min(chars, CHARS_READ)
 
 
