@@ -94,7 +94,7 @@ def mark(act: Act, name: str, pages: list[int] | None) -> int:
 
 def restore(act: Act, name: str) -> list[Answered]:
     """Sets the prompt back to a mark: what it does not name leaves, what it names is asked for; what came of each."""
-    wanted = {number: level for number, level in act.spoken.marks[name]}
+    wanted = dict(act.spoken.marks[name])
     for number, held in sorted(act.state.here.items()):
         if number not in wanted and not held.pinned:
             act.tell(Evict(number, Cause.RESTORE, held.tokens))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from vmstore.capture.born import born
 from vmstore.capture.held import kin
 from vmstore.capture.shapes import Shape, plain, take_message
@@ -15,7 +17,10 @@ from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Ro
 from vmstore.core.tokens import ESTIMATOR
 from vmstore.errors import InputError
 from vmstore.live.runtime import Act
+from vmstore.live.spoken import TOPIC
+from vmstore.vm.topics import topics
 
+TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
 FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 
 
@@ -82,6 +87,7 @@ def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None =
     """Writes a message and its pages."""
     message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
     pages = []
+    draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
     for index, part in enumerate(draft.parts):
         answers = kin(part).answers
         links = [(int(LinkKind.CAUSED_BY), act.spoken.calls[answers])] if answers in act.spoken.calls else []
@@ -115,6 +121,13 @@ def page(
         actor=actor,
     )
     return act.tell(born(draft, 0, 0, act.cell, list(links)))
+
+
+def _topics(draft: Draft) -> list[str]:
+    """What a message is about, as tags of its pages."""
+    texts = [part.content for part in draft.parts if part.modality is Modality.TEXT]
+    said = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
+    return [TOPIC + topic for topic in topics(said)]
 
 
 def _hold(act: Act, pages: Iterable[int], holder: Holder) -> None:

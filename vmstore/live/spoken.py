@@ -13,8 +13,12 @@ import msgspec
 
 from vmstore.capture.skeleton import BASE64, JSON, TEXT, dumps, loads
 from vmstore.core import mutation as m
-from vmstore.core.page import Role, Slot
+from vmstore.core.page import PageType, Role, Slot, Standing
+from vmstore.core.reference import page_position
+from vmstore.vm.claims import Known as Claim
+from vmstore.vm.signals import Hint, hint
 
+TOPIC = "topic:"  # of a tag that says what a page is about
 Read = Callable[[int, m.CellRef], bytes]
 
 
@@ -46,8 +50,12 @@ class Spoken:
         self._read = read
         self.messages: dict[int, Said] = {}
         self.known: dict[int, Known] = {}
+        self.pages: dict[int, None] = {}
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
+        self.claims: dict[str, Claim] = {}  # that hold, by name
+        self.hints: dict[int, Hint] = {}  # what pages are about
+        self.summaries: list[int] = []  # of the segments
         self.marks: dict[str, list[tuple[int, int]]] = {}
         self.final = True  # the next human message opens a turn
         self.answered = 0  # the last call that was answered
@@ -65,6 +73,9 @@ class Spoken:
                     self.final = True
             case m.Create():
                 self._create(position, mutation)
+            case m.Annotate() if mutation.status == Standing.ABANDONED:
+                for name in [name for name in self.claims if self.named[name] == mutation.page]:
+                    del self.claims[name]
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
@@ -77,6 +88,7 @@ class Spoken:
                 self.marks[name] = loads(self._read(position, mutation.note)) if mutation.note is not None else []
 
     def _create(self, position: int, made: m.Create) -> None:
+        self.pages[position] = None
         if made.message:
             said = self.messages[made.message]
             said.parts.append(position)
@@ -94,6 +106,27 @@ class Spoken:
             self.final = False
         if known.name:
             self.named[known.name] = position
+        about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
+        if about:
+            self.hints[position] = hint(position, " ".join(about), made.importance)
+        if made.type == PageType.SUMMARY:
+            self.summaries.append(position)
+        if made.type == PageType.CLAIM and known.name and made.content is not None:
+            text = self._read(position, made.content).decode("utf-8", "replace")
+            self.claims.pop(known.name, None)
+            self.claims[known.name] = Claim(known.name, about[0] if about else known.name, text)
+            self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
+
+    def standing(self) -> list[Hint]:
+        """What the claims that hold are about, oldest first."""
+        return [self.hints[self.named[name]] for name in self.claims]
+
+    def number(self, name: str) -> int | None:
+        """The page of a name or of a number like `p17`; None where there is none."""
+        found = self.named.get(name)
+        if found is None and (position := page_position(name)) in self.pages:
+            return position
+        return found
 
 
 def partial(skeleton: bytes, shown: dict[int, int], plain: set[int]) -> bytes:

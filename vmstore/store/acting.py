@@ -6,27 +6,14 @@ says so when it is told to act.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from vmstore.core.clock import within
-from vmstore.core.decision import FaultReason
-from vmstore.core.draft import Usage
-from vmstore.core.mutation import Cite, FaultDenied, Recall, Settings
-from vmstore.core.page import Level, LinkKind, PageType, Role
-from vmstore.core.reference import page_name
-from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.live import paging, saying
-from vmstore.live.leaves import Leaves
-from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.shorter import Shorter
-from vmstore.store.answers import Faulted, Told
 from vmstore.store.namespace import Namespace
-from vmstore.store.packed import Packed
 from vmstore.views.lane import Lane
-from vmstore.vm.settings import Settings as Chosen
-from vmstore.vm.settings import changed, encoded
 
 T = TypeVar("T")
 
