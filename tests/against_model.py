@@ -17,7 +17,7 @@ from vmstore.store.store import Store
 from vmstore.testing.life import Player
 from vmstore.views.lane import Lane
 
-KINDS = {kind.__name__.lower(): kind for kind in kinds.Mutation.__subclasses__()}
+KINDS = {kinds.MUTATION_NAMES[kind.NUMBER]: kind for kind in kinds.Mutation.__subclasses__()}
 QUESTIONS = ("own", "seen", "last", "calls", "turns", "messages", "versions", "context", "pages", "links", "history")
 SAMPLES = 8  # positions looked at in each session, besides every call
 
