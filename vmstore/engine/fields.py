@@ -144,7 +144,7 @@ def _is(value: object, wanted: Any) -> bool:
     if parts:
         return any(_is(value, part) for part in parts)
     if wanted is Why:
-        return isinstance(value, tuple) and _is(tuple(value), tuple[tuple(get_type_hints(Why).values())])
+        return isinstance(value, tuple) and _is(tuple(value), _tuple(*get_type_hints(Why).values()))
     return isinstance(value, wanted) and not isinstance(value, bool)
 
 
