@@ -14,6 +14,7 @@ from vmstore.engine.gate import Engine
 from vmstore.errors import VmstoreError
 from vmstore.store.namespace import Namespace
 from vmstore.store.store import Store
+from vmstore.views.decisions import Decisions
 from vmstore.views.lineage import Lineage
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
@@ -78,7 +79,11 @@ def test_views_follow_the_whole_alphabet(story: list[Deed]) -> None:
     store_answers_as_the_model(written(story))
 
 
-SKIPPED = [(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")]
+SKIPPED = [
+    *[(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")],
+    *[(Decisions, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
+    *[(Decisions, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall")],
+]
 
 
 @pytest.mark.parametrize(("view", "handler"), SKIPPED)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple
 
 import apsw
@@ -31,6 +33,7 @@ ASKS = frozenset((Reference.NUMBER, Cite.NUMBER, Recall.NUMBER))
 PINS = frozenset((Pin.NUMBER, Unpin.NUMBER))
 ANSWERS = frozenset((FaultIn.NUMBER, FaultDenied.NUMBER))
 MOVES = frozenset((FaultIn.NUMBER, Prefetch.NUMBER, Evict.NUMBER))
+BUDGET = "l0_tokens_max"  # the setting that says what the prompt may hold
 
 
 class Decision(NamedTuple):
@@ -70,7 +73,7 @@ class Decisions(Projector):
             PRIMARY KEY(session, position)""",
         "pins": """session INTEGER, page INTEGER, holder INTEGER, position INTEGER, held INTEGER,
             PRIMARY KEY(session, page, holder, position)""",
-        "choices": "session INTEGER, position INTEGER, told TEXT, PRIMARY KEY(session, position)",
+        "choices": "session INTEGER, position INTEGER, budget INTEGER, told TEXT, PRIMARY KEY(session, position)",
     }
     indexes = ("CREATE INDEX decisions_page ON decisions(session, page)",)
 
@@ -84,7 +87,7 @@ class Decisions(Projector):
         told = in_force(Lane(self.db, fact.session), m.parent_position) if m.origin == Origin.FORK else None
         self._told[fact.session] = told
         if told is not None:
-            self._choices.append((fact.session, fact.position, told))
+            self._choose(fact, told)
 
     def on_settings(self, fact: Fact, m: Settings) -> None:
         """Adds the settings that are in force from here on."""
@@ -92,7 +95,12 @@ class Decisions(Projector):
             self._told[fact.session] = in_force(Lane(self.db, fact.session), fact.position - 1)
         before = json.loads(self._told[fact.session] or "{}")
         told = self._told[fact.session] = json.dumps(before | object_of(fact.content(m.told)))
-        self._choices.append((fact.session, fact.position, told))
+        self._choose(fact, told)
+
+    def _choose(self, fact: Fact, told: str) -> None:
+        budget = json.loads(told).get(BUDGET)
+        counted = type(budget) is int and 0 <= budget < 1 << 62
+        self._choices.append((fact.session, fact.position, budget if counted else None, told))
 
     def on_reference(self, fact: Fact, m: Reference) -> None:
         """Adds what was used or wanted."""
@@ -248,7 +256,30 @@ def settings_at(lane: Lane, position: int) -> dict[str, Any] | None:
     return None if told is None else json.loads(told)
 
 
-_COLUMNS = "d.position, d.kind, d.page, d.content, d.level, d.tokens, d.cause, d.word, d.reason, d.signal, d.score, d.why"
+def budgets(lane: Lane) -> list[tuple[int, int | None]]:
+    """What the prompt could hold, in tokens of the model's, from each position on, in order."""
+    return [row for s in reversed(lane.stretches) for row in lane.db.execute(_BUDGETS, (s.session, s.high))]
+
+
+def budget_at(chosen: Sequence[tuple[int, int | None]], position: int, factor_ppm: int) -> int | None:
+    """What the prompt could hold at a position, in estimated tokens: the factor corrects the estimate."""
+    at = bisect_right(chosen, position, key=itemgetter(0))
+    budget = chosen[at - 1][1] if at else None
+    return None if budget is None or factor_ppm <= 0 else budget * 1_000_000 // factor_ppm
+
+
+def live_since(lane: Lane, position: int) -> int | None:
+    """Where a kernel began to work in a session, up to a position; None where none does."""
+    for stretch in reversed(lane.upto(position)):
+        found: int | None = lane.db.execute(_FIRST, (stretch.session, stretch.high)).get
+        if found is not None:
+            return found
+    return None
+
+
+_COLUMNS = (
+    "d.position, d.kind, d.page, d.content, d.level, d.tokens, d.cause, d.word, d.reason, d.signal, d.score, d.why"
+)
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM decisions d INDEXED BY decisions_page
   WHERE d.session = ? AND d.page = ? AND d.position <= ? ORDER BY d.position"""
 _OF_KINDS = f"""SELECT {_COLUMNS} FROM decisions d WHERE d.session = ? AND d.position <= ?
@@ -258,4 +289,6 @@ _AT = f"""SELECT {_COLUMNS} FROM decisions d
 _PINS = """SELECT p.page, p.holder, p.held FROM json_each(?) one
   CROSS JOIN pins p ON p.session = ? AND p.page = one.value AND p.position <= ? ORDER BY p.position"""
 _EVERY_PIN = """SELECT page, holder, position, held FROM pins WHERE session = ? AND position <= ? ORDER BY position"""
+_BUDGETS = "SELECT position, budget FROM choices WHERE session = ? AND position <= ? ORDER BY position"
+_FIRST = "SELECT min(position) FROM choices WHERE session = ? AND position <= ?"
 _IN_FORCE = "SELECT told FROM choices WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
