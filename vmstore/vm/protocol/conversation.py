@@ -155,7 +155,7 @@ def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[Leaf], list[str]
             loose.append(leaf)
         elif leaf.thought:
             continue
-        elif groups and groups[-1][0].message == leaf.message:
+        elif groups and (groups[-1][0].message, groups[-1][0].role) == (leaf.message, leaf.role):
             groups[-1].append(leaf)
         else:
             groups.append([leaf])

@@ -18,7 +18,10 @@ class Gemini:
 
     def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
-        contents = [content for turn in merged(begun(turns)) for content in _contents(turn)]
+        contents = [
+            {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
+            for turn in merged(_spread(begun(turns)))
+        ]
         told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**told, "contents": contents}
 
@@ -60,16 +63,15 @@ def _response(answer: Answer) -> dict[str, Any]:
     return {"id": answer.call.id, **told} if answer.call.id else told
 
 
-def _contents(turn: Turn) -> list[dict[str, Any]]:
-    role = "model" if turn.role is Role.ASSISTANT else "user"
-    contents = [{"role": role, "parts": list(map(_part, turn.parts))}]
-    if turn.role is Role.TOOL:
-        # A response holds words alone.
+def _spread(turns: Sequence[Turn]) -> list[Turn]:
+    """The messages, the pictures of results in a user's message after them: a response holds words alone."""
+    spread: list[Turn] = []
+    for turn in turns:
         results = [part for part in turn.parts if isinstance(part, Result)]
-        pictures = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
-        if shown := [_part(part) for one in pictures for part in one.parts]:
-            contents.append({"role": "user", "parts": shown})
-    return contents
+        pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
+        shown = [part for one in pictured for part in one.parts]
+        spread += [turn, Turn(Role.USER, tuple(shown))] if shown else [turn]
+    return spread
 
 
 def _part(part: Part) -> dict[str, Any]:
