@@ -5,28 +5,13 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from vmstore.core.asof import AsOf
 from vmstore.core.clock import within
-from vmstore.core.decision import FaultReason, Use
-from vmstore.core.draft import Usage
-from vmstore.core.mutation import Cite, FaultDenied, Recall, Reference, Search
-from vmstore.core.mutation import Settings as SettingsTold
-from vmstore.core.page import Level, LinkKind, Mime, Modality, PageType, Role
-from vmstore.core.reference import page_name, parse
-from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.live import paging, remembering, saying
-from vmstore.live.leaves import Leaves
-from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
-from vmstore.live.saying import Spoke
 from vmstore.store.namespace import Namespace
-from vmstore.store.packed import Packed
 from vmstore.store.session import Session
-from vmstore.vm.settings import Settings, changed, encoded
 
 if TYPE_CHECKING:
     from vmstore.store.recording import Recording
