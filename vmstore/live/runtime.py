@@ -6,7 +6,7 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
@@ -23,6 +23,7 @@ from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
 T = TypeVar("T")
+ACTS_AT_ONCE = 256
 
 
 class Act:
@@ -51,8 +52,7 @@ class Act:
         return self.written[before:]
 
     def end(self, mutation: AnyMutation) -> int:
-        """Lets the kernel decide, then writes the mutation that ends the commit; its position."""
-        self.react()
+        """Writes the mutation that ends the commit, after the kernel decided; its position."""
         self.ended = True
         return self.tell(mutation)
 
@@ -137,6 +137,29 @@ class Runtime:
                 self.forget()
             raise
         return answer
+
+    def play(self, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]) -> None:
+        """Does many things, each a commit of its own at its time, many commits to a write; `tell` hears how many."""
+        self.current()
+        batch = self._engine.batch(self._lane.session)
+        at = done = 0
+        try:
+            for at, do in acts:
+                act = self._source = Act(self, batch, at)
+                do(act)
+                if not act.ended:
+                    act.react()
+                batch.end(at)
+                done += 1
+                if done % ACTS_AT_ONCE == 0 and not batch.empty:
+                    batch.commit(at, dense=True)
+                    batch = self._engine.batch(self._lane.session)
+                    tell(done)
+            if not batch.empty:
+                batch.commit(at, dense=True)
+        except BaseException:
+            self.forget()
+            raise
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

@@ -10,8 +10,8 @@ from vmstore.core.asof import AsOf, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
-from vmstore.engine.gate import Batch
-from vmstore.errors import InputError, UnknownError
+from vmstore.engine.gate import Batch, Opening
+from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
     Affinity,
@@ -44,6 +44,7 @@ from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
 
 if TYPE_CHECKING:
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 
@@ -323,6 +324,24 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    def redrive(self, name: str, *, progress: Callable[[int], None] | None = None, **settings: Any) -> Live:
+        """Says all that was said here again to a new session that manages its memory; that session.
+
+        `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
+        `progress` hears how many commits were re-driven.
+        """
+        from vmstore.store.live import Live
+        from vmstore.store.redriving import redrive
+
+        with self._ns.lock:
+            if self._ns.key(session_name(name)) is not None:
+                raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
+            now, opening = self._ns.clock.now(), Opening(name)
+            key = self._ns.retried(lambda: self._ns.begin(opening, now).commit(now)[-1].session)
+            live = Live(self._ns, self._recording, key, name)
+            redrive(self._ns, self._lane(), live, settings, progress or (lambda commits: None))
+            return live
 
     # ---- references
 
