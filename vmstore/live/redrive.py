@@ -9,6 +9,8 @@ the user speaks of counts at the call that follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -60,6 +62,13 @@ class Uses:
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
+class Step(NamedTuple):
+    """One act, and when it happened."""
+
+    at: int
+    do: Callable[[Act], object]
+
+
 class Redrive:
     """Feeds what was said to a live session, commit by commit."""
 
@@ -68,12 +77,12 @@ class Redrive:
         self._uses = uses
         self._at: dict[int, int] = {}  # the source's positions -> ours
 
-    def acts(self) -> Iterator[tuple[int, Callable[[Act], None]]]:
-        """What to do, one act a commit of the source, each with its time."""
+    def steps(self) -> Iterator[Step]:
+        """What to do, one step a commit of the source."""
         for told in self._facts.after(0):
-            yield told.at, lambda act, told=told: self._do(act, told)  # type: ignore[misc]
+            yield Step(told.at, partial(self._do, told))
 
-    def _do(self, act: Act, told: Told) -> None:
+    def _do(self, told: Told, act: Act) -> None:
         said: dict[int, Spoke] = {}
         for position, mutation in told.mutations:
             self._tell(act, position, mutation, said)

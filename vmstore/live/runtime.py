@@ -23,7 +23,6 @@ from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
 T = TypeVar("T")
-ACTS_AT_ONCE = 256
 
 
 class Act:
@@ -138,28 +137,24 @@ class Runtime:
             raise
         return answer
 
-    def play(self, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]) -> None:
-        """Does many things, each a commit of its own at its time, many commits to a write; `tell` hears how many."""
-        self.current()
-        batch = self._engine.batch(self._lane.session)
+    def play(
+        self, batch: Batch, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]
+    ) -> int:
+        """Does many things on a new session's batch, each a commit of its own at its time; the last time.
+
+        Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
+        """
         at = done = 0
-        try:
-            for at, do in acts:
-                act = self._source = Act(self, batch, at)
-                do(act)
-                if not act.ended:
-                    act.react()
-                batch.end(at)
-                done += 1
-                if done % ACTS_AT_ONCE == 0 and not batch.empty:
-                    batch.commit(at, dense=True)
-                    batch = self._engine.batch(self._lane.session)
-                    tell(done)
-            if not batch.empty:
-                batch.commit(at, dense=True)
-        except BaseException:
-            self.forget()
-            raise
+        self.forms.bytes_max = None  # what is not written yet can be read nowhere else
+        for at, do in acts:
+            act = self._source = Act(self, batch, at)
+            do(act)
+            if not act.ended:
+                act.react()
+            batch.end(at)
+            done += 1
+            tell(done)
+        return at
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

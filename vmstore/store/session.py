@@ -10,7 +10,7 @@ from vmstore.core.asof import AsOf, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
-from vmstore.engine.gate import Batch, Opening
+from vmstore.engine.gate import Batch
 from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
@@ -42,6 +42,7 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.store.live import Live
@@ -325,11 +326,10 @@ class Session:
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
 
-    def redrive(self, name: str, *, progress: Callable[[int], None] | None = None, **settings: Any) -> Live:
+    def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
         """Says all that was said here again to a new session that manages its memory; that session.
 
         `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
-        `progress` hears how many commits were re-driven.
         """
         from vmstore.store.live import Live
         from vmstore.store.redriving import redrive
@@ -337,11 +337,9 @@ class Session:
         with self._ns.lock:
             if self._ns.key(session_name(name)) is not None:
                 raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
-            now, opening = self._ns.clock.now(), Opening(name)
-            key = self._ns.retried(lambda: self._ns.begin(opening, now).commit(now)[-1].session)
-            live = Live(self._ns, self._recording, key, name)
-            redrive(self._ns, self._lane(), live, settings, progress or (lambda commits: None))
-            return live
+            key = redrive(self._ns, self._lane(), name, settings, progress)
+            self._ns.follow()
+            return Live(self._ns, self._recording, key, name)
 
     # ---- references
 
