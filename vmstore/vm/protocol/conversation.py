@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vmstore.core.page import Level, Modality, Role, Slot
 from vmstore.vm.protocol.context import line, medium
 from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.wire import loads, printed
+from vmstore.vm.protocol.wire import dumps, loads, printed
 
 PICTURE_BYTES_MAX = 1_000_000
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -203,8 +203,7 @@ class _Ids:
 
 
 def _call(leaf: Leaf, ids: _Ids) -> Call:
-    tool = UNFIT.sub("_", leaf.tool)[:64] or "tool"
-    return Call(ids.of(leaf), tool, arguments(leaf))
+    return Call(ids.of(leaf), tool_name(leaf.tool), arguments(leaf))
 
 
 def arguments(leaf: Leaf) -> dict[str, Any]:
@@ -213,20 +212,26 @@ def arguments(leaf: Leaf) -> dict[str, Any]:
     asked = _object(text)
     inner = next((asked[key] for key in WRAPS if isinstance(asked.get(key), dict)), asked)
     given = next((inner[key] for key in ARGUMENTS if key in inner and inner.get("name") == leaf.tool), None)
-    if isinstance(given, dict) or given is None:
-        return given if given is not None else asked or _worded(text)
-    return _object(given) or _worded(str(given))
+    return object_of(text if given is None else given)
 
 
-def _worded(text: str) -> dict[str, Any]:
-    """Arguments that are no object, as one: providers take nothing else."""
-    return {} if text.strip() in ("", "{}") else {"text": text}
+def object_of(given: Any) -> dict[str, Any]:
+    """Arguments as the object they are, or as one that holds their text: providers take nothing else."""
+    found = _object(given)
+    text = "" if given is None else str(given)
+    return found if found or text.strip() in ("", "{}") else {"text": text}
 
 
-def _object(text: Any) -> dict[str, Any]:
+def tool_name(text: str) -> str:
+    """A tool's name as every provider takes it."""
+    return UNFIT.sub("_", text)[:64] or "tool"
+
+
+def _object(given: Any) -> dict[str, Any]:
     try:
-        value = loads(text) if isinstance(text, str) else text
-    except ValueError:
+        # What was given as a value is read back too: it may hold what JSON does not know.
+        value = loads(given if isinstance(given, str) else dumps(given))
+    except (TypeError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
