@@ -16,35 +16,33 @@ from typing import Any, ClassVar, get_args
 
 import msgspec
 
-CellRef = int | tuple[int, int]
-"""A cell of the same commit by index, or (a position in an earlier commit, its cell's index)."""
+from vmstore.core.decision import (
+    Cite,
+    Evict,
+    FaultDenied,
+    FaultIn,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
+    Search,
+    Segment,
+    Settings,
+    Unpin,
+)
+from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
+
+__all__ = [
+    "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
+    "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open",
+    "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence", "Search",
+    "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode", "encode",
+    "sealed_again", "wire",
+]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
 """A page's place in a pack: page, position of the content shown, level, rank."""
-
-MUTATION_NAMES: dict[int, str] = {
-    1: "open", 2: "turn", 3: "segment", 4: "configure", 5: "mark", 6: "close",
-    10: "create", 11: "update", 12: "annotate", 13: "link", 14: "unlink", 15: "delete", 16: "erase", 17: "redact",
-    20: "fault_in", 21: "fault_denied", 22: "defer", 23: "cancel", 24: "prefetch", 25: "evict", 26: "compress",
-    27: "pin", 28: "unpin", 29: "flush",
-    30: "message", 31: "reference", 32: "cite", 33: "reply", 34: "approve",
-    40: "pack",
-    50: "tool_call", 51: "guard", 52: "promote", 53: "tag", 54: "alias",
-    60: "search", 61: "recall", 62: "pressure", 63: "share", 64: "revoke",
-    70: "conflict", 71: "resolve", 72: "merge", 73: "undo", 74: "redo",
-}  # fmt: skip
-"""Every reserved kind by its wire number; those with a struct below have a producer."""
-
-
-class Mutation(msgspec.Struct, frozen=True, array_like=True, gc=False, tag_field="wire"):
-    """A fact about a page or session; its position is its place in the session's log."""
-
-    NUMBER: ClassVar[int] = 0
-
-    @property
-    def kind(self) -> str:
-        """The kind's name."""
-        return MUTATION_NAMES[self.NUMBER]
 
 
 class Open(Mutation, frozen=True, array_like=True, tag=1):
@@ -247,7 +245,10 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
         return MUTATION_NAMES.get(self.number, f"kind {self.number}")
 
 
-Known = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
+Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
+Stimulus = Settings | Segment | Reference | Cite | Search | Recall
+Recorded = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
+Known = Recorded | Stimulus | Decision
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -337,6 +338,11 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Message: ("envelope", "aside"),
     Reply: ("aside",),
     Pack: ("rest",),
+    Segment: ("title",),
+    Settings: ("told",),
+    Reference: ("evidence",),
+    Cite: ("evidence",),
+    Search: ("query",),
 }
 
 

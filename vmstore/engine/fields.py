@@ -8,22 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
+    Cite,
     Compress,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Known,
     Link,
     Mark,
     Message,
     Open,
     Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
     Reply,
+    Search,
+    Segment,
+    Unpin,
     Update,
     wire,
 )
@@ -40,6 +53,7 @@ from vmstore.core.page import (
     Slot,
     Standing,
     Status,
+    Tier,
 )
 
 NUMBER_MAX = 2**63 - 1
@@ -59,8 +73,39 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Pack: {"fidelity": frozenset(Fidelity)},
+    FaultIn: {"level": frozenset(Level), "tier": frozenset(Tier)},
+    FaultDenied: {"because": frozenset(Denial)},
+    Prefetch: {"level": frozenset(Level)},
+    Evict: {"cause": frozenset(Cause)},
+    Pin: {"holder": frozenset(Holder)},
+    Unpin: {"holder": frozenset(Holder)},
+    Reference: {
+        "use": frozenset(Use),
+        "level": frozenset(Level),
+        "reason": frozenset(FaultReason),
+        "signal": frozenset(Signal),
+    },
+    Pressure: {"level": frozenset(Load)},
 }
-COUNTS: dict[type, tuple[str, ...]] = dict.fromkeys((Create, Update, Compress), ("size", "tokens"))
+COUNTS: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
+    **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
+}
+
+PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
+    Create: lambda m: [page for _, page in m.links] if m.links else (),
+    Update: lambda m: (m.page,),
+    Annotate: lambda m: (m.page,),
+    Compress: lambda m: (m.page,),
+    Link: lambda m: (m.source, m.target),
+    Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
+    **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((FaultDenied, Reference), lambda m: (m.page,) if m.page else ()),
+    Cite: lambda m: (m.page, m.by),
+    Search: lambda m: m.found,
+    Segment: lambda m: () if m.summary is None else (m.summary,),
+}
+"""The pages a mutation of a kind names."""
 
 _Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
@@ -98,6 +143,8 @@ def _is(value: object, wanted: Any) -> bool:
         return len(told) == len(value) and all(map(_is, value, told))
     if parts:
         return any(_is(value, part) for part in parts)
+    if wanted is Why:
+        return isinstance(value, tuple) and _is(tuple(value), _tuple(*get_type_hints(Why).values()))
     return isinstance(value, wanted) and not isinstance(value, bool)
 
 
@@ -119,8 +166,8 @@ def _domain(kind: type, name: str, wanted: Any) -> Any:
         return _one_of(words) | None if NoneType in get_args(wanted) else _one_of(words)
     if name in COUNTS.get(kind, ()):
         return _Count
-    if (kind, name) == (Compress, "level"):
-        return _one_of(LEVELS)
+    if name == "level" and kind in (Compress, Evict):
+        return _one_of(LEVELS) | None if kind is Evict else _one_of(LEVELS)
     if (kind, name) == (Link, "link"):
         return _one_of(LINK_KINDS)
     if (kind, name) == (Create, "links"):
@@ -132,10 +179,12 @@ def _within(wanted: Any) -> Any:
     """A type with its numbers within 63 bits; those of cells are bounded by the cells there are."""
     if wanted is int:
         return _Number
+    if wanted is Why:
+        return _tuple(*(_within(part) for part in get_type_hints(Why).values()))
     parts = get_args(wanted)
     if get_origin(wanted) is tuple:
         return _tuple(*(part if part is ... else _within(part) for part in parts))
-    return _Number | None if parts == (int, NoneType) else wanted
+    return _within(parts[0]) | None if parts in ((int, NoneType), (Why, NoneType)) else wanted
 
 
 def _one_of(numbers: Iterable[int]) -> Any:

@@ -6,7 +6,7 @@ A rule sees the head as it stands before the mutation and answers None or why no
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import NoneType
 from typing import Any
 
@@ -19,18 +19,22 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Link,
     Mark,
     Message,
     Mutation,
     Open,
     Pack,
+    Prefetch,
     Reply,
     Turn,
     Unknown,
     Update,
 )
-from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, WORDS, mistyped
+from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 from vmstore.errors import InputError
 
@@ -152,22 +156,11 @@ def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def page_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A page that is named exists."""
-    pages = _PAGES.get(type(m))
+    pages = PAGES.get(type(m))
     for page in pages(m) if pages is not None else ():
         if head.version(page) is None:
             return f"there is no page p{page}"
     return None
-
-
-_PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
-    Create: lambda m: [page for _, page in m.links] if m.links else (),
-    Update: lambda m: (m.page,),
-    Annotate: lambda m: (m.page,),
-    Compress: lambda m: (m.page,),
-    Link: lambda m: (m.source, m.target),
-    Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-}
-"""The pages a mutation of a kind names."""
 
 
 def version_is_next(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -255,6 +248,26 @@ def membership_changes(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
+def content_is_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A page is shown by a content of its own, at the level that content has."""
+    if not isinstance(m, _SHOWING) or (m.level is None and m.content is None):
+        return None
+    found = None if m.content is None else head.content(m.content)
+    if found is None or (found.page, found.level) != (m.page, m.level):
+        return f"position {m.content} holds no content of p{m.page} at level {m.level}"
+    return None
+
+
+_SHOWING = (FaultIn, Prefetch, Evict)
+
+
+def reference_came_before(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What answers a reference stands after it."""
+    if isinstance(m, FaultIn | FaultDenied | Prefetch) and not 0 < m.reference <= head.position:
+        return f"position {m.reference} is none that came before"
+    return None
+
+
 def ranks_are_distinct(head: Head, m: AnyMutation, place: Place) -> str | None:
     """No two pages share a rank: the order of a context is total."""
     if not isinstance(m, Pack):
@@ -303,6 +316,8 @@ RULES: tuple[Rule, ...] = (
     call_is_next,
     reply_answers_last_call,
     membership_changes,
+    content_is_its_own,
+    reference_came_before,
     ranks_are_distinct,
     totals_match,
 )
@@ -316,7 +331,7 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
     message_exists: (Create,),
-    page_exists: (Update, Annotate, Compress, Link, Create, Pack),
+    page_exists: tuple(PAGES),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
     link_kind_is_listed: (Link, Create),
@@ -327,6 +342,8 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     call_is_next: (Pack,),
     reply_answers_last_call: (Reply, Message),
     membership_changes: (Pack,),
+    content_is_its_own: _SHOWING,
+    reference_came_before: (FaultIn, FaultDenied, Prefetch),
     ranks_are_distinct: (Pack,),
     totals_match: (Pack,),
 }

@@ -1,0 +1,257 @@
+"""What the kernel is asked and what it decides: one frozen struct for each, with its words.
+
+Stimuli are `settings`, `segment`, `reference`, `cite`, `search`, `recall`, and the pins, evictions and
+levels somebody asked for; the others are decisions, and each carries its reasons (law 4).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from vmstore.core.kind import CellRef, Mutation
+from vmstore.core.page import Tier, Word
+
+
+class Use(Word):
+    """What a reference is the sign of."""
+
+    FAULT = 0  # the model asked for the page
+    TOOL = 1  # a tool read it
+    QUOTE = 2  # its words came back
+    REUSE = 3  # something in it was used again: a path, a name, a number
+    ASKED = 4  # the embedding program asked
+    SIGNAL = 5  # the next message may need it: a wish, no use
+
+
+class FaultReason(Word):
+    """Why a page is asked for; seed 000 phase 3."""
+
+    USER_REQUESTED_RECALL = 0
+    RESOLVE_REFERENCE = 1
+    TOOL_PREREQ = 2
+    SPECULATIVE = 3
+
+
+class Signal(Word):
+    """What makes the pre-pass want a page; seed 000 phase 11."""
+
+    NONE = 0
+    RECALL = 1  # the message speaks of what was said before
+    TOPIC = 2  # it is about what the page is about
+    SUMMARY = 3  # the last segment's summary
+    CLAIM = 4  # one of the weightiest claims
+    TOOL = 5  # a tool that is likely now needs it
+    NEIGHBOUR = 6  # it stood in the segment of a page that was asked for
+    NEXT = 7  # it stands after a page that was asked for
+
+
+class Denial(Word):
+    """Why a fault is not served."""
+
+    NO_PAGE = 0
+    FAULTS_A_TURN = 1
+    TOKENS_A_TURN = 2
+    REASON = 3  # it is below the confidence asked for
+    NO_ROOM = 4
+    NO_LEVEL = 5
+    PAGING = 6  # the session pages by itself, the model may not ask
+    APPROVAL = 7  # nobody allowed it
+
+
+class Cause(Word):
+    """What makes a page give way."""
+
+    PRESSURE = 0  # the prompt is fuller than its high mark
+    FAULT = 1  # a page that was asked for needs the room
+    BUDGET = 2  # the budget became smaller
+    ARRIVAL = 3  # what arrived is larger than what may be
+    SEGMENT = 4  # its segment ended
+    ASKED = 5  # somebody asked
+    RESTORE = 6  # the context was set back to a mark
+
+
+class Holder(Word):
+    """What holds a page in the prompt."""
+
+    HAND = 0
+    SYSTEM = 1
+    TOOLS = 2
+    PLAN = 3
+    TURNS = 4  # it is of one of the last turns
+    PREFERENCE = 5
+
+
+class Load(Word):
+    """How full the prompt is: under the low mark, under the high one, under the budget, at it."""
+
+    LOW = 0
+    MEDIUM = 1
+    HIGH = 2
+    CRITICAL = 3
+
+
+class Why(NamedTuple):
+    """The contest a decision came from.
+
+    `policy` is the number of its name and version; `budget` what the prompt may hold, `used` what
+    it held, `need` what had to go or to come, all in tokens; `winner` the page it was for, 0 where
+    it was for none. `candidates` could have been chosen; `cutoff` is the last score that was, and
+    `losers` are the (score, page) of the three nearest that were not.
+    """
+
+    policy: int
+    budget: int
+    used: int
+    need: int
+    winner: int
+    candidates: int
+    cutoff: int
+    losers: tuple[tuple[int, int], ...]
+
+
+class Segment(Mutation, frozen=True, array_like=True, tag=3):
+    """A segment of the session ends here; `summary` is the page that stands for it, `title` a cell."""
+
+    NUMBER: ClassVar[int] = 3
+    number: int
+    summary: int | None = None
+    title: CellRef | None = None
+
+
+class Settings(Mutation, frozen=True, array_like=True, tag=7):
+    """How the kernel works from here on: a cell of JSON with what changed (see specs/kernel.md)."""
+
+    NUMBER: ClassVar[int] = 7
+    told: CellRef
+
+
+class FaultIn(Mutation, frozen=True, array_like=True, tag=20):
+    """A page that was asked for comes into the prompt at `level`, or is shown in full again.
+
+    `reference` is the position of what asked; `content` the position of what is shown; `tier` where
+    the page was.
+    """
+
+    NUMBER: ClassVar[int] = 20
+    page: int
+    content: int
+    level: int
+    tokens: int
+    reference: int
+    why: Why
+    tier: int = int(Tier.L2)
+
+
+class FaultDenied(Mutation, frozen=True, array_like=True, tag=21):
+    """A page that was asked for stays where it is; 0 where there is no such page."""
+
+    NUMBER: ClassVar[int] = 21
+    page: int
+    reference: int
+    because: int
+    why: Why
+
+
+class Prefetch(Mutation, frozen=True, array_like=True, tag=24):
+    """A page comes into the prompt before anybody asks; `reference` is the wish it follows."""
+
+    NUMBER: ClassVar[int] = 24
+    page: int
+    content: int
+    level: int
+    tokens: int
+    reference: int
+    why: Why
+
+
+class Evict(Mutation, frozen=True, array_like=True, tag=25):
+    """A page gives way: it leaves the prompt, or stays in it at a higher `level`, showing `content`.
+
+    `tokens` is the room this makes. `why` is the contest; of those that went together the first
+    tells it, and `first` is its position in the others. Where somebody asked there was none.
+    """
+
+    NUMBER: ClassVar[int] = 25
+    page: int
+    cause: int
+    tokens: int
+    score: int = 0
+    level: int | None = None
+    content: int | None = None
+    why: Why | None = None
+    first: int = 0
+
+
+class Pin(Mutation, frozen=True, array_like=True, tag=27):
+    """A page is held in the prompt from here on."""
+
+    NUMBER: ClassVar[int] = 27
+    page: int
+    holder: int = 0
+
+
+class Unpin(Mutation, frozen=True, array_like=True, tag=28):
+    """A page is held no more; `why` where it had to yield."""
+
+    NUMBER: ClassVar[int] = 28
+    page: int
+    holder: int = 0
+    why: Why | None = None
+
+
+class Reference(Mutation, frozen=True, array_like=True, tag=31):
+    """A page is used, hit or miss alike, or wanted; `page` is 0 where no page has the name asked for.
+
+    `level` is the one asked for, `reason` of a fault, `signal` of a wish; `evidence` a cell with the
+    words that show it, `call` the one it was seen at.
+    """
+
+    NUMBER: ClassVar[int] = 31
+    page: int
+    use: int
+    call: int = 0
+    level: int = 0
+    reason: int = 0
+    signal: int = 0
+    evidence: CellRef | None = None
+
+
+class Cite(Mutation, frozen=True, array_like=True, tag=32):
+    """The page `by`, which the model wrote, cites a page; `evidence` is a cell with the citation."""
+
+    NUMBER: ClassVar[int] = 32
+    page: int
+    by: int
+    evidence: CellRef | None = None
+
+
+class Search(Mutation, frozen=True, array_like=True, tag=60):
+    """The agent searched its pages: a cell with the query, what was found, how much there was."""
+
+    NUMBER: ClassVar[int] = 60
+    query: CellRef
+    found: tuple[int, ...] = ()
+    total: int = 0
+
+
+class Recall(Mutation, frozen=True, array_like=True, tag=61):
+    """Something was recalled from a page, and was right, or `corrected` by the user."""
+
+    NUMBER: ClassVar[int] = 61
+    page: int
+    corrected: int = 0
+
+
+class Pressure(Mutation, frozen=True, array_like=True, tag=62):
+    """How full the prompt is changed class; `used` of `budget` tokens."""
+
+    NUMBER: ClassVar[int] = 62
+    level: int
+    used: int
+    budget: int
+
+
+POLICY_NAMES: dict[int, str] = {
+    1: "lru@1", 2: "importance@1", 3: "modality@1", 4: "recency@1", 5: "lfu@1", 6: "s3fifo@1", 7: "default@1",
+}  # fmt: skip
+"""What the number of a policy stands for: its name and version. A number is never used for another."""
