@@ -77,7 +77,8 @@ def _block(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Picture):
-        source = {"type": "base64", "media_type": part.mime, "data": part.base64}
+        lies = {"type": "url", "url": part.url}
+        source = lies if part.url else {"type": "base64", "media_type": part.mime, "data": part.base64}
         return {"type": "image", "source": source}
     if isinstance(part, Call):
         return {"type": "tool_use", "id": part.id, "name": part.tool, "input": part.arguments}

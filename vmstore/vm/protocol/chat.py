@@ -100,7 +100,7 @@ def _content(parts: Sequence[Part]) -> Any:
     content: list[dict[str, Any]] = []
     for part in parts:
         if isinstance(part, Picture):
-            url = f"data:{part.mime};base64,{part.base64}"
+            url = part.url or f"data:{part.mime};base64,{part.base64}"
             content.append({"type": "image_url", "image_url": {"url": url}})
         elif isinstance(part, Text):
             content.append({"type": "text", "text": part.text})

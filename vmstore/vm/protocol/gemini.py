@@ -97,6 +97,8 @@ def _spread(turns: Sequence[Turn]) -> list[Turn]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"text": part.text}
+    if isinstance(part, Picture) and part.url:
+        return {"fileData": {"fileUri": part.url}}
     if isinstance(part, Picture):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     if isinstance(part, Call):
