@@ -17,6 +17,7 @@ from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
 from vmstore.vm.protocol.conversation import PICTURE_BYTES_MAX, UNANSWERED, UNSIGNED, arguments, picture
 from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.wire import TAG, printed
 
 SHAPES = ["chat", "anthropic", "gemini"]
 
@@ -61,10 +62,27 @@ def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
 
 def marks(page: Leaf) -> list[str]:
     """How a page is named in a message: as a label, or in the line of a result that is only spoken of."""
-    from vmstore.vm.protocol.wire import printed
-
     name = printed(page.name)
     return [f"[{name}]", f"[{name}, ", f" ({name}): ", f" ({name}, "]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=leaves(16))
+def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
+    """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
+    request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
+    said = request["contents" if shape == "gemini" else "messages"]
+    said = [message for message in said if message["role"] != "developer"]
+    assert not [text for text in strings(said) if TAG.search(text)]
+
+
+def strings(value: Any) -> list[str]:
+    """Every text in a request."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in strings(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in strings(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vmstore.core.page import Level, Modality, Role, Slot
 from vmstore.vm.protocol.context import line, medium
 from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.wire import dumps, loads, printed
+from vmstore.vm.protocol.wire import dumps, loads, printed, tagless
 
 PICTURE_BYTES_MAX = 1_000_000
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -272,7 +272,7 @@ def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | 
         if labels or leaf.level:
             said = f"{_label(leaf)} {said}"
         if said.strip():  # providers refuse a text of blanks
-            parts.append(Text(said))
+            parts.append(Text(tagless(said)))
     return parts
 
 
