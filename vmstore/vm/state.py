@@ -307,6 +307,12 @@ class State:
         held = self.here.get(page)
         return held is not None and not held.pinned
 
+    def left(self) -> tuple[int, int]:
+        """The faults, and their tokens, that the model has left in this turn."""
+        settings = self.settings or Settings()
+        tokens = self.tokens(settings.fault_tokens_a_turn_max) - self.fault_tokens
+        return max(0, settings.faults_a_turn_max - self.faults), max(0, tokens)
+
     def residences(self) -> tuple[list[m.Residence], list[int]]:
         """What entered the prompt or changed in it since the last call, and what left it, in order of pages."""
         entered, left = [], []
