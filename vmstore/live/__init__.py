@@ -1,0 +1,1 @@
+"""Runs the kernel on a session as it happens."""

@@ -1,0 +1,174 @@
+"""Decides: which pages that were asked for come in, which wishes are met, what gives way.
+
+`decide` reads a state and changes nothing. What it cannot decide before somebody made a shorter
+form of a page it requests; the answer comes back as a `compress`, and it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vmstore.core.decision import Cause, Denial, Load, Use, Why
+from vmstore.core.mutation import (
+    AnyMutation,
+    Decision,
+    FaultDenied,
+    FaultIn,
+    Prefetch,
+    Pressure,
+    Reference,
+    Settings,
+)
+from vmstore.core.page import Level, Tier
+from vmstore.vm.held import Form, Held
+from vmstore.vm.room import Compression, Room
+from vmstore.vm.shortening import may_shorten
+from vmstore.vm.state import State
+
+Told = tuple[int, AnyMutation]
+"""A stimulus: a mutation and its position."""
+
+
+class Decided(NamedTuple):
+    """What was decided; nothing where something is requested first."""
+
+    mutations: list[Decision]
+    requests: list[Compression]
+
+
+def decide(state: State, stimulus: Sequence[Told]) -> Decided:
+    """What follows from what was just told, all of which the state has folded already."""
+    if state.settings is None:
+        return Decided([], [])
+    room = Room(state)
+    deciding = Deciding(state, room)
+    for position, told in stimulus:
+        if isinstance(told, Reference):
+            deciding.answer(position, told)
+    deciding.settle(Cause.BUDGET if any(isinstance(told, Settings) for _, told in stimulus) else Cause.PRESSURE)
+    return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+class Deciding:
+    """One decision under way: what it has let in so far counts for what comes next."""
+
+    def __init__(self, state: State, room: Room) -> None:
+        assert state.settings is not None and state.policy is not None
+        self.state = state
+        self.room = room
+        self.settings = state.settings
+        self.number = state.policy.NUMBER
+        self.faults, self.tokens = state.faults, state.fault_tokens
+        self._came: dict[int, int] = {}  # page -> the level it came in at
+
+    def answer(self, position: int, asked: Reference) -> None:
+        """Brings in what is used, or wished for, and is not here."""
+        if asked.use == Use.SIGNAL:
+            self._wish(position, asked)
+        else:
+            self._fault(position, asked)
+
+    def _fault(self, position: int, asked: Reference) -> None:
+        held = self.state.pages.get(asked.page)
+        if held is None:
+            self._deny(position, 0, Denial.NO_PAGE, 0)
+        elif self._level(held) > asked.level:
+            denial = self._refusal(asked)
+            if denial is None:
+                denial = self._serve(position, asked, held)
+            if denial is not None:
+                self._deny(position, held.page, denial, _full(held))
+
+    def _level(self, held: Held) -> int:
+        """The level a page is shown at, or beyond the last where it is not here."""
+        if held.page in self._came:
+            return self._came[held.page]
+        return held.level if held.page in self.state.here else len(Level)
+
+    def _refusal(self, asked: Reference) -> Denial | None:
+        """Why a page the model asks for may not come, whatever its size; what it used already may."""
+        if asked.use != Use.FAULT:
+            return None
+        if self.settings.paging == "runtime":
+            return Denial.PAGING
+        if not self.settings.admits(asked.reason):
+            return Denial.REASON
+        return Denial.FAULTS_A_TURN if self.faults >= self.settings.faults_a_turn_max else None
+
+    def _serve(self, position: int, asked: Reference, held: Held) -> Denial | None:
+        """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
+        state, room = self.state, self.room
+        kept = room.held()
+        if held.page in state.here and (held.pinned or held.page in state.yielding()):
+            kept -= held.tokens
+        fits = state.budget - kept
+        left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
+        denial = Denial.NO_LEVEL
+        for level in range(asked.level, self._level(held)):
+            form = held.forms[level]
+            if form is not None and form.tokens <= min(fits, left):
+                return self._bring(position, held, Level(level), form)
+            if form is not None:
+                denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
+            elif may_shorten(held) and held.made(level) is None:
+                room.requests.append(Compression(held.page, level))
+                return None
+        return denial
+
+    def _bring(self, position: int, held: Held, level: Level, form: Form) -> Denial | None:
+        state, room = self.state, self.room
+        coming = form.tokens - (held.tokens if held.page in state.here else 0)
+        used = room.used
+        if not room.make(state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=False):
+            return Denial.NO_ROOM
+        why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
+        tier = Tier.L0 if held.page in state.here else Tier.L2
+        room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
+        room.used += coming
+        room.kept[held.page] = None
+        self._came[held.page] = level
+        self.faults += 1
+        self.tokens += form.tokens
+        return None
+
+    def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
+        why = Why(self.number, self.state.budget, self.room.used, need, 0, 0, 0, ())
+        self.room.decided.append(FaultDenied(page, position, because, why))
+
+    def _wish(self, position: int, wish: Reference) -> None:
+        """Brings in what is wished for where there is room without anything leaving for it."""
+        held = self.state.pages.get(wish.page)
+        if held is None or not self.settings.prefetch or self._level(held) < len(Level):
+            return
+        room, limit = self.room, int(self.state.room * self.settings.mark_hard)
+        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
+        for level, form in forms:
+            if room.used + form.tokens <= limit:
+                why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
+                room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
+                room.used += form.tokens
+                room.kept[held.page] = None
+                self._came[held.page] = level
+                return
+
+    def settle(self, cause: Cause) -> None:
+        """Makes room where the prompt is fuller than its high mark, and says how full it is then."""
+        state, room, settings = self.state, self.room, self.settings
+        hard, soft = int(state.room * settings.mark_hard), int(state.room * settings.mark_soft)
+        if room.used > hard and not room.kept:
+            room.arrive(soft // 2)
+            room.make(hard, soft, cause)
+        room.make(state.budget if room.kept else state.room, state.room, cause)
+        load = _load(room.used, soft, hard, state.room)
+        if load is not state.load and not room.requests:
+            room.decided.append(Pressure(load, room.used, state.budget))
+
+
+def _full(held: Held) -> int:
+    form = held.forms[0]
+    return held.tokens if form is None else form.tokens
+
+
+def _load(used: int, soft: int, hard: int, room: int) -> Load:
+    return Load.LOW if used <= soft else Load.MEDIUM if used <= hard else Load.HIGH if used <= room else Load.CRITICAL

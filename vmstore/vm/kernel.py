@@ -1,0 +1,52 @@
+"""Runs decisions: what is told is folded, what follows is decided, what is decided is folded too.
+
+The live runtime, a re-driven import and a replay run this one loop; they differ in where the
+stimuli come from, in who makes shorter forms, and in where mutations are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vmstore.core.mutation import AnyMutation, Compress
+from vmstore.vm.decide import Told, decide
+from vmstore.vm.room import Compression
+from vmstore.vm.state import State
+
+Write = Callable[[AnyMutation], int]
+"""Writes a mutation where it belongs; the position it got."""
+
+Perform = Callable[[Compression], Compress]
+"""Makes a shorter form of a page at the level asked for, or at a higher one; runs at the door."""
+
+
+class Kernel:
+    """One commit under way: tell it what happened, let it react, and pack."""
+
+    def __init__(self, state: State, write: Write, perform: Perform) -> None:
+        self.state = state
+        self._write = write
+        self._perform = perform
+        self._told: list[Told] = []
+
+    def tell(self, mutation: AnyMutation) -> int:
+        """Writes a stimulus and folds it; its position."""
+        position = self._take(mutation)
+        self._told.append((position, mutation))
+        return position
+
+    def react(self) -> None:
+        """Decides what follows from what was told since the last time."""
+        told, self._told = self._told, []
+        decided = decide(self.state, told)
+        while decided.requests:
+            for request in dict.fromkeys(decided.requests):
+                self._take(self._perform(request))
+            decided = decide(self.state, told)
+        for mutation in decided.mutations:
+            self._take(mutation)
+
+    def _take(self, mutation: AnyMutation) -> int:
+        position = self._write(mutation)
+        self.state.apply(position, mutation)
+        return position

@@ -1,0 +1,105 @@
+"""What a person chooses about a session's memory: few values, each logged when it changes.
+
+Defaults are the seeds' (000:2102-2129, 601-634, 411-432; READINGS D11, D14, D15, D24). What a
+policy weighs how much is its own affair and stands in `parameters`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from vmstore.core.decision import FaultReason
+from vmstore.errors import InputError
+
+PPM = 1_000_000
+TOKENS_MAX = 10**9
+
+Rules = Literal["strict", "relaxed", "passive"]
+Paging = Literal["model", "runtime", "hybrid"]
+Threshold = Literal["explicit", "referenced", "speculative"]
+
+_ADMITTED = {
+    # D13: a page_fault names its page, which makes it explicit, unless it says that it only guesses.
+    "explicit": frozenset((FaultReason.USER_REQUESTED_RECALL, FaultReason.RESOLVE_REFERENCE)),
+    "referenced": frozenset(set(FaultReason) - {FaultReason.SPECULATIVE}),
+    "speculative": frozenset(FaultReason),
+}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the kernel works; tokens are estimated ones times the factor in force.
+
+    `mark_soft` and `mark_hard` are shares of what is left of the budget after the reserves:
+    over the hard one pages give way until the soft one is met. `pinned_turns` counts the turns
+    whose pages stay without being pinned by hand, `protected_turns` how long a page that was asked
+    for is left alone, `cooldown_turns` the same for one that had gone and came back.
+    """
+
+    l0_tokens_max: int = 128_000
+    policy: str = "default"
+    parameters: dict[str, int] = {}
+    rules: Rules = "strict"
+    paging: Paging = "hybrid"
+    mark_soft: float = 0.70
+    mark_hard: float = 0.85
+    reserve_faults_tokens: int = 2_048
+    reserve_protocol_tokens: int = 0
+    faults_a_turn_max: int = 3
+    fault_tokens_a_turn_max: int = 8_192
+    fault_threshold: Threshold = "referenced"
+    pinned_turns: int = 3
+    protected_turns: int = 2
+    cooldown_turns: int = 3
+    compress: bool = True
+    prefetch: bool = True
+    model: str | None = None
+
+    @property
+    def room(self) -> int:
+        """The tokens pages may take between faults: the budget without its reserves."""
+        return self.l0_tokens_max - self.reserve_faults_tokens - self.reserve_protocol_tokens
+
+    def admits(self, reason: int) -> bool:
+        """Whether a fault with this reason is confident enough."""
+        return reason in _ADMITTED[self.fault_threshold]
+
+
+_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+_COUNTS = [name for name, field in _FIELDS.items() if field.type is int]
+
+
+def changed(settings: Settings, told: dict[str, Any]) -> Settings:
+    """Settings with what was told; InputError names the value, the reason and the remedy."""
+    for name in told:
+        if name not in _FIELDS:
+            raise InputError(f"there is no setting {name!r}; the settings are {', '.join(_FIELDS)}")
+    try:
+        new = msgspec.convert(msgspec.structs.asdict(settings) | told, Settings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{error}; see specs/kernel.md for what each setting may be") from error
+    for name in _COUNTS:
+        if not 0 <= getattr(new, name) <= TOKENS_MAX:
+            raise InputError(f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}")
+    if not 0 < new.mark_soft <= new.mark_hard <= 1:
+        raise InputError(
+            f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
+        )
+    if new.room <= 0:
+        raise InputError(
+            f"l0_tokens_max is {new.l0_tokens_max}, and {new.l0_tokens_max - new.room} of it are reserved; "
+            "give more tokens, or lower reserve_faults_tokens and reserve_protocol_tokens"
+        )
+    return new
+
+
+def encoded(told: dict[str, Any]) -> bytes:
+    """What changed, as the log's cell holds it: names in order, so that the same change is the same bytes."""
+    return msgspec.json.encode(dict(sorted(told.items())))
+
+
+def decoded(settings: Settings, cell: bytes) -> Settings:
+    """Settings with what a cell of the log says; what a later version added is passed over."""
+    told = msgspec.json.decode(cell)
+    return changed(settings, {name: value for name, value in told.items() if name in _FIELDS})

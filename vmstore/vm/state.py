@@ -1,0 +1,345 @@
+"""A session as the kernel sees it: which pages are in the prompt, what holds them, what was used.
+
+`apply` folds one mutation; the same mutations give the same state, live, on import and in a
+replay. Nothing else changes it, and it holds no content: tokens, levels and positions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Holder, Load, Use
+from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.vm.held import Form, Held
+from vmstore.vm.policies.registry import policy
+from vmstore.vm.policy import Now, Policy
+from vmstore.vm.settings import PPM, Settings, decoded
+
+RANK_STEP = 1_024
+Read = Callable[[int, m.CellRef], bytes]
+
+
+class Exchange(msgspec.Struct):
+    """What one turn said last: the user's pages, and those of the model's last message."""
+
+    said: list[int] = []
+    answer: int = 0
+    answered: list[int] = []
+
+
+class State:
+    """The kernel's view of one session. `settings` is None until somebody gave it a budget."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read  # a cell, by the position of the mutation that names it
+        self.settings: Settings | None = None
+        self.policy: Policy | None = None
+        self.factor_ppm = PPM
+        self.position = self.turn = self.call = self.references = 0
+        self.segment = 0
+        self.pages: dict[int, Held] = {}
+        self.here: dict[int, Held] = {}
+        self.used = 0  # tokens of the pages here
+        self.pinned = 0  # tokens of those that never yield
+        self.rank = 0
+        self.vacated = 0  # the first rank that a segment's end left free
+        self.load = Load.LOW
+        self.faults = self.fault_tokens = 0  # served this turn
+        self.packed: dict[int, m.Residence] = {}  # the prompt as the last call had it
+        self.moved: dict[int, None] = {}  # pages that changed their place since
+        self.recent: dict[int, Exchange] = {}  # of the last turns, by turn
+        self.unseen: dict[int, None] = {}  # pages no call has shown yet
+        self.returned: dict[int, int] = {}  # pages that came back: the turn from which they may go again
+        self.pinned_pages = 0
+
+    @property
+    def now(self) -> Now:
+        """When it is, for a policy."""
+        return Now(self.references, self.turn)
+
+    def tokens(self, budget: int) -> int:
+        """A number of real tokens in estimated ones: the factor corrects the estimate."""
+        return budget * PPM // self.factor_ppm
+
+    @property
+    def budget(self) -> int:
+        """What the prompt may hold, in estimated tokens."""
+        return self.tokens(self.settings.l0_tokens_max) if self.settings else 1 << 62
+
+    @property
+    def room(self) -> int:
+        """What it may hold between faults."""
+        return self.tokens(self.settings.room) if self.settings else 1 << 62
+
+    def apply(self, position: int, mutation: m.AnyMutation) -> None:
+        """Folds the mutation at a position."""
+        self.position = position
+        fold = _FOLDS.get(type(mutation))
+        if fold is not None:
+            fold(self, position, mutation)
+
+    # ---- what is told
+
+    def _on_settings(self, position: int, told: m.Settings) -> None:
+        before, self.settings = self.settings, decoded(self.settings or Settings(), self._read(position, told.told))
+        same = before is not None and (before.policy, before.parameters, before.l0_tokens_max) == (
+            self.settings.policy,
+            self.settings.parameters,
+            self.settings.l0_tokens_max,
+        )
+        if not same:
+            self.policy = policy(self.settings.policy, self.budget, **self.settings.parameters)
+            for held in sorted(self.here.values(), key=_used):
+                self.policy.enter(held, self.now)
+
+    def _on_configure(self, position: int, told: m.Configure) -> None:
+        self.factor_ppm = told.factor_ppm
+
+    def _on_turn(self, position: int, told: m.Turn) -> None:
+        self.turn = told.number
+        self.faults = self.fault_tokens = 0
+        window = self.settings.pinned_turns if self.settings else 0
+        for turn in [turn for turn in self.recent if turn <= self.turn - window]:
+            del self.recent[turn]
+        for page in [page for page, until in self.returned.items() if until <= self.turn]:
+            del self.returned[page]
+
+    def _on_segment(self, position: int, told: m.Segment) -> None:
+        self.segment = told.number
+        if told.summary is not None and self.vacated and told.summary in self.here:
+            self.here[told.summary].rank = self.vacated  # it stands where what it replaced stood
+            self.moved[told.summary] = None
+        self.vacated = 0
+
+    # ---- pages
+
+    def _on_create(self, position: int, made: m.Create) -> None:
+        held = Held(
+            page=position,
+            tokens=made.tokens,
+            type=PageType(made.type),
+            modality=Modality(made.modality),
+            importance=made.importance,
+            created=self.turn,
+            used=self.references,
+            used_turn=self.turn,
+            version=1,
+            message=made.message,
+            segment=self.segment,
+            role=made.role,
+            mime=Mime(made.mime),
+            forms=[Form(position, made.tokens), None, None, None],
+            opaque=made.content is None,
+        )
+        self.pages[position] = held
+        if self.settings is None or made.type == PageType.RAW:
+            return
+        self._enter(held, 0)
+        self.unseen[position] = None
+        if made.message:
+            self._said(position, made)
+
+    def _said(self, position: int, made: m.Create) -> None:
+        """Keeps who said what last: pairs of user and assistant, whatever tools gave in between."""
+        exchange = self.recent.setdefault(self.turn, Exchange())
+        if made.role == Role.USER:
+            exchange.said.append(position)
+        elif made.role == Role.ASSISTANT:
+            if exchange.answer != made.message:
+                exchange.answer, exchange.answered = made.message, []
+            exchange.answered.append(position)
+
+    def _on_update(self, position: int, new: m.Update) -> None:
+        held = self.pages[new.page]
+        held.version = new.version
+        held.forms = [Form(position, new.tokens), None, None, None]
+        if held.page in self.here:
+            self._show(held, 0)
+
+    def _on_compress(self, position: int, made: m.Compress) -> None:
+        held = self.pages[made.page]
+        if made.version == held.version:
+            held.forms[made.level] = Form(position, made.tokens)
+
+    def _on_annotate(self, position: int, said: m.Annotate) -> None:
+        if said.importance is not None:
+            held = self.pages[said.page]
+            held.importance = said.importance
+            self._touched(held)
+
+    # ---- uses
+
+    def _on_reference(self, position: int, reference: m.Reference) -> None:
+        if reference.page and reference.use != Use.SIGNAL:
+            self._use(self.pages[reference.page])
+
+    def _on_cite(self, position: int, cited: m.Cite) -> None:
+        self._use(self.pages[cited.page])
+
+    def _use(self, held: Held) -> None:
+        self.references += 1
+        held.uses += 1
+        held.used, held.used_turn = self.references, self.turn
+        self._touched(held)
+
+    def _touched(self, held: Held) -> None:
+        if self.policy is not None and held.page in self.here:
+            self.policy.touch(held, self.now)
+
+    # ---- decisions
+
+    def _on_fault_in(self, position: int, served: m.FaultIn) -> None:
+        held = self.pages[served.page]
+        held.faulted = self.turn
+        self.faults += 1
+        self.fault_tokens += served.tokens
+        self._bring(held, served.level)
+
+    def _on_prefetch(self, position: int, fetched: m.Prefetch) -> None:
+        self._bring(self.pages[fetched.page], fetched.level)
+
+    def _on_evict(self, position: int, gone: m.Evict) -> None:
+        held = self.pages[gone.page]
+        if gone.cause == Cause.SEGMENT:
+            self.vacated = min(self.vacated or held.rank, held.rank)
+        if gone.level is None:
+            self._leave(held, evicted=True)
+        else:
+            self._show(held, gone.level)
+
+    def _on_pin(self, position: int, pin: m.Pin) -> None:
+        held = self.pages[pin.page]
+        self._hold(held, held.holders | 1 << pin.holder)
+
+    def _on_unpin(self, position: int, unpin: m.Unpin) -> None:
+        held = self.pages[unpin.page]
+        if unpin.holder == Holder.TURNS:
+            held.yields = self.turn
+        else:
+            self._hold(held, held.holders & ~(1 << unpin.holder))
+
+    def _hold(self, held: Held, holders: int) -> None:
+        self._count(held, -1)
+        held.holders = holders
+        self._count(held, 1)
+
+    def _on_pressure(self, position: int, pressure: m.Pressure) -> None:
+        self.load = Load(pressure.level)
+
+    def _on_pack(self, position: int, pack: m.Pack) -> None:
+        self.call = pack.call
+        for page in pack.left:
+            self.packed.pop(page, None)
+        for residence in pack.entered:
+            self.packed[residence[0]] = residence
+        self.moved.clear()
+        self.unseen.clear()
+
+    # ---- the prompt
+
+    def _enter(self, held: Held, level: int) -> None:
+        form = held.forms[level]
+        assert form is not None, "what is shown has a form"
+        held.level, held.tokens, held.entered = level, form.tokens, self.turn
+        self.rank += RANK_STEP
+        held.rank = self.rank
+        self.here[held.page] = held
+        self.used += held.tokens
+        self._count(held, 1)
+        self.moved[held.page] = None
+        if self.policy is not None:
+            self.policy.enter(held, self.now)
+
+    def _bring(self, held: Held, level: int) -> None:
+        settings = self.settings
+        assert settings is not None, "only a session with a budget brings pages back"
+        again = held.left + settings.cooldown_turns if held.left >= 0 else 0
+        self.returned[held.page] = max(self.turn + settings.protected_turns, again)
+        if held.page in self.here:
+            self._show(held, level)
+        else:
+            self._enter(held, level)
+
+    def _show(self, held: Held, level: int) -> None:
+        """Shows a page that is here at another level, or its new content."""
+        form = held.forms[level]
+        assert form is not None, "what is shown has a form"
+        self.used += form.tokens - held.tokens
+        self._count(held, -1)
+        held.level, held.tokens = level, form.tokens
+        self._count(held, 1)
+        self.moved[held.page] = None
+        self._touched(held)
+
+    def _leave(self, held: Held, *, evicted: bool) -> None:
+        self._count(held, -1)
+        del self.here[held.page]
+        self.used -= held.tokens
+        self.unseen.pop(held.page, None)
+        held.left = self.turn
+        self.moved[held.page] = None
+        if self.policy is not None:
+            self.policy.leave(held, self.now, evicted=evicted)
+
+    def _count(self, held: Held, sign: int) -> None:
+        """Counts a page here in, or out of, what never yields."""
+        if held.pinned and held.page in self.here:
+            self.pinned += sign * held.tokens
+            self.pinned_pages += sign
+
+    def guarded(self) -> dict[int, None]:
+        """The pages here that just came back, and are left alone a while."""
+        return {page: None for page in self.returned if self._yields(page)}
+
+    def yielding(self) -> dict[int, None]:
+        """The pages here of the last turns, and those no call has shown, oldest turn first; they yield last."""
+        last: dict[int, None] = {}
+        for exchange in self.recent.values():
+            last |= dict.fromkeys((*exchange.said, *exchange.answered))
+        last |= self.unseen
+        return {page: None for page in last if self._yields(page)}
+
+    def _yields(self, page: int) -> bool:
+        held = self.here.get(page)
+        return held is not None and not held.pinned
+
+    def residences(self) -> tuple[list[m.Residence], list[int]]:
+        """What entered the prompt or changed in it since the last call, and what left it, in order of pages."""
+        entered, left = [], []
+        for page in sorted(self.moved):
+            held = self.here.get(page)
+            if held is None:
+                if page in self.packed:
+                    left.append(page)
+            elif (residence := held.residence) != self.packed.get(page):
+                entered.append(residence)
+        return entered, left
+
+
+def _used(held: Held) -> tuple[int, int]:
+    return held.used, held.page
+
+
+_FOLDS: dict[type, Callable[[State, int, Any], None]] = {
+    m.Settings: State._on_settings,
+    m.Configure: State._on_configure,
+    m.Turn: State._on_turn,
+    m.Segment: State._on_segment,
+    m.Create: State._on_create,
+    m.Update: State._on_update,
+    m.Compress: State._on_compress,
+    m.Annotate: State._on_annotate,
+    m.Reference: State._on_reference,
+    m.Cite: State._on_cite,
+    m.FaultIn: State._on_fault_in,
+    m.Prefetch: State._on_prefetch,
+    m.Evict: State._on_evict,
+    m.Pin: State._on_pin,
+    m.Unpin: State._on_unpin,
+    m.Pressure: State._on_pressure,
+    m.Pack: State._on_pack,
+}
