@@ -11,7 +11,7 @@ from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
     Affinity,
@@ -42,8 +42,10 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 
@@ -323,6 +325,21 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """Says all that was said here again to a new session that manages its memory; that session.
+
+        `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
+        """
+        from vmstore.store.live import Live
+        from vmstore.store.redriving import redrive
+
+        with self._ns.lock:
+            if self._ns.key(session_name(name)) is not None:
+                raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
+            key = redrive(self._ns, self._lane(), name, settings, progress)
+            self._ns.follow()
+            return Live(self._ns, self._recording, key, name)
 
     # ---- references
 
