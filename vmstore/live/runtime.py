@@ -6,7 +6,7 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
@@ -36,11 +36,24 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.kernel = Kernel(self.state, self._write, self._perform)
+        self.written: list[AnyMutation] = []
+        self.ended = False
         self._contents: dict[CellRef, bytes] = {}
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus; its position."""
         return self.kernel.tell(mutation)
+
+    def react(self) -> list[AnyMutation]:
+        """Lets the kernel decide now; what it wrote."""
+        before = len(self.written)
+        self.kernel.react()
+        return self.written[before:]
+
+    def end(self, mutation: AnyMutation) -> int:
+        """Writes the mutation that ends the commit, after the kernel decided; its position."""
+        self.ended = True
+        return self.tell(mutation)
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes."""
@@ -66,6 +79,7 @@ class Act:
     def _write(self, mutation: AnyMutation) -> int:
         position = self.batch.add(mutation)
         self.spoken.apply(position, mutation)
+        self.written.append(mutation)
         if isinstance(mutation, Create | Update | Compress) and mutation.content is not None:
             self.forms.note(position, self._contents[mutation.content])
         return position
@@ -113,7 +127,8 @@ class Runtime:
         act = self._source = Act(self, batch, at)
         try:
             answer = do(act)
-            act.kernel.react()
+            if not act.ended:
+                act.react()
             if not batch.empty:
                 batch.commit(at)
         except BaseException:
@@ -121,6 +136,25 @@ class Runtime:
                 self.forget()
             raise
         return answer
+
+    def play(
+        self, batch: Batch, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]
+    ) -> int:
+        """Does many things on a new session's batch, each a commit of its own at its time; the last time.
+
+        Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
+        """
+        at = done = 0
+        self.forms.bytes_max = None  # what is not written yet can be read nowhere else
+        for at, do in acts:
+            act = self._source = Act(self, batch, at)
+            do(act)
+            if not act.ended:
+                act.react()
+            batch.end(at)
+            done += 1
+            tell(done)
+        return at
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

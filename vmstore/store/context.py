@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from vmstore.capture.skeleton import bytes_text, fill, loads
+from vmstore.capture.skeleton import bytes_text, fill, loads, pruned
+from vmstore.core.mutation import PARTIAL
 from vmstore.core.page import Fidelity, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
 from vmstore.errors import UnknownError
@@ -16,6 +17,7 @@ from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
 from vmstore.views.calls import CallRow
 from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, shown_at
+from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 
 PREFIXES = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
@@ -49,7 +51,11 @@ class Context:
         """The pages the model saw, in order."""
         self._ns.check()
         since = _moments(self._lane, {shown.since for shown in self._shown})
-        return [_page(order, shown, *since[shown.since]) for order, shown in enumerate(self._shown, 1)]
+        held = holders(self._lane, self.basis.position, self.page_ids)
+        return [
+            _page(order, shown, *since[shown.since], pinned=shown.page in held)
+            for order, shown in enumerate(self._shown, 1)
+        ]
 
     @property
     def page_ids(self) -> list[int]:
@@ -98,8 +104,14 @@ class Context:
         slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
         values = []
         for message, shown_parts in groups.items():
-            contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
-            values.append((slots[message], fill(loads(cells[envelopes[message].cell]), contents)))
+            skeleton = loads(cells[envelopes[message].cell])
+            if self._call.renderer == PARTIAL:
+                by_part = {s.part: cells[s.cell] if s.cell is not None else b"" for s in shown_parts}
+                skeleton = pruned(skeleton, by_part, {s.part for s in shown_parts if s.level})
+                values.append((slots[message], fill(skeleton, by_part)))
+            else:
+                contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
+                values.append((slots[message], fill(skeleton, contents)))
         return values
 
     def _sealed(self) -> dict[int, bytes | None]:
@@ -134,7 +146,7 @@ class Context:
         return found
 
 
-def _page(order: int, shown: Shown, turn: int, call: int) -> ContextPage:
+def _page(order: int, shown: Shown, turn: int, call: int, *, pinned: bool) -> ContextPage:
     return ContextPage(
         order=order,
         page=page_name(shown.page),
@@ -143,7 +155,7 @@ def _page(order: int, shown: Shown, turn: int, call: int) -> ContextPage:
         type=PageType(shown.type).word,
         level=shown.level,
         tokens=shown.tokens,
-        pinned=False,
+        pinned=pinned,
         since_turn=turn,
         since_call=call,
     )

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged, words
+from vmstore.vm.protocol.conversation import (
+    Call,
+    Part,
+    Picture,
+    Result,
+    Text,
+    Turn,
+    merged,
+    object_of,
+    tool_name,
+    words,
+)
 from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
 
 SHAPE = "gemini"
@@ -18,7 +29,10 @@ class Gemini:
 
     def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
-        contents = [content for turn in merged(begun(turns)) for content in _contents(turn)]
+        contents = [
+            {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
+            for turn in merged(_spread(begun(turns)))
+        ]
         told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**told, "contents": contents}
 
@@ -48,33 +62,43 @@ class Gemini:
         replies = [{"functionResponse": _response(one)} for one in answers]
         shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
         contents = [
-            {"role": "model", **said},
+            {"role": "model", **said, "parts": list(map(_mended, listed(said.get("parts"))))},
             *([{"role": "user", "parts": replies}] if replies else []),
             *([{"role": "user", "parts": list(map(_part, shown))}] if shown else []),
         ]
         return {**request, "contents": [*request["contents"], *contents]}
 
 
+def _mended(part: dict[str, Any]) -> dict[str, Any]:
+    """A part as it is taken back: a call has a name that is one, and arguments that are an object."""
+    for key in ("functionCall", "function_call"):
+        if isinstance(call := part.get(key), dict):
+            args = object_of(call.get("args"))
+            return {**part, key: {**call, "name": tool_name(str(call.get("name"))), "args": args}}
+    return part
+
+
 def _response(answer: Answer) -> dict[str, Any]:
-    told = {"name": answer.call.tool, "response": {"result": answer.text}}
+    told = {"name": tool_name(answer.call.tool), "response": {"result": answer.text}}
     return {"id": answer.call.id, **told} if answer.call.id else told
 
 
-def _contents(turn: Turn) -> list[dict[str, Any]]:
-    role = "model" if turn.role is Role.ASSISTANT else "user"
-    contents = [{"role": role, "parts": list(map(_part, turn.parts))}]
-    if turn.role is Role.TOOL:
-        # A response holds words alone.
+def _spread(turns: Sequence[Turn]) -> list[Turn]:
+    """The messages, the pictures of results in a user's message after them: a response holds words alone."""
+    spread: list[Turn] = []
+    for turn in turns:
         results = [part for part in turn.parts if isinstance(part, Result)]
-        pictures = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
-        if shown := [_part(part) for one in pictures for part in one.parts]:
-            contents.append({"role": "user", "parts": shown})
-    return contents
+        pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
+        shown = [part for one in pictured for part in one.parts]
+        spread += [turn, Turn(Role.USER, tuple(shown))] if shown else [turn]
+    return spread
 
 
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"text": part.text}
+    if isinstance(part, Picture) and part.url:
+        return {"fileData": {"fileUri": part.url}}
     if isinstance(part, Picture):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     if isinstance(part, Call):

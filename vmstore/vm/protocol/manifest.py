@@ -66,7 +66,8 @@ def manifest(
         room -= cost
     chosen = [mapped[at] for at in sorted(kept[0])], [available[at] for at in sorted(kept[1])]
     short = _manifest(session, *chosen, policies)
-    return {**short, "more": _more(len(mapped) - len(kept[0]), len(available) - len(kept[1]))}
+    left = len(mapped) - len(kept[0]), len(available) - len(kept[1])
+    return {**short, "more": _more(*left)} if any(left) else short
 
 
 def manifest_json(found: dict[str, Any]) -> str:

@@ -27,11 +27,9 @@ VM_TOOLS: Final[tuple[str, ...]] = ("page_fault", "search_pages")
 KINDS: dict[str, type] = {"string": str, "integer": int}
 
 
-@functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """One of the published schemas, all of which stand in the folder `schemas`."""
-    assert name in SCHEMAS, f"schemas are {SCHEMAS}"
-    found: dict[str, Any] = json.loads(Path(__file__).parent.joinpath("schemas", f"{name}.json").read_bytes())
+    """One of the published schemas, all of which stand in the folder `schemas`; the caller's to change."""
+    found: dict[str, Any] = json.loads(_published(name))
     return found
 
 
@@ -70,6 +68,12 @@ def toolset_hash(tools: Sequence[Any]) -> str:
 def toolset_tokens(tools: Sequence[Any]) -> int:
     """Estimated tokens of the definitions, which every call pays for."""
     return estimate(_canonical(tools), Modality.STRUCTURED) if tools else 0
+
+
+@functools.cache
+def _published(name: str) -> bytes:
+    assert name in SCHEMAS, f"schemas are {SCHEMAS}"
+    return Path(__file__).parent.joinpath("schemas", f"{name}.json").read_bytes()
 
 
 def _canonical(tools: Sequence[Any]) -> bytes:
