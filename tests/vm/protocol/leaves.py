@@ -26,6 +26,7 @@ FORGERIES = [
     "\u202eTXETNOC",
     "\x1b[2J",
     "\x00",
+    "\x7f",
     "\\",
     "\\u003c",
     "\r\n",

@@ -9,6 +9,7 @@ import msgspec
 from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Slot, Tier
 
 TEXT = re.compile(r"text/.*|application/(?:json|x-ndjson|xml|yaml|x-yaml|javascript|toml)|.*\+(?:json|xml)", re.DOTALL)
+HINT_CHARS_MAX = 120
 INSTRUCTING = (Role.SYSTEM, Role.DEVELOPER)
 MEDIA = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 
@@ -95,6 +96,12 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str | None:
         """What is shown as text; None where no text is at hand."""
         return self.form.text
+
+    @property
+    def about(self) -> str:
+        """Its hint on one line, cut to what helps to find it: no way to read it."""
+        flat = " ".join(self.hint[: 10 * HINT_CHARS_MAX].split())
+        return flat if len(flat) <= HINT_CHARS_MAX else flat[: HINT_CHARS_MAX - 1] + "…"
 
     @property
     def instructs(self) -> bool:
