@@ -113,11 +113,6 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it is a picture, a sound or a film."""
         return self.modality in MEDIA
 
-    @property
-    def source(self) -> str:
-        """The page whose place it takes: its own, or that of the page it stands for."""
-        return self.origin or self.name
-
     def at(self, level: int) -> Leaf:
         """The same page at another of its levels."""
         forms = {form.level: form for form in self.forms}
