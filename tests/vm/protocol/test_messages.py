@@ -154,6 +154,13 @@ def test_the_shape_of_chat() -> None:
     ]
 
 
+def test_older_endpoints_are_instructed_by_the_system() -> None:
+    """The same messages go to endpoints that do not know the developer's role, under the role they know."""
+    pages = [leaf("p0", "Be kind.", role=Role.SYSTEM), user("p1")]
+    newer, older = (messages(pages, shape=shape).request["messages"] for shape in ("chat", "chat-system"))
+    assert older == [{"role": "system", "content": "Be kind."}, *newer[1:]]
+
+
 def test_the_shape_of_anthropic() -> None:
     """Results stand first in the user's message after the call, the user's next words after them."""
     pages = [asks("p2"), answers("p3"), user("p4", message=4), user("p5", "And?", message=5)]
@@ -331,7 +338,7 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
         messages(pages, shape="smoke")
 
 
