@@ -20,13 +20,18 @@ Perform = Callable[[Compression], Compress]
 """Makes a shorter form of a page at the level asked for, or at a higher one; runs at the door."""
 
 
+Note = Callable[[int, AnyMutation], None]
+"""Is told every mutation and its position, right after it was folded."""
+
+
 class Kernel:
     """One commit under way: tell it what happened, let it react, and pack."""
 
-    def __init__(self, state: State, write: Write, perform: Perform) -> None:
+    def __init__(self, state: State, write: Write, perform: Perform, note: Note | None = None) -> None:
         self.state = state
         self._write = write
         self._perform = perform
+        self._note = note
         self._told: list[Told] = []
 
     def tell(self, mutation: AnyMutation) -> int:
@@ -49,4 +54,6 @@ class Kernel:
     def _take(self, mutation: AnyMutation) -> int:
         position = self._write(mutation)
         self.state.apply(position, mutation)
+        if self._note is not None:
+            self._note(position, mutation)
         return position
