@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from specs.model import Fact, Model
 from vmstore.core import mutation as kinds
+from vmstore.core.decision import Denial, FaultReason, Signal, Use
 from vmstore.core.page import Level, LinkKind, Standing
 from vmstore.store.session import Session
 
@@ -25,8 +26,9 @@ def catalog_is_the_models(model: Model, name: str, session: Session, pages: list
     choices_are_kept(session, pages, position)
     dirty = {page.position for page in session.pages(position=position, dirty=True)}
     assert dirty == _outdated(model, name, position)
-    faults = [(fault.position, int(fault.page[1:]), fault.out_since) for fault in session.faults(position=position)]
-    assert faults == _returned(model, name, position)
+    assert [_fault(fault) for fault in session.faults(position=position)] == [
+        _asked(model, name, fault) for fault in model.moves(name, position)[0]
+    ]
 
 
 class Note(NamedTuple):
@@ -75,18 +77,30 @@ def _outdated(model: Model, name: str, position: int) -> set[int]:
     }
 
 
-def _returned(model: Model, name: str, position: int) -> list[tuple[int, int, int]]:
-    """Each return to the context: its position, the page, since when it was out."""
-    here: set[int] = set()
-    left: dict[int, int] = {}
-    found = []
-    for fact in model.seen(name, position):
-        if isinstance(fact.mutation, kinds.Pack):
-            entered = {new[0] for new in fact.mutation.entered}
-            found += [(fact.position, page, left[page]) for page in sorted(entered - here) if page in left]
-            left.update(dict.fromkeys(fact.mutation.left, fact.position))
-            here = (here | entered) - set(fact.mutation.left)
-    return found
+def _fault(fault: Any) -> tuple[Any, ...]:
+    told = fault.position, fault.turn, fault.page, fault.out_since, fault.granted, fault.denied_because, fault.reason
+    return *told, fault.level_asked, fault.level_served, fault.from_tier, fault.tokens
+
+
+def _asked(model: Model, name: str, fault: Any) -> tuple[Any, ...]:
+    """A fault as the facts tell it: what asked, and the mutation that answers; without one a pack showed it."""
+    asked, answer = fault.asked, fault.answer
+    page = f"p{fault.page}" if fault.page else None
+    reason = None
+    if asked is not None:
+        words = {Use.FAULT: FaultReason(asked.reason), Use.ASKED: FaultReason(asked.reason)}
+        words[Use.SIGNAL] = Signal(asked.signal)
+        reason = words.get(asked.use, Use(asked.use)).word
+    told = (fault.position, fault.turn, page, fault.out_since)
+    level = None if asked is None else asked.level
+    match answer:
+        case kinds.FaultIn():
+            return *told, True, None, reason, level, answer.level, answer.tier, answer.tokens
+        case kinds.FaultDenied():
+            return *told, False, Denial(answer.because).word, reason, level, None, None, None
+    shown = next(one for one in model.context(name, fault.position) if one.page == fault.page)
+    content = next(c for c in model.versions(name, fault.position)[fault.page] if c.position == shown.content)
+    return *told, True, None, None, None, shown.level, 2, content.told.tokens
 
 
 def _noted(page: Any) -> tuple[Any, ...]:

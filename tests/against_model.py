@@ -17,8 +17,21 @@ from vmstore.store.store import Store
 from vmstore.testing.life import Player
 from vmstore.views.lane import Lane
 
-KINDS = {kind.__name__.lower(): kind for kind in kinds.Mutation.__subclasses__()}
-QUESTIONS = ("own", "seen", "last", "calls", "turns", "messages", "versions", "context", "pages", "links", "history")
+KINDS = {kinds.MUTATION_NAMES[kind.NUMBER]: kind for kind in kinds.Mutation.__subclasses__()}
+QUESTIONS = (
+    "own",
+    "seen",
+    "last",
+    "calls",
+    "turns",
+    "messages",
+    "versions",
+    "context",
+    "pages",
+    "links",
+    "history",
+    "moves",
+)
 SAMPLES = 8  # positions looked at in each session, besides every call
 
 
@@ -79,10 +92,28 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     derived = any(call.pack.fidelity == Fidelity.DERIVED for call in model.calls(name).values())
     assert info.fidelity == ("derived" if derived else "recorded"), "one derived call makes a session derived"
     assert [(turn.turn, turn.position, turn.calls) for turn in session.turns()] == model.turns(name)
+    faults, left = model.moves(name)
+    moved = Counter(fault.turn for fault in faults), Counter(turn for _, turn in left)
+    assert [(turn.faults, turn.evictions) for turn in session.turns()] == [
+        (moved[0][turn], moved[1][turn]) for turn, _, _ in model.turns(name)
+    ]
+    _costs(model, name, session)
     assert [_call(call) for call in session.calls()] == [
         (number, call.turn, call.position, call.at, call.pack.leaves, call.pack.tokens, *_reply(call.reply))
         for number, call in model.calls(name).items()
     ]
+
+
+def _costs(model: Model, name: str, session: Session) -> None:
+    """What each call could hold, and what it cost of the request before."""
+    calls, voided = model.calls(name), model.invalidated(name)
+    for call in session.calls():
+        at = calls[call.call].position
+        told = model.settings(name, at) or {}
+        factors = [f.mutation.factor_ppm for f in model.seen(name, at) if isinstance(f.mutation, kinds.Configure)]
+        tokens = told.get("l0_tokens_max")
+        assert call.budget == (None if tokens is None else tokens * 1_000_000 // (factors or [1_000_000])[-1])
+        assert call.invalidated == voided[call.call], f"call {call.call}"
 
 
 def _call(call: Any) -> tuple[Any, ...]:
@@ -99,6 +130,8 @@ def _reply(reply: kinds.Reply | None) -> tuple[Any, ...]:
 def _context(model: Model, name: str, session: Session, position: int, moment: dict[str, int]) -> None:
     contents = {c.position: c for listed in model.versions(name, position).values() for c in listed}
     context = session.context(**moment)
+    held = model.pinned(name, list(model.calls(name, position).values())[-1].position)
+    assert [page.pinned for page in context.pages] == [s.page in held for s in model.context(name, position)]
     assert [
         (page.order, page.page, page.level, page.tokens, (page.since_turn, page.since_call)) for page in context.pages
     ] == [
@@ -126,6 +159,7 @@ def _moment(model: Model, name: str, session: Session, position: int) -> None:
     pages = model.pages(name, position)
     answered = session.pages(position=position)
     assert [_page(page) for page in answered] == [_modelled(page) for page in pages]
+    assert {page.position for page in answered if page.pinned} == model.pinned(name, position)
     catalog_is_the_models(model, name, session, answered, position)
     if model.calls(name, position):
         _context(model, name, session, position, {"position": position})

@@ -13,7 +13,7 @@ import pytest
 import tidy
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-EXTRAS = ("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "tantivy", "sqlite_utils", "dateparser")
+EXTRAS = ("rich", "prompt_toolkit", "numpy", "lark", "duckdb", "tantivy", "sqlite_utils", "dateparser", "PIL")
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 
 # Refuses to import the packages named on the command line, then runs what follows.

@@ -37,6 +37,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),
+        ("vmstore/vm/compressors/image.py", "PIL"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")

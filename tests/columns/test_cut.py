@@ -171,9 +171,9 @@ def test_a_session_nobody_opened_is_not_cut() -> None:
 
 def test_kinds_of_a_later_version_are_rows_too() -> None:
     """A mutation of a kind this version does not know is a row with its number."""
-    log = appended([m.Unknown(27, b"\x92\x1b\x01"), m.Turn(1)])
+    log = appended([m.Unknown(22, b"\x92\x16\x01"), m.Turn(1)])
     found = rows(cut_of(log, views_of(log)).table(MUTATIONS))
-    assert [(row["position"], row["kind"], row["turn"]) for row in found] == [(1, 1, 0), (2, 27, 0), (3, 2, 1)]
+    assert [(row["position"], row["kind"], row["turn"]) for row in found] == [(1, 1, 0), (2, 22, 0), (3, 2, 1)]
 
 
 def views_of_nothing(log: MemoryLog) -> Any:

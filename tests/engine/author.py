@@ -9,20 +9,34 @@ import apsw
 from hypothesis import strategies as st
 
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.mutation import (
     Annotate,
+    Cite,
     Compress,
     Configure,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Link,
     Mark,
     Message,
     Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
     Reply,
+    Search,
+    Segment,
+    Settings,
     Turn,
+    Unpin,
     Update,
 )
-from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -40,6 +54,11 @@ DEEDS = (
     "reply",
     "mark",
     "configure",
+    "settings",
+    "use",
+    "fault",
+    "evict",
+    "pin",
     "end",
     "fork",
     "switch",
@@ -228,6 +247,73 @@ class Author:
     def do_configure(self, deed: Deed) -> None:
         """The token factor changes."""
         self.batch.add(Configure(1, 1_000_000 + deed.a))
+
+    # ---- what a kernel asks and decides
+
+    def do_settings(self, deed: Deed) -> None:
+        """Settings change, a segment ends, or the prompt gets fuller."""
+        batch = self.batch
+        if deed.b % 3 == 0:
+            told = (b'{"l0_tokens_max":%d}' % (8 * deed.c), b'{"policy":"lru"}', b"[7]", b"\xff")[deed.a % 4]
+            batch.add(Settings(batch.cell(told)))
+        elif deed.b % 3 == 1:
+            batch.add(Segment(deed.c, self._page(deed.a), batch.cell(b"title %d" % deed.c) if deed.d % 2 else None))
+        else:
+            batch.add(Pressure(list(Load)[deed.a % 4], deed.c, deed.d))
+
+    def do_use(self, deed: Deed) -> None:
+        """A page is used, cited or recalled, or pages are searched for."""
+        page, by = self._page(deed.a), self._page(deed.b)
+        evidence = self.batch.cell(b"evidence %d" % deed.d) if deed.d % 2 else None
+        if page is None or by is None or deed.c % 5 == 0:
+            self.batch.add(Search(self.batch.cell(b"words"), tuple(list(self.now.pages)[: deed.a % 3]), deed.b))
+        elif deed.c % 5 == 1:
+            self.batch.add(Cite(page, by, evidence))
+        elif deed.c % 5 == 2:
+            self.batch.add(Recall(page, deed.b % 2))
+        else:
+            self._reference(page, deed)
+
+    def _reference(self, page: int, deed: Deed) -> int:
+        use, reason, signal = list(Use)[deed.b % 6], list(FaultReason)[deed.c % 4], list(Signal)[deed.d % 8]
+        return self.batch.add(Reference(page, use, self.batch.head.call, deed.a % 4, reason, signal))
+
+    def _why(self, deed: Deed) -> Why:
+        losers = ((deed.d, self._page(deed.b) or 0), (deed.d + 1, self._page(deed.c) or 0))[: deed.a % 3]
+        return Why(deed.a % 8, 8 * deed.b, 7 * deed.c, deed.d, self._page(deed.d) or 0, deed.a, deed.d - 9, losers)
+
+    def do_fault(self, deed: Deed) -> None:
+        """A page is asked for or wished for, and comes or does not; some are asked for and nothing follows."""
+        page = self._page(deed.a)
+        if page is None or deed.d % 5 == 0:
+            reference = self._reference(0, deed)
+            self.batch.add(FaultDenied(0, reference, Denial.NO_PAGE, self._why(deed)))
+            return
+        reference, why = self._reference(page, deed), self._why(deed)
+        content, level = self.now.pages[page][deed.c % len(self.now.pages[page])]
+        if deed.d % 5 == 1:
+            self.batch.add(FaultDenied(page, reference, list(Denial)[deed.b % 8], why))
+        elif deed.d % 5 == 2:
+            self.batch.add(Prefetch(page, content, level, deed.c, reference, why))
+        elif deed.d % 5 == 3:
+            self.batch.add(FaultIn(page, content, level, deed.c, reference, why, list(Tier)[deed.b % 5]))
+
+    def do_evict(self, deed: Deed) -> None:
+        """A page gives way, whole or to a shorter form of itself."""
+        page = self._page(deed.a)
+        if page is not None:
+            shorter = [one for one in self.now.pages[page] if one[1]]
+            content, level = shorter[deed.c % len(shorter)] if shorter and deed.b % 2 else (None, None)
+            why = self._why(deed) if deed.d % 2 else None
+            self.batch.add(Evict(page, list(Cause)[deed.c % 7], deed.d, deed.b, level, content, why, 0 if why else 1))
+
+    def do_pin(self, deed: Deed) -> None:
+        """A page is held, or held no more."""
+        page = self._page(deed.a)
+        if page is not None:
+            holder = list(Holder)[deed.b % 6]
+            why = self._why(deed) if deed.d % 2 else None
+            self.batch.add(Pin(page, holder) if deed.c % 3 else Unpin(page, holder, why))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

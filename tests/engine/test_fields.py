@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.engine.author import engine_over
+from vmstore.core.decision import Why
 from vmstore.core.mutation import Configure, Create, Known, Link, Mark, Pack, Reply, decode
 from vmstore.core.page import Role
 from vmstore.engine import fields
@@ -21,8 +22,10 @@ from vmstore.errors import RefusedError
 
 NUMBERS = st.sampled_from([0, 1, 2, 3, 7, 40, -1, 2**63 - 1, 1 - 2**63, 2**63, -(2**63), 2**64, Role.TOOL])
 OTHERS = st.sampled_from([None, True, 1.5, "3", b"bytes", object(), (), (1,), (1, 2), (1, "2"), (1, 2, 3), ((0, 7),)])
+WHY = (1, 8, 7, 1, 4, 2, 6, ((7, 5),))
+WHYS = st.sampled_from([Why(*WHY), WHY, WHY[:7], Why(*WHY[:7], ((7, 2**63),)), (*WHY[:6], "6", ())])
 MORE = st.sampled_from([((99, 7),), ((0, 2**63),), ((1, (2, 3)),), ((1, 2, 0, 10),), ((1, 2, 0, 2**63),), [[0, 7]]])
-VALUES = NUMBERS | OTHERS | MORE
+VALUES = NUMBERS | OTHERS | MORE | WHYS
 KINDS = get_args(Known)
 
 
@@ -32,7 +35,7 @@ def mutations(draw: st.DrawFn) -> Any:
     kind = draw(st.sampled_from(KINDS))
     told = {}
     for field in msgspec.structs.fields(kind):
-        usual = b"b" * 16 if field.type is bytes else 1
+        usual = b"b" * 16 if field.type is bytes else Why(*WHY) if field.type is Why else 1
         if field.default is msgspec.NODEFAULT or draw(st.integers(0, 3)) == 0:
             told[field.name] = draw(VALUES) if draw(st.integers(0, 3)) == 0 else usual
     return kind(**told)

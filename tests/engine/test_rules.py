@@ -8,20 +8,33 @@ from typing import Any
 import pytest
 
 from tests.engine.author import engine_over
+from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     Annotate,
+    Cite,
     Compress,
     Configure,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Link,
     Mark,
     Message,
     Mutation,
     Open,
     Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Reference,
     Reply,
+    Search,
+    Segment,
+    Settings,
     Turn,
     Unknown,
+    Unpin,
     Update,
 )
 from vmstore.core.page import LinkKind
@@ -33,6 +46,7 @@ from vmstore.errors import RefusedError
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
 # message; 7 is a shorter form of 4 at level 1; call 1 (position 9) shows 4 at rank 10 and 5 at rank 20.
 MESSAGE, PAGE, OPAQUE, APART, SHORT, NEWER, CALL = 3, 4, 5, 6, 7, 8, 9
+WHY = Why(1, 8_000, 7_000, 900, PAGE, 12, 40, ((41, OPAQUE),))
 
 
 def scene() -> Engine:
@@ -148,6 +162,32 @@ BREAKERS: list[Breaker] = [
     ("reply_answers_last_call", nothing, lambda b: Message(2, 2, b.cell(b"{}"), reply_to=2)),
     ("membership_changes", nothing, lambda b: pack(b, [(PAGE, NEWER, 1, 30)])),
     ("membership_changes", nothing, lambda b: pack(b, [(APART, PAGE, 0, 30)])),
+    ("page_exists", nothing, lambda b: Pin(99)),
+    ("page_exists", nothing, lambda b: Cite(PAGE, 99)),
+    ("page_exists", nothing, lambda b: Reference(99, 0)),
+    ("page_exists", nothing, lambda b: Search(b.cell(b"words"), (PAGE, 99))),
+    ("page_exists", nothing, lambda b: Segment(1, 99)),
+    ("words_are_listed", nothing, lambda b: Pin(PAGE, 99)),
+    ("words_are_listed", nothing, lambda b: Reference(PAGE, 0, signal=99)),
+    ("words_are_listed", nothing, lambda b: FaultIn(PAGE, NEWER, 0, 2, CALL, WHY, 9)),
+    ("words_are_listed", nothing, lambda b: FaultDenied(PAGE, CALL, 99, WHY)),
+    ("words_are_listed", nothing, lambda b: Pressure(9, 1, 1)),
+    ("sizes_count_up", nothing, lambda b: Evict(PAGE, 0, -1)),
+    ("cells_exist", nothing, lambda b: Settings(0)),
+    ("cells_exist", nothing, lambda b: Reference(PAGE, 0, evidence=3)),
+    ("fields_are_typed", nothing, lambda b: FaultDenied(PAGE, CALL, 1, (1, 2, 3))),
+    ("fields_are_typed", nothing, lambda b: Unpin(PAGE, 0, why=7)),
+    ("numbers_fit", nothing, lambda b: FaultDenied(PAGE, CALL, 1, WHY._replace(losers=((2**63, 4),)))),
+    ("content_is_its_own", nothing, lambda b: FaultIn(PAGE, OPAQUE, 0, 2, CALL, WHY)),
+    ("content_is_its_own", nothing, lambda b: FaultIn(PAGE, NEWER, 1, 2, CALL, WHY)),
+    ("content_is_its_own", nothing, lambda b: FaultIn(PAGE, 99, 0, 2, CALL, WHY)),
+    ("content_is_its_own", nothing, lambda b: Prefetch(APART, SHORT, 1, 2, CALL, WHY)),
+    ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, level=1)),
+    ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, content=SHORT)),
+    ("content_is_its_own", nothing, lambda b: Evict(PAGE, 0, 2, level=2, content=SHORT)),
+    ("reference_came_before", nothing, lambda b: FaultIn(PAGE, NEWER, 0, 2, 0, WHY)),
+    ("reference_came_before", nothing, lambda b: FaultDenied(0, b.position, 0, WHY)),
+    ("reference_came_before", nothing, lambda b: Prefetch(PAGE, SHORT, 1, 2, b.position + 1, WHY)),
     ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 20)])),
     ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 30), (PAGE, PAGE, 0, 30)])),
     ("totals_match", nothing, lambda b: pack(b, [], leaves=3)),

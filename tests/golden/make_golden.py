@@ -20,18 +20,32 @@ import apsw
 import vmstore
 from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     Annotate,
+    Cite,
     Compress,
     Configure,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Link,
     Mark,
     Message,
     Open,
     Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
     Reply,
+    Search,
+    Segment,
+    Settings,
     Turn,
+    Unpin,
     Update,
     encode,
 )
@@ -122,6 +136,7 @@ def forms() -> dict[str, Any]:
 
 def kinds() -> dict[str, str]:
     """One mutation of each kind, every field set, as the bytes of a body that holds it alone."""
+    why = Why(7, 8_000, 7_210, 900, 12, 31, 412_000, ((412_500, 45), (500_000, 20), (-1, 30)))
     examples = [
         Open(b"u" * 16, 0, 1, b"p" * 16, 300, 1, 2, 3, 1, 44),
         Turn(7),
@@ -135,6 +150,19 @@ def kinds() -> dict[str, str]:
         Message(3, 2, 0, 1, 1, 6),
         Reply(6, 1, 1, 174_738, 160_000, 512, 1_234_567_890, 2_500_000, 0),
         Pack(7, 1, 2, 1_030, bytes(range(32)), ((12, 45, 3, 2_048), (30, 30, 0, 4_096)), (20,), 0, ((11, 1),), 2, 2),
+        Segment(3, 44, (300, 2)),
+        Settings((300, 1)),
+        FaultIn(12, 45, 1, 340, 52, why, 1),
+        FaultDenied(12, 52, 2, why),
+        Prefetch(12, 45, 2, 90, 52, why),
+        Evict(12, 1, 1_250, 412_000, 3, 45, why, 60),
+        Pin(12, 3),
+        Unpin(12, 4, why),
+        Reference(12, 5, 6, 1, 2, 7, 0),
+        Cite(12, 44, (300, 2)),
+        Search(0, (12, 30), 17),
+        Recall(12, 1),
+        Pressure(2, 7_210, 8_000),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

@@ -17,7 +17,7 @@ import pytest
 
 from tests.golden.make_golden import FRAMES, KINDS, SESSION, forms, kinds, lying, rows
 from vmstore.cells.cell import ERASED, Cell
-from vmstore.core.mutation import Known, Open, decode, encode
+from vmstore.core.mutation import MUTATION_NAMES, Known, Open, decode, encode
 from vmstore.log.file import FORMAT
 from vmstore.log.frame import FILES, RAW, ZSTD, Frame, opened
 
@@ -113,9 +113,9 @@ def test_each_kind_has_its_bytes(kind: str) -> None:
 
 def test_every_kind_has_a_golden_example() -> None:
     """No kind with a struct is missing, and every field of each example is other than its default."""
-    assert set(GOLDEN_KINDS) == set(kinds()) == {kind.__name__.lower() for kind in get_args(Known)}
+    assert set(GOLDEN_KINDS) == set(kinds()) == {MUTATION_NAMES[kind.NUMBER] for kind in get_args(Known)}
     for kind in get_args(Known):
-        found = decode(bytes.fromhex(GOLDEN_KINDS[kind.__name__.lower()]))[0]
+        found = decode(bytes.fromhex(GOLDEN_KINDS[MUTATION_NAMES[kind.NUMBER]]))[0]
         assert len(kind.__struct_fields__) == len(kind.__match_args__)
         assert all(getattr(found, field) not in (None, ()) for field in kind.__struct_fields__)
 

@@ -16,10 +16,10 @@ import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from vmstore.core.asof import Position
+from vmstore.core.words import readable, words
 from vmstore.errors import InputError, UnknownError
 from vmstore.search import index as index_module
 from vmstore.search import rank
-from vmstore.search.words import readable, words
 from vmstore.store import namespace
 from vmstore.store.answers import Hit
 from vmstore.store.session import Session

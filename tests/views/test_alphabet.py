@@ -14,6 +14,7 @@ from vmstore.engine.gate import Engine
 from vmstore.errors import VmstoreError
 from vmstore.store.namespace import Namespace
 from vmstore.store.store import Store
+from vmstore.views.decisions import Decisions
 from vmstore.views.lineage import Lineage
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
@@ -35,6 +36,22 @@ ROUND = [
     Deed("annotate", 1, 3, 2, 1),
     Deed("annotate", 0, 1, 1, 2),
     Deed("annotate", 1, 2, 7, 0),
+    Deed("settings", 0, 0, 9, 0),
+    Deed("settings", 1, 1, 2, 1),
+    Deed("settings", 2, 2, 7, 9),
+    Deed("use", 1, 0, 3, 1),
+    Deed("use", 0, 1, 1, 1),
+    Deed("use", 1, 1, 2, 0),
+    Deed("use", 2, 1, 5, 0),
+    Deed("evict", 0, 1, 0, 9),
+    Deed("evict", 1, 2, 3, 4),
+    Deed("pin", 1, 0, 1, 0),
+    Deed("pin", 0, 3, 1, 0),
+    Deed("fault", 0, 0, 1, 3),
+    Deed("fault", 1, 5, 2, 2),
+    Deed("fault", 1, 0, 0, 1),
+    Deed("fault", 2, 4, 2, 5),
+    Deed("pin", 1, 0, 0, 1),
     Deed("pack", 2, 1, 4, 1),
     Deed("mark", 0, 1, 2, 3),
 ]
@@ -62,7 +79,11 @@ def test_views_follow_the_whole_alphabet(story: list[Deed]) -> None:
     store_answers_as_the_model(written(story))
 
 
-SKIPPED = [(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")]
+SKIPPED = [
+    *[(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")],
+    *[(Decisions, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
+    *[(Decisions, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall")],
+]
 
 
 @pytest.mark.parametrize(("view", "handler"), SKIPPED)

@@ -12,7 +12,7 @@ import pytest
 import vmstore
 from tests.vmql.facts import iso
 from vmstore import Call, Position, ReadOnlyError, Turn
-from vmstore.search.words import readable, words
+from vmstore.core.words import readable, words
 from vmstore.shell.demo import SHIPPED
 from vmstore.store.answers import to_json
 from vmstore.store.session import Session

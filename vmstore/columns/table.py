@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from vmstore.core.mutation import Link, Mutation, Open, Pack, Reply, Turn
+from vmstore.core.mutation import Cite, Link, Mutation, Open, Pack, Pressure, Reference, Reply, Segment, Turn
 
 VERSION = 2
 TAIL_MAX = 1 << 14  # mutations that are rather cut in memory, again in each process, than sealed
@@ -21,7 +21,15 @@ NULL = 1 - (1 << 63)  # stands for no value until a table is written
 MUTATIONS = "mutations"
 CONTENTS = "contents"
 RESIDENCIES = "residencies"
-RENAMED = {(Link, "source"): "page", (Reply, "call"): "answers", (Open, "parent_position"): "fork_position"}
+RENAMED = {
+    (Link, "source"): "page",
+    (Reply, "call"): "answers",
+    (Open, "parent_position"): "fork_position",
+    (Segment, "number"): "segment",
+    (Reference, "call"): "seen_call",
+    (Cite, "by"): "citing",
+    (Pressure, "level"): "load",
+}
 IN_FORCE = {(Turn, "number"), (Pack, "call")}  # the columns `turn` and `call` say the same
 
 Field = tuple[str, str]

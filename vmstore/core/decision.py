@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from vmstore.core.kind import CellRef, Mutation
-from vmstore.core.page import Word
+from vmstore.core.page import Tier, Word
 
 
 class Use(Word):
@@ -128,7 +128,8 @@ class Settings(Mutation, frozen=True, array_like=True, tag=7):
 class FaultIn(Mutation, frozen=True, array_like=True, tag=20):
     """A page that was asked for comes into the prompt at `level`, or is shown in full again.
 
-    `reference` is the position of what asked; `content` the position of what is shown.
+    `reference` is the position of what asked; `content` the position of what is shown; `tier` where
+    the page was.
     """
 
     NUMBER: ClassVar[int] = 20
@@ -138,6 +139,7 @@ class FaultIn(Mutation, frozen=True, array_like=True, tag=20):
     tokens: int
     reference: int
     why: Why
+    tier: int = int(Tier.L2)
 
 
 class FaultDenied(Mutation, frozen=True, array_like=True, tag=21):
@@ -247,3 +249,9 @@ class Pressure(Mutation, frozen=True, array_like=True, tag=62):
     level: int
     used: int
     budget: int
+
+
+POLICY_NAMES: dict[int, str] = {
+    1: "lru@1", 2: "importance@1", 3: "modality@1", 4: "recency@1", 5: "lfu@1", 6: "s3fifo@1", 7: "default@1",
+}  # fmt: skip
+"""What the number of a policy stands for: its name and version. A number is never used for another."""

@@ -135,11 +135,44 @@ class Standing(Word):
 
 
 class Method(Word):
-    """How a reduced representation was made, as far as the source shows."""
+    """How a shorter representation was made: as far as a source shows, or by which compressor.
+
+    A number is one version of one method: a method that changes gets a number and a name of its own.
+    """
 
     CLIPPED = 0  # beginning and end kept, the middle cut
     SHORTENED = 1  # other, shorter words
     REPLACED = 2  # a short note in its place
+    SENTENCES = 3  # its most central sentences, word for word, in order
+    KEY_POINTS = 4  # the few most central ones, as a list
+    TOPICS = 5  # what it is about, in one line
+    SAMPLES = 6  # the shape of structured data, with values from it
+    SCHEMA = 7  # the shape of structured data alone
+    REFERENCE = 8  # what kind of thing it is and how large, in one line
+    THUMBNAIL = 9  # a small image
+    CAPTION = 10  # words about it that were handed in
+    TRANSCRIPT = 11  # the words spoken in it, handed in
+    WRITTEN = 12  # what a callback wrote
+    LINES = 13  # whole lines of a program, or of what a program printed
+
+
+METHODS: dict[Method, str] = {
+    Method.CLIPPED: "clipped@1",
+    Method.SHORTENED: "shortened@1",
+    Method.REPLACED: "replaced@1",
+    Method.SENTENCES: "sentences@1",
+    Method.KEY_POINTS: "key_points@1",
+    Method.TOPICS: "topics@1",
+    Method.SAMPLES: "samples@1",
+    Method.SCHEMA: "schema@1",
+    Method.REFERENCE: "reference@1",
+    Method.THUMBNAIL: "thumbnail@1",
+    Method.CAPTION: "caption@1",
+    Method.TRANSCRIPT: "transcript@1",
+    Method.WRITTEN: "written@1",
+    Method.LINES: "lines@1",
+}
+"""Each method as people name it, with its version."""
 
 
 IMPORTANCE = 500_000

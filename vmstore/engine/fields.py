@@ -53,6 +53,7 @@ from vmstore.core.page import (
     Slot,
     Standing,
     Status,
+    Tier,
 )
 
 NUMBER_MAX = 2**63 - 1
@@ -72,7 +73,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Pack: {"fidelity": frozenset(Fidelity)},
-    FaultIn: {"level": frozenset(Level)},
+    FaultIn: {"level": frozenset(Level), "tier": frozenset(Tier)},
     FaultDenied: {"because": frozenset(Denial)},
     Prefetch: {"level": frozenset(Level)},
     Evict: {"cause": frozenset(Cause)},

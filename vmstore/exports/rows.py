@@ -198,7 +198,7 @@ class _Session:
     def _logged(self, m: AnyMutation) -> Row:
         page = self._at if isinstance(m, Create) else getattr(m, "page", None)
         fields = msgspec.json.encode(msgspec.structs.asdict(m)).decode() if isinstance(m, Mutation) else None
-        subject = None if page is None else self._owned("p", page)
+        subject = self._owned("p", page) if page else None
         told = (m.kind, *self._moment(), time_text(self._commit.logged_at), subject, fields)
         return "mutations", (self._id(""), self._portion.name, self._at, *told)
 

@@ -12,13 +12,18 @@ from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
     CellRef,
+    Cite,
     Compress,
     Create,
     Mark,
     Message,
     Open,
     Pack,
+    Reference,
     Reply,
+    Search,
+    Segment,
+    Settings,
     Update,
     decode,
 )
@@ -159,6 +164,14 @@ class Contents:
             case Mark():
                 yield mutation.name, "names"
                 yield mutation.note, "asides"
+            case Segment():
+                yield mutation.title, "names"
+            case Settings():
+                yield mutation.told, "settings"
+            case Reference() | Cite():
+                yield mutation.evidence, "evidence"
+            case Search():
+                yield mutation.query, "queries"
             case Open():
                 yield from ((ref, "names") for ref in (mutation.name, mutation.meta, mutation.source, mutation.key))
 

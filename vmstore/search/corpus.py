@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 
 import apsw
 
+from vmstore.core.words import readable, words
 from vmstore.log.port import Log
-from vmstore.search.words import readable, words
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane, Stretch
 

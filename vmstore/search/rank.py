@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from vmstore.core.words import words
 from vmstore.errors import InputError
 from vmstore.search.corpus import Content, Corpus
-from vmstore.search.words import words
 from vmstore.views.lane import Lane, Stretch
 
 K1 = 1.2

@@ -85,13 +85,16 @@ def known(found: Page) -> str:
 
 
 def faults(found: Sequence[Fault]) -> Table:
-    """Returns to the context in order."""
+    """What a kernel was asked for, or what came back without one, in order."""
     columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
     columns += [Column("page", style="name"), Column("out since", right=True), Column("tokens", right=True)]
-    rows = [
-        (number(one.turn), number(one.call), str(one.position), one.page, str(one.out_since), number(one.tokens))
-        for one in found
-    ]
+    asked = any(one.reason or one.denied_because for one in found)
+    columns += [Column("reason"), Column("denied because", style="warn")] * asked
+    rows: list[tuple[Line, ...]] = []
+    for one in found:
+        out = "" if one.out_since is None else str(one.out_since)
+        place = (number(one.turn), number(one.call), str(one.position), one.page or "", out, number(one.tokens))
+        rows.append((*place, *(one.reason or "", one.denied_because or "") * asked))
     return Table(columns, rows)
 
 

@@ -37,7 +37,7 @@ class Page(msgspec.Struct, frozen=True):
     `session` made it, `actor` is who in it: whom its labels name, else the role. `bytes` and
     `tokens` are of what it shows in the prompt, else of its last full version. `access_count` calls
     saw it so far, the last of them in turn `last_access_turn`. `represents` are the pages it stands
-    for; `pinned` is false, for nothing pins yet. Times are in microseconds since 1970.
+    for; `pinned` says whether somebody holds it in the prompt. Times are in microseconds since 1970.
     """
 
     page: str
@@ -109,14 +109,26 @@ class Affinity(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A page that came back to the prompt at a call, out of it since a position; tokens are what it shows."""
+    """A page that a kernel was asked for; in a session without one, a page that came back to the prompt.
 
-    page: str
+    `granted` where it came, at `level_served`, from a tier; else `denied_because` says why not. `page`
+    is None where no page has the name asked for. `out_since` is what had put it out, None where it was
+    in the prompt or never there. `reason` is why it was asked for, None where nobody is known to
+    have asked; tokens are what it shows.
+    """
+
+    page: str | None
     position: int
     turn: int
     call: int
-    out_since: int
-    tokens: int
+    out_since: int | None
+    tokens: int | None
+    granted: bool = True
+    denied_because: str | None = None
+    reason: str | None = None
+    level_asked: int | None = None
+    level_served: int | None = None
+    from_tier: int | None = None
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -205,16 +217,26 @@ class SessionInfo(msgspec.Struct, frozen=True):
 
 
 class TurnInfo(msgspec.Struct, frozen=True):
-    """One turn: where it opened and how many calls it made."""
+    """One turn: where it opened, how many calls it made, how often pages were asked for and left the prompt.
+
+    Without a kernel `faults` counts the pages that came back.
+    """
 
     turn: int
     position: int
     at: int
     calls: int
+    faults: int = 0
+    evictions: int = 0
 
 
 class CallInfo(msgspec.Struct, frozen=True):
-    """One call; tokens are estimated, `tokens_reported` and the rest the provider's. Cost in dollars."""
+    """One call; tokens are estimated, `tokens_reported` and the rest the provider's. Cost in dollars.
+
+    `budget` is what the prompt could hold, in estimated tokens, None where no kernel is at work.
+    `invalidated` are the tokens of the request before from the first place on that this one changed:
+    a provider's cache serves only what stands before.
+    """
 
     call: int
     turn: int
@@ -232,6 +254,8 @@ class CallInfo(msgspec.Struct, frozen=True):
     latency_ms: float | None
     stop: str | None
     error: str | None
+    budget: int | None = None
+    invalidated: int = 0
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -258,3 +282,19 @@ class Entry(msgspec.Struct, frozen=True):
 def to_json(answer: Any) -> Any:
     """An answer as plain dicts and lists."""
     return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=str)
+
+
+class Faulted(msgspec.Struct, frozen=True):
+    """What came of asking for a page: `content` is what the prompt shows of it now, at `level`, in `tokens`.
+
+    `came` says whether it had to be brought in or shown in fuller form, `evicted` what left for it.
+    """
+
+    page: str
+    granted: bool
+    denied_because: str | None
+    level: int | None
+    tokens: int
+    content: bytes
+    came: bool
+    evicted: list[str]

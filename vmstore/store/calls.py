@@ -11,12 +11,17 @@ from vmstore.log.port import Log
 from vmstore.store.answers import CallInfo, TurnInfo
 from vmstore.views.calls import CallRow, calls_of
 from vmstore.views.context import read_cells
+from vmstore.views.decisions import budget_at, budgets
+from vmstore.views.faults import moves_of
 from vmstore.views.lane import Lane
+from vmstore.views.moment import last
+from vmstore.views.prefix import invalidated
 
 
 def turns_in(lane: Lane) -> list[TurnInfo]:
-    """The turns in order, with how many calls each made."""
+    """The turns in order, with how many calls each made, and how often pages were asked for and left."""
     counts = Counter(call.turn for call in calls_of(lane))
+    moved = moves_of(lane, last(lane).position)
     rows = [
         row
         for stretch in lane.stretches
@@ -25,17 +30,22 @@ def turns_in(lane: Lane) -> list[TurnInfo]:
             (stretch.session, stretch.high),
         )
     ]
-    return [TurnInfo(turn, position, at, counts[turn]) for turn, position, at in sorted(rows)]
+    return [TurnInfo(turn, position, at, counts[turn], *moved.get(turn, (0, 0))) for turn, position, at in sorted(rows)]
 
 
 def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
     """The calls in order, with how each ended."""
     rows = list(calls_of(lane))
     asides = read_cells(log, {c.aside: c.aside_commitment for c in rows if c.aside is not None})
-    return [_call(call, asides) for call in rows]
+    voided = invalidated(lane, rows[-1].position) if rows else {}
+    chosen = budgets(lane)
+    return [
+        _call(call, asides, budget_at(chosen, call.position, call.factor_ppm), voided.get(call.position, 0))
+        for call in rows
+    ]
 
 
-def _call(call: CallRow, asides: Mapping[int, bytes]) -> CallInfo:
+def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided: int) -> CallInfo:
     told = loads(asides[call.aside]) if call.aside is not None else {}
     return CallInfo(
         call=call.call,
@@ -54,4 +64,6 @@ def _call(call: CallRow, asides: Mapping[int, bytes]) -> CallInfo:
         latency_ms=None if call.latency is None else call.latency / 1000,
         stop=told.get("stop"),
         error=told.get("error"),
+        budget=budget,
+        invalidated=voided,
     )

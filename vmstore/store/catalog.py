@@ -15,18 +15,20 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from vmstore.core.asof import AsOf, LoggedTime, Time
+from vmstore.core.decision import Denial
 from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Tier, Word
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.answers import Fault
 from vmstore.store.pages import actor
-from vmstore.views.context import contents
+from vmstore.views.faults import faults_at
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import basis, moment_at
 from vmstore.views.notes import importances, tagged, weighing
 from vmstore.views.pages import TYPED
-from vmstore.views.residency import entered_after, last_entries, resident_at, returns
+from vmstore.views.reasons import use_of, word_of
+from vmstore.views.residency import entered_after, last_entries, resident_at
 
 ORDERS = ("position", "importance", "tokens", "recency")
 EVER = 1 << 62
@@ -219,15 +221,26 @@ def _sizes(lane: Lane, position: int) -> dict[int, int]:
     return found
 
 
-def faults_at(lane: Lane, position: int) -> list[Fault]:
-    """Every time a page came back to L0 after it had left, up to a position."""
-    came = returns(lane, position)
-    what = contents(lane, [one.content for one in came])
+def faults_of(lane: Lane, position: int) -> list[Fault]:
+    """Every fault up to a position: what a kernel was asked for, or what came back without one."""
     found = []
-    for one in came:
-        turn, call = moment_at(lane, one.position)
-        *_, tokens, _, _, _ = what[one.content]
-        found.append(Fault(page_name(one.page), one.position, turn, call, one.out_since, tokens))
+    for one in faults_at(lane, position):
+        asked = one.asked
+        found.append(
+            Fault(
+                page_name(one.page) if one.page else None,
+                one.position,
+                *moment_at(lane, one.position),
+                one.out_since,
+                one.tokens,
+                granted=one.denied is None,
+                denied_because=word_of(Denial, one.denied),
+                reason=None if asked is None else use_of(asked.word, asked.reason, asked.signal),
+                level_asked=None if asked is None else asked.level,
+                level_served=one.level,
+                from_tier=one.tier,
+            )
+        )
     return found
 
 

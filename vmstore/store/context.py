@@ -16,6 +16,7 @@ from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
 from vmstore.views.calls import CallRow
 from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, shown_at
+from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 
 PREFIXES = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
@@ -49,7 +50,11 @@ class Context:
         """The pages the model saw, in order."""
         self._ns.check()
         since = _moments(self._lane, {shown.since for shown in self._shown})
-        return [_page(order, shown, *since[shown.since]) for order, shown in enumerate(self._shown, 1)]
+        held = holders(self._lane, self.basis.position, self.page_ids)
+        return [
+            _page(order, shown, *since[shown.since], pinned=shown.page in held)
+            for order, shown in enumerate(self._shown, 1)
+        ]
 
     @property
     def page_ids(self) -> list[int]:
@@ -134,7 +139,7 @@ class Context:
         return found
 
 
-def _page(order: int, shown: Shown, turn: int, call: int) -> ContextPage:
+def _page(order: int, shown: Shown, turn: int, call: int, *, pinned: bool) -> ContextPage:
     return ContextPage(
         order=order,
         page=page_name(shown.page),
@@ -143,7 +148,7 @@ def _page(order: int, shown: Shown, turn: int, call: int) -> ContextPage:
         type=PageType(shown.type).word,
         level=shown.level,
         tokens=shown.tokens,
-        pinned=False,
+        pinned=pinned,
         since_turn=turn,
         since_call=call,
     )

@@ -1,4 +1,4 @@
-"""What happened to a page: made, changed, annotated, shown, gone, linked."""
+"""What happened to a page: made, changed, annotated, shown, gone, linked, used, and what was decided about it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import LinkKind, Method, Standing
 from vmstore.core.reference import page_name
 from vmstore.store.answers import Event
+from vmstore.views.decisions import decisions_at, decisions_of
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import moment_at
+from vmstore.views.reasons import detail_of
 
 
 def history_of(lane: Lane, page: int, position: int) -> list[Event]:
-    """What happened to a page up to a position: made, changed, annotated, shown, gone, linked."""
+    """What happened to a page up to a position, in order."""
     events: list[tuple[int, int, dict[str, Any]]] = []
     for stretch in lane.upto(position):
         args = (stretch.session, page, stretch.high)
@@ -31,6 +34,7 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
             events.append((at, 1, told))
         events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
     events += _stays(lane, page, position)
+    events += _decided(lane, page, position)
     return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
 
 
@@ -79,6 +83,20 @@ def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[st
         if t is not None and t <= position and not goes_on:
             events.append((t, 2, {"event": "leave", "level": level, "version": version}))
     return events
+
+
+def _decided(lane: Lane, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """What a kernel was asked about the page and what it decided, with the reasons."""
+    found = decisions_of(lane, page, position)
+    asked = decisions_at(lane, {told.cause for told in found if told.cause})
+    versions = dict(lane.rows(_VERSION, {told.content for told in found if told.content}))
+    for told in found:
+        event: dict[str, Any] = {"event": MUTATION_NAMES[told.kind], "detail": detail_of(told, asked.get)}
+        if told.content:
+            event |= {"level": told.level, "version": versions[told.content]}
+        if told.tokens is not None:
+            event["tokens"] = told.tokens
+        yield told.position, 1, event
 
 
 def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:

@@ -12,6 +12,7 @@ from vmstore.log.port import Log
 from vmstore.store.answers import Page, Relation
 from vmstore.views.access import seen, turns_of
 from vmstore.views.context import read_cells
+from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import Edge
 from vmstore.views.notes import Note, notes_of
@@ -27,6 +28,7 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
     names = dict(_names(lane, {row[-1] for row in born.values()}))
     contents = _contents_at(lane, position, born)
     notes = notes_of(lane, position, pages)
+    held_by = holders(lane, position, pages)
     calls = seen(lane, position, pages)
     last = {page: max(few.stop for few in calls[page]) - 1 for page in calls}
     turns = turns_of(lane, set(last.values()))
@@ -51,7 +53,7 @@ def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
                 tokens=tokens,
                 bytes=size,
                 importance=(importance if note.importance is None else note.importance) / 1_000_000,
-                pinned=False,
+                pinned=page in held_by,
                 tags=note.tags,
                 hint=hint,
                 actor=actor(labels, role),

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from vmstore.core.reference import page_name
+from vmstore.core.words import words
 from vmstore.errors import InputError
 from vmstore.search.rank import ranked
-from vmstore.search.words import words
 from vmstore.store.answers import Hit
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import Lane

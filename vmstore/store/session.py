@@ -28,7 +28,7 @@ from vmstore.store.answers import (
     Version,
 )
 from vmstore.store.calls import calls_in, turns_in
-from vmstore.store.catalog import Wanted, chosen, faults_at
+from vmstore.store.catalog import Wanted, chosen, faults_of
 from vmstore.store.context import Context
 from vmstore.store.diff import diff
 from vmstore.store.history import history_of
@@ -117,10 +117,10 @@ class Session:
             return described(lane, when.position, [one.page for one in chosen(lane, when.position, wanted, last)])
 
     def faults(self, at: AsOf | None = None, **moment: Any) -> list[Fault]:
-        """Every time a page came back to the context after it had left, up to a moment."""
+        """Every time a page was asked for up to a moment; without a kernel, every time one came back to the context."""
         with self._ns.asking():
             lane = self._lane()
-            return faults_at(lane, basis(lane, one_moment(at, moment)).position)
+            return faults_of(lane, basis(lane, one_moment(at, moment)).position)
 
     def page(self, reference: str | int, at: AsOf | None = None, **moment: Any) -> Page:
         """One page as it stood at a moment; the reference may carry it: `p17@turn:3`."""
@@ -187,7 +187,7 @@ class Session:
         return Sealed(cell, commitment)
 
     def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
-        """What happened to a page: made, changed, entered, left, linked."""
+        """What happened to a page: made, changed, linked, used, entered, left, and what was decided about it."""
         with self._ns.asking():
             lane = self._lane()
             number, when = self._resolve(lane, page, one_moment(at, moment))
@@ -237,12 +237,12 @@ class Session:
         return self.context(at, **moment).request()
 
     def turns(self) -> list[TurnInfo]:
-        """The turns in order, with how many calls each made."""
+        """The turns in order, with the calls each made, and its faults and evictions."""
         with self._ns.asking():
             return turns_in(self._lane())
 
     def calls(self) -> list[CallInfo]:
-        """The calls in order."""
+        """The calls in order, with what each cost of the provider's cache."""
         with self._ns.asking():
             return calls_in(self._lane(), self._ns.log)
 

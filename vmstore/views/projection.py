@@ -17,6 +17,7 @@ from vmstore.log.port import Log
 from vmstore.views.applier import Applier
 from vmstore.views.calls import Calls
 from vmstore.views.commits import Commits
+from vmstore.views.decisions import Decisions
 from vmstore.views.fold import Fold
 from vmstore.views.lineage import Lineage
 from vmstore.views.marks import Marks
@@ -35,6 +36,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     Messages,
     Calls,
     Residency,
+    Decisions,
     Lineage,
     Marks,
 )

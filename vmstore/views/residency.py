@@ -165,7 +165,7 @@ def returns(lane: Lane, position: int) -> list[Return]:
     """Every time a page came back to L0 after it had left, up to a position, in order."""
     left: dict[int, int] = {}
     found = []
-    for (f, page), (t, content, since) in sorted(stays(lane, position).items()):
+    for (f, page), (t, content, since, _) in sorted(stays(lane, position).items()):
         if f == since and page in left:
             found.append(Return(f, page, left[page], content))
         if t is not None:
@@ -176,7 +176,7 @@ def returns(lane: Lane, position: int) -> list[Return]:
 def leavings(lane: Lane, position: int) -> list[int]:
     """Where pages left L0, up to a position, once for each page that did."""
     found = stays(lane, position)
-    return sorted(t for (_, page), (t, _, _) in found.items() if t is not None and (t, page) not in found)
+    return sorted(t for (_, page), (t, *_) in found.items() if t is not None and (t, page) not in found)
 
 
 def last_entries(lane: Lane, position: int) -> dict[int, int]:
@@ -195,20 +195,20 @@ def entered_after(lane: Lane, position: int, after: int) -> set[int]:
 
 def stays(
     lane: Lane, position: int, pages: Iterable[int] | None = None
-) -> dict[tuple[int, int], tuple[int | None, int, int]]:
+) -> dict[tuple[int, int], tuple[int | None, int, int, int]]:
     """Every stay begun up to a position, or those of some pages, by its beginning and page.
 
-    Each with its end, its content and since when it was unbroken. What a session inherits it may
+    Each with its end, its content, since when it was unbroken and its rank. What a session inherits it may
     hold again in rows of its own, which know its end there.
     """
-    found: dict[tuple[int, int], tuple[int | None, int, int]] = {}
+    found: dict[tuple[int, int], tuple[int | None, int, int, int]] = {}
     about = {} if pages is None else {"pages": f"[{','.join(map(str, pages))}]"}
     sql = _BEGUN if pages is None else _BEGUN_OF
     for stretch in lane.upto(position):
-        for f, page, t, content, since in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
+        for f, page, t, *told in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
             ended = t if t is not None and t <= stretch.high else None
             if found.get((f, page), (None,))[0] is None:
-                found[f, page] = (ended, content, since)
+                found[f, page] = (ended, *told)
     return found
 
 
@@ -248,11 +248,11 @@ def _at(columns: str) -> str:
 UNION ALL SELECT {columns} FROM residents WHERE session = :s AND f <= :q"""
 
 
-_BEGUN = """SELECT f, page, t, content, since FROM spans WHERE session = :s AND f <= :q
-  UNION ALL SELECT f, page, NULL, content, since FROM residents WHERE session = :s AND f <= :q"""
-_BEGUN_OF = """SELECT f, page, t, content, since FROM json_each(:pages) one
+_BEGUN = """SELECT f, page, t, content, since, rank FROM spans WHERE session = :s AND f <= :q
+  UNION ALL SELECT f, page, NULL, content, since, rank FROM residents WHERE session = :s AND f <= :q"""
+_BEGUN_OF = """SELECT f, page, t, content, since, rank FROM json_each(:pages) one
   CROSS JOIN spans INDEXED BY spans_page ON session = :s AND page = one.value AND f <= :q
-  UNION ALL SELECT f, page, NULL, content, since FROM json_each(:pages) one
+  UNION ALL SELECT f, page, NULL, content, since, rank FROM json_each(:pages) one
   CROSS JOIN residents ON session = :s AND page = one.value AND f <= :q"""
 _ENTERED = """SELECT page FROM classes CROSS JOIN spans
    ON spans.session = :s AND spans.k = classes.k AND spans.f > :p AND spans.f <= :q WHERE classes.session = :s

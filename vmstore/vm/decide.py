@@ -20,7 +20,7 @@ from vmstore.core.mutation import (
     Reference,
     Settings,
 )
-from vmstore.core.page import Level
+from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
 from vmstore.vm.room import Compression, Room
 from vmstore.vm.shortening import may_shorten
@@ -123,7 +123,8 @@ class Deciding:
         if not room.make(state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=False):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why))
+        tier = Tier.L0 if held.page in state.here else Tier.L2
+        room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
         room.used += coming
         room.kept[held.page] = None
         self._came[held.page] = level

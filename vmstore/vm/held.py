@@ -6,6 +6,7 @@ import msgspec
 
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Residence
+from vmstore.core.page import Mime
 from vmstore.vm.resident import Resident
 
 _HARD = 1 << Holder.HAND | 1 << Holder.SYSTEM | 1 << Holder.TOOLS | 1 << Holder.PLAN
@@ -28,6 +29,8 @@ class Held(Resident, gc=False, kw_only=True):
     version: int
     message: int
     segment: int
+    role: int
+    mime: Mime
     forms: list[Form | None]
     opaque: bool = False
     rank: int = 0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from vmstore.core.page import PageType
+from vmstore.core.page import Level, Modality, Role
 from vmstore.vm.held import Held
+from vmstore.vm.pagetypes import COMPRESSION
 
 TOKENS_MIN = 64  # what is shorter gains nothing from an abstract
-WHOLE = frozenset((PageType.INDEX, PageType.CLAIM, PageType.PROCEDURE, PageType.SUMMARY))
 
 
-def may_shorten(held: Held) -> bool:
-    """Whether an abstract of a page is worth making; of claims, procedures, indexes and summaries it is not."""
-    return (
-        held.type not in WHOLE
-        and not held.opaque
-        and held.forms[0] is not None
-        and (held.forms[0].tokens >= TOKENS_MIN)
-    )
+def may_shorten(held: Held, level: int = Level.REDUCED, *, rarely: bool = False) -> bool:
+    """Whether a page may be shown at a level, where `rarely` even as one that seldom is.
+
+    Of a tool call nothing but the whole is one.
+    """
+    rule, full = COMPRESSION[held.type], held.forms[0]
+    if level > rule.level_max or (rule.rarely and not rarely) or held.opaque:
+        return False
+    if full is None or full.tokens < TOKENS_MIN:
+        return False
+    return not (held.role == Role.ASSISTANT and held.modality is Modality.STRUCTURED)

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from vmstore.core import mutation as m
-from vmstore.core.decision import Holder, Load, Use
-from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.decision import Cause, Holder, Load, Use
+from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.vm.held import Form, Held
 from vmstore.vm.policies.registry import policy
 from vmstore.vm.policy import Now, Policy
@@ -46,6 +46,7 @@ class State:
         self.used = 0  # tokens of the pages here
         self.pinned = 0  # tokens of those that never yield
         self.rank = 0
+        self.vacated = 0  # the first rank that a segment's end left free
         self.load = Load.LOW
         self.faults = self.fault_tokens = 0  # served this turn
         self.packed: dict[int, m.Residence] = {}  # the prompt as the last call had it
@@ -109,6 +110,10 @@ class State:
 
     def _on_segment(self, position: int, told: m.Segment) -> None:
         self.segment = told.number
+        if told.summary is not None and self.vacated and told.summary in self.here:
+            self.here[told.summary].rank = self.vacated  # it stands where what it replaced stood
+            self.moved[told.summary] = None
+        self.vacated = 0
 
     # ---- pages
 
@@ -125,6 +130,8 @@ class State:
             version=1,
             message=made.message,
             segment=self.segment,
+            role=made.role,
+            mime=Mime(made.mime),
             forms=[Form(position, made.tokens), None, None, None],
             opaque=made.content is None,
         )
@@ -197,6 +204,8 @@ class State:
 
     def _on_evict(self, position: int, gone: m.Evict) -> None:
         held = self.pages[gone.page]
+        if gone.cause == Cause.SEGMENT:
+            self.vacated = min(self.vacated or held.rank, held.rank)
         if gone.level is None:
             self._leave(held, evicted=True)
         else:

@@ -1,19 +1,15 @@
-"""Pages that came back to the prompt, and how often pages came and went in each turn."""
+"""FAULTS, and how often pages came and went in each turn, as a statement sees sessions."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from vmstore.core.page import Tier
-from vmstore.views.context import Shown, contents
+from vmstore.core.decision import Denial
+from vmstore.views.faults import faults_at
 from vmstore.views.lane import Lane
 from vmstore.views.moment import moment_at
-from vmstore.views.residency import leavings, returns
-
-_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
-_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+from vmstore.views.reasons import use_of, word_of
 
 
 class Own(NamedTuple):
@@ -32,29 +28,13 @@ class Own(NamedTuple):
 
 
 def faults_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
-    """The rows of FAULTS: each return to the prompt, by the session whose pack brought it back."""
+    """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
     for own in lanes:
-        came = [one for one in returns(own.lane, own.until) if one.position > max(own.low, own.since)]
-        what = contents(own.lane, [one.content for one in came])
-        for one in came:
-            turn, call = moment_at(own.lane, one.position)
-            shown = what[one.content]
-            level, tokens = shown[_LEVEL], shown[_TOKENS]
-            told = (None, None, level, int(Tier.L2), one.out_since, tokens, 1, None)
-            yield (one.position, own.name, turn, call, one.page, *told)
-
-
-def moves_of(own: Own) -> list[tuple[int, int, int]]:
-    """Turn, faults and evictions of each turn in which a page came back or left."""
-    came = Counter(_turns(own, (one.position for one in returns(own.lane, own.until))))
-    left = Counter(_turns(own, leavings(own.lane, own.until)))
-    return [(turn, came[turn], left[turn]) for turn in sorted({*came, *left})]
-
-
-def _turns(own: Own, positions: Iterable[int]) -> Iterator[int]:
-    known: dict[int, int] = {}
-    for position in positions:
-        if position > own.low:
-            if position not in known:
-                known[position] = moment_at(own.lane, position)[0]
-            yield known[position]
+        for one in faults_at(own.lane, own.until):
+            if one.position > max(own.low, own.since):
+                asked = one.asked
+                reason = None if asked is None else use_of(asked.word, asked.reason, asked.signal)
+                level = None if asked is None else asked.level
+                told = (reason, level, one.level, one.tier, one.out_since, one.tokens)
+                denied = (int(one.denied is None), word_of(Denial, one.denied))
+                yield (one.position, own.name, *moment_at(own.lane, one.position), one.page or None, *told, *denied)

@@ -10,8 +10,8 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import Cell
+from vmstore.core.words import words
 from vmstore.errors import CorruptError
-from vmstore.search.words import words
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 

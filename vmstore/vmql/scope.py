@@ -10,10 +10,11 @@ from vmstore.core.page import Origin
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
 from vmstore.views.access import seen, turns_of
+from vmstore.views.faults import moves_of
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
-from vmstore.vmql.faults import Own, moves_of
+from vmstore.vmql.faults import Own
 from vmstore.vmql.forms import iso
 from vmstore.vmql.mutations import Written
 from vmstore.vmql.problems import QueryError, near
@@ -107,7 +108,13 @@ class Scope:
 
     def _moved(self) -> str:
         many = self.shape == ACROSS
-        return json.dumps([[own.session if many else 0, *row] for own in self.lanes() for row in moves_of(own)])
+        return json.dumps(
+            [
+                [own.session if many else 0, turn, *counts]
+                for own in self.lanes()
+                for turn, counts in moves_of(own.lane, own.until, own.low).items()
+            ]
+        )
 
 
 class OneSession(Scope):

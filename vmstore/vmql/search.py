@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from vmstore.core.words import readable
 from vmstore.search.rank import ranked
-from vmstore.search.words import readable
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.functions import matches
 from vmstore.vmql.relation import ACROSS

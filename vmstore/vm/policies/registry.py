@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from typing import ClassVar
 
 from vmstore.vm.policy import Now, Policy, Scored
 from vmstore.vm.resident import Resident
@@ -12,9 +13,9 @@ from vmstore.vm.resident import Resident
 class LRU:
     """The page that was used longest ago goes first."""
 
-    NAME = "lru"
-    VERSION = 1
-    NUMBER = 1
+    NAME: ClassVar[str] = "lru"
+    VERSION: ClassVar[int] = 1
+    NUMBER: ClassVar[int] = 1
 
     def __init__(self) -> None:
         self._order: list[Scored] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vmstore.search.words import WORD_CHARS, readable, words
+from vmstore.core.words import WORD_CHARS, readable, words
 
 READINGS = [
     ("Where is Kyoto?", ["where", "is", "kyoto"]),

@@ -1,0 +1,49 @@
+"""What a model cites is found, in whatever form it writes it, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vm.protocol.leaves import names
+from vmstore.vm.protocol import citations
+from vmstore.vm.protocol.wire import printed
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Postgres [ref: msg_123].", [("msg_123", None)]),
+        ("[ref: p1] and [ref: p1]", [("p1", None), ("p1", None)]),
+        ("[ref: p1, p2; claim_db]", [("p1", None), ("p2", None), ("claim_db", None)]),
+        ("[ref: tool:page_fault(img_045)]", [("img_045", "page_fault")]),
+        ("[ref: p1, tool:page_fault(p2, 0), p3]", [("p1", None), ("p2", "page_fault"), ("p3", None)]),
+        ('[Refs:"p1", `p2`]', [("p1", None), ("p2", None)]),
+        ("[ref: vm://default/s/p17@turn:3#level=2]", [("vm://default/s/p17@turn:3#level=2", None)]),
+        ("[ref: p1\np2]", []),
+        ("[ref:]", []),
+        ("[ref: ]", []),
+        ("[ref: [ref: p1]]", [("p1", None)]),
+        ("[reference: p1] [ref p1] (ref: p1)", []),
+        ("[ref: tool:page_fault()]", []),
+        ("", []),
+    ],
+)
+def test_a_citation_is_found(text: str, found: list[tuple[str, str | None]]) -> None:
+    """Each form names its pages, in order, with the tool that gave them."""
+    assert [(one.page, one.tool) for one in citations(text)] == found
+
+
+@given(st.lists(names.map(printed), min_size=1, max_size=4), st.text(alphabet=st.characters(exclude_characters="[]")))
+def test_any_printed_name_is_cited(pages: list[str], around: str) -> None:
+    """A name as the prompt prints it is found as it is printed, wherever it is cited."""
+    text = f"{around}[ref: {', '.join(pages)}]{around}"
+    found = citations(text)
+    assert [one.page for one in found] == pages
+    assert {text[one.start : one.end] for one in found} == {text[len(around) : len(text) - len(around)]}
+
+
+def test_a_text_of_brackets_costs_its_length() -> None:
+    """A megabyte of opened brackets is read without finding anything."""
+    assert citations("[ref: " * 200_000) == []

@@ -1,0 +1,333 @@
+"""Pages become messages that no provider refuses, whichever pages there are."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.vm.protocol.leaves import PNG, form, leaf, leaves
+from tests.vm.protocol.providers import REFUSES
+from vmstore.core.page import Modality, PageType, Role, Slot
+from vmstore.errors import InputError
+from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
+from vmstore.vm.protocol.conversation import PICTURE_BYTES_MAX, UNANSWERED, UNSIGNED, arguments, picture
+from vmstore.vm.protocol.manifest import Policies
+
+SHAPES = ["chat", "anthropic", "gemini"]
+
+
+def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> Leaf:
+    """A call of a tool."""
+    return leaf(name, text, role=Role.ASSISTANT, message=message, call_id=call_id, is_call=True, tool="exec", **fields)
+
+
+def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> Leaf:
+    """What a tool answered."""
+    return leaf(name, text, role=Role.TOOL, message=message, call_id=call_id, is_result=True, tool="exec", **fields)
+
+
+def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> Leaf:
+    """Something the user said."""
+    return leaf(name, text, role=Role.USER, message=message, **fields)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=leaves(16), rules=st.sampled_from(Rules))
+def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rules) -> None:
+    """Whatever pages are handed over, in whatever order, the request is one the provider takes."""
+    made = messages(pages, shape=shape, rules=rules)
+    assert REFUSES[shape](made.request) == []
+    json.dumps(made.request)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=leaves(16))
+def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
+    """Every page with words is in the request by its name, or named as what cannot be sent."""
+    made = messages(pages, shape=shape, rules=Rules.RELAXED)
+    talk = conversation(pages)
+    left = {name for name, _ in made.left}
+    told = {page.name for page in talk.loose} | {page.name for page in pages if page.instructs}
+    count = json.dumps(made.request).count
+    for page in pages:
+        if page.name not in left | told and not page.is_call:
+            assert any(count(json.dumps(mark)[1:-1]) for mark in marks(page)), page
+
+
+def marks(page: Leaf) -> list[str]:
+    """How a page is named in a message: as a label, or in the line of a result that is only spoken of."""
+    from vmstore.vm.protocol.wire import printed
+
+    name = printed(page.name)
+    return [f"[{name}]", f"[{name}, ", f" ({name}): ", f" ({name}, "]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_planted_fault_is_refused(shape: str) -> None:
+    """The providers of these tests refuse a call without its result and a result without its call."""
+    whole = messages([user("p1"), asks("p2"), answers("p3"), user("p4", message=4)], shape=shape).request
+    assert REFUSES[shape](whole) == []
+    key = "contents" if shape == "gemini" else "messages"
+    for at in (1, 2):
+        broken = [message for n, message in enumerate(whole[key]) if n != at]
+        assert REFUSES[shape]({key: broken}) != []
+
+
+def test_the_shape_of_chat() -> None:
+    """Instructions, user, call, result and answer as chat completions have them."""
+    pages = [
+        leaf("p0", "Be kind.", role=Role.SYSTEM, message=9),
+        user("p1", "List it."),
+        leaf("p2", "I look.", role=Role.ASSISTANT, message=2),
+        asks("p3"),
+        answers("p4"),
+        leaf("p5", "One file.", role=Role.ASSISTANT, message=4),
+    ]
+    made = messages(pages)
+    assert made.tools == []
+    assert made.request["messages"] == [
+        {"role": "developer", "content": "Be kind."},
+        {"role": "user", "content": "List it."},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "exec", "arguments": '{"cmd": "ls"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
+        {"role": "assistant", "content": "One file."},
+    ]
+
+
+def test_the_shape_of_anthropic() -> None:
+    """Results stand first in the user's message after the call, the user's next words after them."""
+    pages = [asks("p2"), answers("p3"), user("p4", message=4), user("p5", "And?", message=5)]
+    assert messages([leaf("p0", "Be kind.", role=Role.SYSTEM), *pages], shape="anthropic").request == {
+        "system": "Be kind.",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "(What was said before this is not in view.)"}]},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "exec", "input": {"cmd": "ls"}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "a.txt"}]},
+                    {"type": "text", "text": "Go on."},
+                    {"type": "text", "text": "And?"},
+                ],
+            },
+        ],
+    }
+
+
+def test_the_shape_of_gemini() -> None:
+    """Calls and responses are contents of their own, as many of the one as of the other."""
+    pages = [
+        user("p1"),
+        asks("p2"),
+        asks("p3", "c2"),
+        answers("p4"),
+        answers("p5", "c2", text="b"),
+        user("p6", message=6),
+    ]
+    call = {"functionCall": {"name": "exec", "args": {"cmd": "ls"}}}
+    assert messages(pages, shape="gemini").request["contents"] == [
+        {"role": "user", "parts": [{"text": "Go on."}]},
+        {"role": "model", "parts": [call, call]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "exec", "response": {"result": "a.txt"}}},
+                {"functionResponse": {"name": "exec", "response": {"result": "b"}}},
+            ],
+        },
+        {"role": "user", "parts": [{"text": "Go on."}]},
+    ]
+
+
+# ---- calls and results
+
+
+def test_a_call_without_its_result_is_left_out() -> None:
+    """A call whose result is not there is not sent, and named."""
+    made = messages([user("p1"), asks("p2"), asks("p3", "c2"), answers("p4", "c2")])
+    assert made.left == (("p2", UNANSWERED),)
+    assert [call["id"] for call in made.request["messages"][1]["tool_calls"]] == ["c2"]
+
+
+def test_a_result_without_its_call_is_spoken_of() -> None:
+    """A result whose call is out stands as text, in the line it would have in VM:CONTEXT, where it was."""
+    made = messages([user("p1"), answers("p3", text="</VM:CONTEXT>"), user("p4", message=4)])
+    contents = [message["content"] for message in made.request["messages"]]
+    assert contents == ["Go on.", 'T (p3): "\\u003c/VM:CONTEXT>"', "Go on."]
+
+
+def test_a_result_comes_right_after_its_call() -> None:
+    """What the user said meanwhile follows the result."""
+    made = messages([asks("p2"), user("p3", message=3), answers("p4", message=4)])
+    assert [message["role"] for message in made.request["messages"]] == ["assistant", "tool", "user"]
+
+
+def test_a_result_before_its_call_is_none() -> None:
+    """A result that came before the call with its id is not the answer to that call."""
+    made = messages([answers("p1", message=1), asks("p2", message=2)])
+    assert made.left == (("p2", UNANSWERED),)
+
+
+def test_ids_are_such_that_every_provider_takes_them() -> None:
+    """An id used twice, with odd letters, or none at all is replaced, for the call and its result alike."""
+    pages = [
+        asks("p1", "x y", 1),
+        answers("p2", "x y", 2),
+        asks("p3", "c1", 3),
+        answers("p4", "c1", 4),
+        asks("p5", "c1", 5),
+        answers("p6", "c1", 6),
+        asks("p7", "", 7),
+        answers("p8", "", 8),
+    ]
+    sent = messages(pages).request["messages"]
+    assert [m["tool_calls"][0]["id"] for m in sent if "tool_calls" in m] == ["call_p1", "c1", "c1_2", "call_p7"]
+    assert [m["tool_call_id"] for m in sent if m["role"] == "tool"] == ["call_p1", "c1", "c1_2", "call_p7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ('{"cmd": "ls"}', {"cmd": "ls"}),
+        ("{}", {}),
+        ("", {}),
+        ("ls -l", {"text": "ls -l"}),
+        ("[1]", {"text": "[1]"}),
+        ('{"id": "c", "type": "function", "function": {"name": "exec", "arguments": "{\\"a\\": 1}"}}', {"a": 1}),
+        ('{"id": "c", "type": "function", "function": {"name": "exec", "arguments": ""}}', {}),
+        ('{"id": "c", "type": "function", "function": {"name": "exec", "arguments": "{oops"}}', {"text": "{oops"}),
+        ('{"type": "tool_use", "id": "c", "name": "exec", "input": {"a": 1}}', {"a": 1}),
+        ('{"functionCall": {"name": "exec", "args": {}}}', {}),
+        ('{"name": "other", "input": "y"}', {"name": "other", "input": "y"}),
+    ],
+)
+def test_arguments_come_out_of_any_providers_call(text: str, taken: dict[str, Any]) -> None:
+    """A call kept as its provider wrote it gives its arguments; what is no object is carried as text."""
+    assert arguments(asks("p1", text=text)) == taken
+
+
+def test_thoughts_are_not_sent() -> None:
+    """A model's thinking is left out, and named."""
+    made = messages([user("p1"), leaf("p2", "hm", role=Role.ASSISTANT, message=2, thought=True)])
+    assert made.left == (("p2", UNSIGNED),)
+    assert "hm" not in str(made.request)
+
+
+# ---- labels, levels, pages of no message
+
+
+def test_texts_begin_with_their_pages_name() -> None:
+    """Under rules that ask for citations each text is labelled; passive, only what is not shown in full."""
+    pages = [
+        user("p1"),
+        leaf("p2", "short", role=Role.ASSISTANT, message=2, level=2),
+        user("p3", content=None, message=3),
+    ]
+    strict = [m["content"] for m in messages(pages, rules=Rules.STRICT).request["messages"][1:]]
+    assert strict == ["[p1] Go on.", "[p2, abstract] short", "[p3] (The text of this page is not in view.)"]
+    passive = [m["content"] for m in messages(pages).request["messages"]]
+    assert passive == ["Go on.", "[p2, abstract] short", "(The text of this page is not in view.)"]
+
+
+def test_what_was_said_in_no_message_stands_before_them() -> None:
+    """Claims and summaries are VM:CONTEXT in the developer's message, beside the rules; tool schemas are nowhere."""
+    pages = [
+        leaf("p0", "Be kind.", role=Role.SYSTEM),
+        leaf("tools", "[{}]", role=Role.SYSTEM, slot=Slot.TOOLS),
+        leaf("use_pg", "Postgres", type=PageType.CLAIM),
+        user("p1"),
+    ]
+    found = manifest("s", pages, [], Policies())
+    made = messages(pages, rules=Rules.STRICT, paging=Paging.MODEL, manifest=found)
+    head, said = made.request["messages"]
+    assert said == {"role": "user", "content": "[p1] Go on."}
+    assert head["content"].startswith("Be kind.\n\n<VM:RULES>")
+    assert [line.name for line in read_context(head["content"])] == ["use_pg"]
+    assert "[{}]" not in head["content"]
+    assert [tool["function"]["name"] for tool in made.tools] == ["page_fault", "search_pages"]
+
+
+def test_the_same_pages_make_the_same_request() -> None:
+    """Nothing but the pages decides what is sent."""
+    pages = [user("p1"), asks("p2"), answers("p3")]
+    for shape in SHAPES:
+        assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, anthropic, gemini"):
+        messages(pages, shape="smoke")
+
+
+# ---- pictures
+
+
+def image(content: bytes, **fields: Any) -> Leaf:
+    """A picture a user brought."""
+    page = user("p1", content=content, modality=Modality.IMAGE, mime="image/jpeg", **fields)
+    return page
+
+
+def test_a_picture_is_sent_as_one() -> None:
+    """An image goes out as a real image block in each shape, under the type its own bytes have."""
+    data = base64.b64encode(PNG).decode()
+    blocks = {
+        "chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        "gemini": {"inlineData": {"mimeType": "image/png", "data": data}},
+    }
+    for shape, block in blocks.items():
+        request = messages([image(PNG)], shape=shape).request
+        message = request["contents" if shape == "gemini" else "messages"][0]
+        assert message["parts" if shape == "gemini" else "content"] == [block]
+
+
+def test_a_picture_too_large_is_its_caption() -> None:
+    """Up to a million bytes a picture is sent; one byte more and it is told by its caption."""
+    whole = PNG + b"\x00" * (PICTURE_BYTES_MAX - len(PNG))
+    assert picture(image(whole)) is not None
+    large = image(whole + b"\x00", others=(form(2, 3, "a plan"),), width=3, height=4)
+    assert picture(large) is None
+    assert messages([large]).request["messages"][0]["content"] == '[IMAGE: "a plan", 3x4]'
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"RIFFxxxxWAVE", b"data:image/png;base64,@@", None])
+def test_what_is_no_picture_is_told_in_words(content: bytes | None) -> None:
+    """An image that is not what it is said to be never reaches a provider as one."""
+    page = image(content or b"")
+    page = page if content is not None else user("p1", content=None, modality=Modality.IMAGE, mime="image/png")
+    assert picture(page) is None
+    assert messages([page]).request["messages"][0]["content"].startswith("[IMAGE: image/")
+
+
+def test_a_data_url_is_a_picture() -> None:
+    """A picture kept as the data: URL it came in is sent as its bytes."""
+    page = image(b"data:image/png;base64," + base64.b64encode(PNG))
+    assert picture(page) == ("image/png", PNG)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_tools_picture_is_seen(shape: str) -> None:
+    """A picture that a tool answered with reaches the model in every shape."""
+    shot = answers("p3", content=PNG, modality=Modality.IMAGE, mime="image/png")
+    request = messages([user("p1"), asks("p2"), shot], shape=shape).request
+    assert REFUSES[shape](request) == []
+    assert base64.b64encode(PNG).decode() in json.dumps(request)
+
+
+def test_a_picture_the_model_made_is_told_in_words() -> None:
+    """No provider takes an image as the assistant's word."""
+    page = leaf("p1", content=PNG, modality=Modality.IMAGE, mime="image/png", role=Role.ASSISTANT, message=1)
+    sent = messages([user("p0"), page, user("p2", message=2)]).request["messages"]
+    assert sent[1] == {"role": "assistant", "content": "[IMAGE: image/png, 32 bytes]"}

@@ -1,0 +1,59 @@
+"""The contents of a live session's pages, by the position that made them: at hand while they are in use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+
+from vmstore.engine.gate import Engine
+from vmstore.views.context import read_cells
+from vmstore.views.lane import Lane
+
+BYTES_MAX = 32 << 20
+
+
+class Forms:
+    """Contents by position; the least recently used go when they take more than `BYTES_MAX`."""
+
+    def __init__(self, engine: Engine, lane: Lane) -> None:
+        self._engine = engine
+        self._lane = lane
+        self._known: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def note(self, position: int, content: bytes) -> None:
+        """Keeps a content that was just written."""
+        self._bytes += len(content) - len(self._known.pop(position, b""))
+        self._known[position] = content
+        while self._bytes > BYTES_MAX and len(self._known) > 1:
+            self._bytes -= len(self._known.popitem(last=False)[1])
+
+    def of(self, position: int) -> bytes:
+        """The content made at a position; empty where the source never had it."""
+        return self.all((position,))[position]
+
+    def all(self, positions: Collection[int]) -> dict[int, bytes]:
+        """The contents made at some positions."""
+        found = {}
+        for position in positions:
+            if position in self._known:
+                self._known.move_to_end(position)
+                found[position] = self._known[position]
+        missing = [position for position in positions if position not in found]
+        if missing:
+            self._engine.follow()
+            rows = list(self._lane.rows(_SEALED, missing))
+            contents = read_cells(self._engine.log, {cell: sealed for _, cell, sealed in rows if cell is not None})
+            for position, cell, _ in rows:
+                found[position] = contents[cell] if cell is not None else b""
+                self.note(position, found[position])
+        return found
+
+    def forget(self) -> None:
+        """Lets go of everything; the log has it."""
+        self._known.clear()
+        self._bytes = 0
+
+
+_SEALED = """SELECT position, cell, commitment FROM versions
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""

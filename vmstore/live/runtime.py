@@ -1,0 +1,145 @@
+"""One live session in memory: its kernel's state and its words, brought up to the log before each use.
+
+Each act is one commit: what happened, then what the kernel decided of it. An act that fails leaves
+nothing in the log, and what was folded of it is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
+from vmstore.core.page import Level
+from vmstore.engine.gate import Batch, Engine
+from vmstore.errors import OvertakenError
+from vmstore.live.facts import Facts
+from vmstore.live.forms import Forms
+from vmstore.live.shorter import Shorter
+from vmstore.live.spoken import Spoken
+from vmstore.views.lane import Lane
+from vmstore.vm.kernel import Kernel
+from vmstore.vm.room import Compression
+from vmstore.vm.state import State
+
+T = TypeVar("T")
+
+
+class Act:
+    """One commit of a live session under way."""
+
+    def __init__(self, runtime: Runtime, batch: Batch, at: int) -> None:
+        self.batch = batch
+        self.at = at
+        self.state = runtime.state
+        self.spoken = runtime.spoken
+        self.forms = runtime.forms
+        self.shorter = runtime.shorter
+        self.kernel = Kernel(self.state, self._write, self._perform)
+        self.written: list[AnyMutation] = []
+        self.ended = False
+        self._contents: dict[CellRef, bytes] = {}
+
+    def tell(self, mutation: AnyMutation) -> int:
+        """Writes a stimulus; its position."""
+        return self.kernel.tell(mutation)
+
+    def react(self) -> list[AnyMutation]:
+        """Lets the kernel decide now; what it wrote."""
+        before = len(self.written)
+        self.kernel.react()
+        return self.written[before:]
+
+    def end(self, mutation: AnyMutation) -> int:
+        """Lets the kernel decide, then writes the mutation that ends the commit; its position."""
+        self.react()
+        self.ended = True
+        return self.tell(mutation)
+
+    def cell(self, content: bytes) -> CellRef:
+        """Seals bytes."""
+        ref = self.batch.cell(content)
+        self._contents[ref] = content
+        return ref
+
+    def read(self, position: int, ref: CellRef) -> bytes:
+        """The bytes a mutation of this act names."""
+        return self._contents[ref]
+
+    def shorten(self, page: int, level: int) -> Compress:
+        """Makes a form of a page at a level, or at a higher one where there is none so short."""
+        held = self.state.pages[page]
+        full = held.forms[0]
+        assert full is not None, "every page has its full content"
+        made = self.shorter.of(held, self.spoken.known.get(page), self.forms.of(full.position), level)
+        return Compress(
+            page, held.version, made.level, made.method, int(made.lossy), self.cell(made.content),
+            len(made.content), made.tokens,
+        )  # fmt: skip
+
+    def _write(self, mutation: AnyMutation) -> int:
+        position = self.batch.add(mutation)
+        self.spoken.apply(position, mutation)
+        self.written.append(mutation)
+        if isinstance(mutation, Create | Update | Compress) and mutation.content is not None:
+            self.forms.note(position, self._contents[mutation.content])
+        return position
+
+    def _perform(self, request: Compression) -> Compress:
+        return self.shorten(request.page, Level(request.level))
+
+
+class Runtime:
+    """A live session, ready to act. Not for two threads at a time: the store's lock sees to that."""
+
+    def __init__(self, engine: Engine, lane: Lane, shorter: Shorter) -> None:
+        self._engine = engine
+        self._lane = lane
+        self.shorter = shorter
+        self.forms = Forms(engine, lane)
+        self._source: Facts | Act | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what was folded; the next act reads the log again."""
+        self.state = State(self._read)
+        self.spoken = Spoken(self._read)
+        self.forms.forget()
+
+    def current(self) -> State:
+        """The state at the log's end."""
+        head = self._engine.head(self._lane.session)
+        if head.position != self.state.position:
+            self._engine.follow()
+            facts = Facts(self._engine.log, self._lane)
+            self._source = facts
+            for told in facts.after(self.state.position):
+                for position, mutation in told.mutations:
+                    self.state.apply(position, mutation)
+                    self.spoken.apply(position, mutation)
+        return self.state
+
+    def act(self, do: Callable[[Act], T], at: int) -> T:
+        """Does something to the session and lets the kernel react, as one durable commit; what it answers."""
+        state = self.current()
+        batch = self._engine.batch(self._lane.session)
+        if batch.head.position != state.position:
+            raise OvertakenError("the session moved on while it was read; read it and decide again")
+        act = self._source = Act(self, batch, at)
+        try:
+            answer = do(act)
+            if not act.ended:
+                act.react()
+            if not batch.empty:
+                batch.commit(at)
+        except BaseException:
+            if not batch.empty:
+                self.forget()
+            raise
+        return answer
+
+    def _read(self, position: int, ref: CellRef) -> bytes:
+        if isinstance(self._source, Act):
+            return self._source.read(position, ref)
+        assert self._source is not None, "something is folded where a cell is read"
+        return self._source.cell(position, ref)

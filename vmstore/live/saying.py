@@ -1,0 +1,135 @@
+"""What is said in a live session: messages with their pages, and pages that stand in no message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.capture.born import born
+from vmstore.capture.held import kin
+from vmstore.capture.shapes import Shape, plain, take_message
+from vmstore.core.decision import Holder
+from vmstore.core.draft import Draft, Part, Usage
+from vmstore.core.mutation import Configure, Message, Pin, Reply, Turn
+from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
+from vmstore.core.tokens import ESTIMATOR
+from vmstore.errors import InputError
+from vmstore.live.runtime import Act
+from vmstore.live.spoken import TOPIC
+from vmstore.vm.topics import topics
+
+TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
+FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
+
+
+class Spoke(NamedTuple):
+    """A message that was said: its position, and those of its pages."""
+
+    message: int
+    pages: list[int]
+
+
+def instruct(act: Act, system: str | None, tools: list[Any] | None) -> None:
+    """What stands before the conversation, held in the prompt: instructions, and the schemas of tools."""
+    if tools:
+        spoke = write(act, take_message(Shape.CHAT, Slot.TOOLS, plain(tools)))
+        _hold(act, spoke.pages, Holder.TOOLS)
+    if system:
+        spoke = write(act, take_message(Shape.CHAT, Slot.MESSAGES, {"role": "system", "content": system}))
+        _hold(act, spoke.pages, Holder.SYSTEM)
+
+
+def user(act: Act, content: Any) -> Spoke:
+    """A person says something; after a final answer it opens a turn."""
+    if act.spoken.final:
+        act.tell(Turn(act.state.turn + 1))
+    return write(act, message_of("user", content), human=True)
+
+
+def assistant(act: Act, message: Any, usage: Usage, *, status: Status = Status.OK, counted: int = 0) -> Spoke:
+    """The model answers the last call, or says what no call asked for; `counted` is what the call was estimated at."""
+    draft = message_of("assistant", message)
+    call = act.state.call if act.state.call > act.spoken.answered else None
+    spoke = write(act, draft, reply_to=call)
+    if call is not None:
+        final = int(status is Status.OK and not any(part.is_call for part in draft.parts))
+        told = usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost, usage.latency
+        act.tell(Reply(call, status, final, *told))
+        if usage.tokens_in and counted:
+            factor = usage.tokens_in * 1_000_000 // counted
+            if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:
+                act.tell(Configure(ESTIMATOR, factor))
+    return spoke
+
+
+def tool(act: Act, call_id: str, content: Any, name: str | None) -> Spoke:
+    """A tool answers a call the model made."""
+    if call_id not in act.spoken.calls:
+        known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
+        raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}")
+    told = {"role": "tool", "tool_call_id": call_id, "content": content}
+    return write(act, message_of("tool", told if name is None else {**told, "name": name}))
+
+
+def message_of(role: str, content: Any) -> Draft:
+    """A message as a draft: a text, a list of content parts, or a whole chat-completions message of that role."""
+    value = content if isinstance(content, dict) and "role" in content else {"role": role, "content": content}
+    if value["role"] != role:
+        raise InputError(f"a message of role {value['role']!r:.40} was handed in where {role} speaks")
+    if content is None or content in ("", []):
+        raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
+    return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
+
+
+def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
+    """Writes a message and its pages."""
+    message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
+    pages = []
+    draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
+    for index, part in enumerate(draft.parts):
+        answers = kin(part).answers
+        links = [(int(LinkKind.CAUSED_BY), act.spoken.calls[answers])] if answers in act.spoken.calls else []
+        pages.append(act.tell(born(draft, index, message, act.cell, links)))
+    return Spoke(message, pages)
+
+
+def page(
+    act: Act,
+    type_: PageType,
+    content: bytes,
+    *,
+    role: Role,
+    name: str | None = None,
+    modality: Modality = Modality.TEXT,
+    mime: Mime = Mime.TEXT,
+    mime_name: str | None = None,
+    links: Iterable[tuple[int, int]] = (),
+    tags: Iterable[str] = (),
+    importance: int | None = None,
+    actor: str | None = None,
+) -> int:
+    """Writes a page that stands in no message; its position."""
+    draft = Draft(
+        role,
+        b"",
+        (Part(content, modality, mime, type_, mime_name=mime_name),),
+        hint=name,
+        tags=tuple(tags),
+        importance=IMPORTANCE if importance is None else importance,
+        actor=actor,
+    )
+    return act.tell(born(draft, 0, 0, act.cell, list(links)))
+
+
+def _topics(draft: Draft) -> list[str]:
+    """What a message is about, as tags of its pages."""
+    texts = [part.content for part in draft.parts if part.modality is Modality.TEXT]
+    said = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
+    return [TOPIC + topic for topic in topics(said)]
+
+
+def _hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
+    for one in pages:
+        act.tell(Pin(one, holder))

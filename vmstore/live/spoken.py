@@ -1,0 +1,161 @@
+"""What was said in a live session: messages and their parts, tool calls by id, names of pages.
+
+Folded from the same mutations as the kernel's state, it holds what the kernel must not know:
+words, ids and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from vmstore.capture.skeleton import BASE64, JSON, TEXT, dumps, loads
+from vmstore.core import mutation as m
+from vmstore.core.page import PageType, Role, Slot, Standing
+from vmstore.core.reference import page_position
+from vmstore.vm.claims import Known as Claim
+from vmstore.vm.signals import Hint, hint
+
+TOPIC = "topic:"  # of a tag that says what a page is about
+Read = Callable[[int, m.CellRef], bytes]
+
+
+class Said(msgspec.Struct):
+    """A message: who said it, its skeleton, the page of each of its parts, its skeleton as last packed."""
+
+    message: int
+    role: Role
+    slot: Slot
+    skeleton: bytes
+    parts: list[int] = []
+    packed: bytes = b""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What labels say of a page."""
+
+    name: str | None = None
+    call_id: str | None = None
+    answers: str | None = None
+    tags: tuple[str, ...] = ()
+    mime: str | None = None
+
+
+class Spoken:
+    """The words and names of one session."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self.messages: dict[int, Said] = {}
+        self.known: dict[int, Known] = {}
+        self.pages: dict[int, None] = {}
+        self.calls: dict[str, int] = {}  # tool call id -> its page
+        self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
+        self.claims: dict[str, Claim] = {}  # that hold, by name
+        self.hints: dict[int, Hint] = {}  # what pages are about
+        self.summaries: list[int] = []  # of the segments
+        self.marks: dict[str, list[tuple[int, int]]] = {}
+        self.final = True  # the next human message opens a turn
+        self.answered = 0  # the last call that was answered
+        self.model: str | None = None  # of the last call
+
+    def apply(self, position: int, mutation: m.AnyMutation) -> None:
+        """Folds the mutation at a position."""
+        match mutation:
+            case m.Message():
+                skeleton = self._read(position, mutation.envelope)
+                self.messages[position] = Said(position, Role(mutation.role), Slot(mutation.slot), skeleton)
+                if mutation.human:
+                    self.final = False
+                elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
+                    self.final = True
+            case m.Create():
+                self._create(position, mutation)
+            case m.Annotate() if mutation.status == Standing.ABANDONED:
+                for name in [name for name in self.claims if self.named[name] == mutation.page]:
+                    del self.claims[name]
+            case m.Reply():
+                self.final, self.answered = bool(mutation.final), mutation.call
+            case m.Pack():
+                for message, ref in mutation.envelopes:
+                    self.messages[message].packed = self._read(position, ref)
+                if mutation.rest is not None:
+                    self.model = loads(self._read(position, mutation.rest)).get("model")
+            case m.Mark() if mutation.reason == m.Mark.NAMED and mutation.name is not None:
+                name = self._read(position, mutation.name).decode()
+                self.marks[name] = loads(self._read(position, mutation.note)) if mutation.note is not None else []
+
+    def _create(self, position: int, made: m.Create) -> None:
+        self.pages[position] = None
+        if made.message:
+            said = self.messages[made.message]
+            said.parts.append(position)
+            if not said.packed:
+                said.packed = said.skeleton
+        if made.labels is None:
+            return
+        told = loads(self._read(position, made.labels))
+        known = Known(
+            told.get("hint"), told.get("asks"), told.get("answers"), tuple(told.get("tags", ())), told.get("mime")
+        )
+        self.known[position] = known
+        if known.call_id:
+            self.calls[known.call_id] = position
+            self.final = False
+        if known.name:
+            self.named[known.name] = position
+        about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
+        if about:
+            self.hints[position] = hint(position, " ".join(about), made.importance)
+        if made.type == PageType.SUMMARY:
+            self.summaries.append(position)
+        if made.type == PageType.CLAIM and known.name and made.content is not None:
+            text = self._read(position, made.content).decode("utf-8", "replace")
+            self.claims.pop(known.name, None)
+            self.claims[known.name] = Claim(known.name, about[0] if about else known.name, text)
+            self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
+
+    def standing(self) -> list[Hint]:
+        """What the claims that hold are about, oldest first."""
+        return [self.hints[self.named[name]] for name in self.claims]
+
+    def number(self, name: str) -> int | None:
+        """The page of a name or of a number like `p17`; None where there is none."""
+        found = self.named.get(name)
+        if found is None and (position := page_position(name)) in self.pages:
+            return position
+        return found
+
+
+def partial(skeleton: bytes, shown: dict[int, int], plain: set[int]) -> bytes:
+    """A skeleton with the holes of the parts that are shown, renumbered as `shown` says; the others are left out.
+
+    Parts in `plain` are shown as text, whatever they were.
+    """
+    value = loads(skeleton)
+    if not isinstance(value, dict) or _is_hole(value):
+        return dumps(_pruned(value, shown, plain))
+    kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
+    return dumps({k: None if v is _GONE else v for k, v in kept.items() if v is not _GONE or k == "content"})
+
+
+_GONE: Any = object()
+
+
+def _is_hole(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)) in (TEXT, JSON, BASE64)
+
+
+def _pruned(value: Any, shown: dict[int, int], plain: set[int]) -> Any:
+    """A value without the items that held a part which is not shown."""
+    if isinstance(value, dict):
+        if _is_hole(value):
+            ((kind, index),) = value.items()
+            return {TEXT if index in plain else kind: shown[index]} if index in shown else _GONE
+        kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
+        return _GONE if any(inner is _GONE for inner in kept.values()) else kept
+    if isinstance(value, list):
+        return [inner for item in value if (inner := _pruned(item, shown, plain)) is not _GONE]
+    return value

@@ -1,0 +1,116 @@
+"""The faults of a session: pages that were asked for, or, where no kernel is at work, those that came back.
+
+A kernel's faults are told by the mutations that answer them. Before one is at work a page that is
+in the prompt again after it had left is all there is to see.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vmstore.core.mutation import Evict, FaultIn
+from vmstore.core.page import Tier
+from vmstore.views.context import Shown, contents
+from vmstore.views.decisions import ANSWERS, MOVES, Decision, decided, decisions_at, live_since
+from vmstore.views.lane import Lane
+from vmstore.views.moment import moment_at
+from vmstore.views.residency import leavings, returns, stays
+
+_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
+_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+
+
+class Fault(NamedTuple):
+    """A page that was asked for, or that came back; 0 where no page has the name asked for.
+
+    `asked` is the reference that is answered, None where nobody is known to have asked; `denied` the
+    number of the reason, None where the page came. `out_since` is what had put it out, None where it
+    was in the prompt or had never been there.
+    """
+
+    position: int
+    page: int
+    out_since: int | None
+    asked: Decision | None = None
+    denied: int | None = None
+    tier: int | None = None
+    level: int | None = None
+    tokens: int | None = None
+
+
+def faults_at(lane: Lane, position: int) -> list[Fault]:
+    """Every fault up to a position, in order."""
+    live = live_since(lane, position)
+    came = [one for one in returns(lane, position) if live is None or one.position < live]
+    what = contents(lane, [one.content for one in came])
+    found = []
+    for back in came:
+        shown = what[back.content]
+        told = (back.position, back.page, back.out_since, None, None, int(Tier.L2), shown[_LEVEL], shown[_TOKENS])
+        found.append(Fault(*told))
+    answers = list(decided(lane, position, ANSWERS))
+    asked = decisions_at(lane, {answer.cause for answer in answers if answer.cause})
+    out = _Out(lane, position, {answer.page for answer in answers})
+    for answer in answers:
+        here = (answer.position, answer.page, out.since(answer.page, answer.position), asked.get(answer.cause or 0))
+        if answer.kind == FaultIn.NUMBER:
+            found.append(Fault(*here, None, answer.word, answer.level, answer.tokens))
+        else:
+            found.append(Fault(*here, answer.word))
+    return sorted(found, key=lambda fault: fault.position)
+
+
+class _Out:
+    """Since when pages were out of the prompt, as packs and decisions tell it."""
+
+    def __init__(self, lane: Lane, position: int, pages: set[int]) -> None:
+        self._moved: dict[int, list[tuple[int, bool]]] = {page: [] for page in pages}
+        here = stays(lane, position, pages) if pages else {}
+        for (f, page), (t, *_) in here.items():
+            self._moved[page].append((f, True))
+            if t is not None and (t, page) not in here:
+                self._moved[page].append((t, False))
+        for told in decided(lane, position, MOVES) if pages else ():
+            if told.page in self._moved:
+                self._moved[told.page].append((told.position, not gone(told)))
+        for moved in self._moved.values():
+            moved.sort()
+
+    def since(self, page: int, position: int) -> int | None:
+        """What put a page out, where it is out before a position."""
+        found: int | None = None
+        for at, came in self._moved[page]:
+            if at >= position:
+                break
+            found = None if came else found or at
+        return found
+
+
+def gone(told: Decision) -> bool:
+    """Whether a decision put its page out of the prompt."""
+    return told.kind == Evict.NUMBER and told.level is None
+
+
+def evictions_at(lane: Lane, position: int) -> list[int]:
+    """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
+    live = live_since(lane, position)
+    left = [at for at in leavings(lane, position) if live is None or at < live]
+    return sorted(left + [told.position for told in decided(lane, position, (Evict.NUMBER,)) if gone(told)])
+
+
+def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, tuple[int, int]]:
+    """Faults and evictions of each turn that had any, those above `low` and up to a position."""
+    asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
+    left = Counter(_turns(lane, low, evictions_at(lane, position)))
+    return {turn: (asked[turn], left[turn]) for turn in sorted({*asked, *left})}
+
+
+def _turns(lane: Lane, low: int, positions: Iterable[int]) -> Iterator[int]:
+    known: dict[int, int] = {}
+    for position in positions:
+        if position > low:
+            if position not in known:
+                known[position] = moment_at(lane, position)[0]
+            yield known[position]

@@ -1,0 +1,51 @@
+"""What each call's changes voided of the request before it: a provider's cache serves what begins alike."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from vmstore.views.context import Shown, contents
+from vmstore.views.lane import Lane
+from vmstore.views.residency import stays
+
+Place = tuple[int, int, int]
+"""A page's place in a request: rank, page, position of the content."""
+
+_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+
+
+def invalidated(lane: Lane, position: int) -> dict[int, int]:
+    """Estimated tokens of the request before, from the first place on where a pack changed it, by the pack's position.
+
+    Packs up to a position that changed nothing but the end are left out. Costs one pass over the
+    stays of the session, and for each pack what stands behind its first change.
+    """
+    came: dict[int, list[Place]] = {}
+    left: dict[int, list[Place]] = {}
+    found = stays(lane, position)
+    for (f, page), (t, content, _, rank) in found.items():
+        came.setdefault(f, []).append((rank, page, content))
+        if t is not None:
+            left.setdefault(t, []).append((rank, page, content))
+    known = contents(lane, {content for _, content, _, _ in found.values()})
+    order: list[Place] = []
+    voided: dict[int, int] = {}
+    for pack in sorted(came.keys() | left.keys()):
+        entered, gone = came.get(pack, ()), left.get(pack, ())
+        at = bisect_left(order, min(*entered, *gone, (1 << 63, 0, 0))[:1])
+        before = order[at:]
+        order[at:] = sorted({*before}.difference(gone).union(entered))
+        same = _alike(before, order, at)
+        lost = sum(known[content][_TOKENS] for _, _, content in before[same:])
+        if lost:
+            voided[pack] = lost
+    return voided
+
+
+def _alike(before: Sequence[Place], order: Sequence[Place], at: int) -> int:
+    """How many places stayed what they were, from a place on; a rank alone is not seen by any model."""
+    same = 0
+    while same < len(before) and at + same < len(order) and before[same][1:] == order[at + same][1:]:
+        same += 1
+    return same

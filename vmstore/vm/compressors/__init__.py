@@ -1,0 +1,1 @@
+"""Shorter forms of pages: a plug-in for each modality and level, made without a model."""

@@ -1,0 +1,106 @@
+"""A compressor that somebody hands in: a model, as a rule. It is asked at the door, and what it says is recorded.
+
+The one room of these that is not pure. Whatever the callback does, the page gets a form or a reason
+within the time given, and the outcome says how it came to be: a replay takes the recorded form and never asks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from vmstore.core.page import Method, PageType, Word
+from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
+from vmstore.vm.compressors.registry import compressed
+from vmstore.vm.reading import readable
+
+Callback = Callable[[bytes, str, int], bytes | str]
+"""Content, content type and level to a text for that level: words, no image, shorter than the content."""
+
+TIMEOUT_S = 30.0
+FOUND_CHARS_MAX = 200
+
+
+class Outcome(Word):
+    """What came of asking a callback."""
+
+    ANSWERED = 0
+    RAISED = 1
+    HUNG = 2  # it took longer than it was given; what it says later is not heard
+    WRONG_TYPE = 3  # neither text nor bytes
+    NO_TEXT = 4  # bytes that are no UTF-8
+    EMPTY = 5  # nothing but spaces
+    TOO_LONG = 6  # no shorter than what it was to shorten
+    NOT_ASKED = 7  # pages of this type are not compressed so far, or there is nothing to compress
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a page got: a form or a reason, by whom, and what was wrong with the callback's."""
+
+    form: Form | NoForm
+    outcome: Outcome
+    found: str = ""
+
+    @property
+    def by_callback(self) -> bool:
+        """Whether the form is the callback's own; otherwise a compressor made it."""
+        return self.outcome is Outcome.ANSWERED
+
+
+def ask(
+    callback: Callback,
+    material: Material,
+    level: int,
+    page_type: PageType = PageType.TRANSCRIPT,
+    timeout_s: float = TIMEOUT_S,
+) -> Answer:
+    """What a callback makes of a page, or the compressor's form where it fails."""
+    instead = compressed(material, level, page_type)
+    if isinstance(instead, NoForm) and instead.reason in (Reason.NOT_ALLOWED, Reason.EMPTY):
+        return Answer(instead, Outcome.NOT_ASKED, instead.found)
+    outcome, said = _said(callback, material, level, timeout_s)
+    if outcome is not Outcome.ANSWERED:
+        return Answer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
+    outcome, form = _form(said, material)
+    return Answer(instead, outcome, str(form)[:FOUND_CHARS_MAX]) if isinstance(form, str) else Answer(form, outcome)
+
+
+def _said(callback: Callback, material: Material, level: int, timeout_s: float) -> tuple[Outcome, Any]:
+    """What a callback returns, or how it failed, in a thread of its own that nobody waits for too long."""
+    heard: list[tuple[Outcome, Any]] = []
+
+    def run() -> None:
+        try:
+            heard.append((Outcome.ANSWERED, callback(material.content, material.mime, level)))
+        except BaseException as error:  # a callback that calls exit() fails as any other does
+            heard.append((Outcome.RAISED, f"{type(error).__name__}: {_words(error)}"))
+
+    thread = threading.Thread(target=run, name="vmstore-compress", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return heard[0] if heard else (Outcome.HUNG, f"nothing came back in {timeout_s:g} s")
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "an error that cannot be printed"
+
+
+def _form(said: Any, material: Material) -> tuple[Outcome, Form | str]:
+    """The form an answer makes, or what is wrong with it."""
+    if not isinstance(said, str | bytes):
+        return Outcome.WRONG_TYPE, f"a {type(said).__name__}, and text or bytes are asked for"
+    text = readable(said.encode("utf-8", "replace") if isinstance(said, str) else said)
+    if text is None:
+        return Outcome.NO_TEXT, f"{len(said):,} bytes that are no UTF-8"
+    form = Form(text.strip().encode(), Method.WRITTEN)
+    if not form.content:
+        return Outcome.EMPTY, "nothing but spaces"
+    if not form.shorter_than(material.content, material.modality):
+        return Outcome.TOO_LONG, f"{len(form.content):,} bytes for a page of {len(material.content):,}"
+    return Outcome.ANSWERED, form

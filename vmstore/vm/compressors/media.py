@@ -1,0 +1,38 @@
+"""Shorter forms of sound and film: the transcript that was handed in, its key points, one line.
+
+Nothing here listens or looks. Keyframes and transcripts are made by whoever has the means, and handed in.
+"""
+
+from __future__ import annotations
+
+from vmstore.core.page import Method, Modality
+from vmstore.vm.compressors import text
+from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
+from vmstore.vm.compressors.references import reference
+from vmstore.vm.reading import without_controls
+from vmstore.vm.topics import topics
+
+TOPICS_MAX = 5
+
+
+def transcript(material: Material) -> Form | NoForm:
+    """Level 1: the words spoken, as handed in, times included where they stand in it."""
+    if not material.content:
+        return NoForm(Reason.EMPTY, "the page has no content")
+    spoken = without_controls(material.transcript).strip()
+    return told(spoken, Method.TRANSCRIPT) if spoken else NoForm(Reason.NOT_GIVEN, "nobody handed in a transcript")
+
+
+def key_points(material: Material) -> Form | NoForm:
+    """Level 2: the key points of the transcript."""
+    spoken = transcript(material)
+    if isinstance(spoken, NoForm):
+        return spoken
+    return text.key_points(Material(content=spoken.content, modality=Modality.TEXT))
+
+
+def line(material: Material) -> Form | NoForm:
+    """Level 3: type, size, length, and the topics of the transcript."""
+    if not material.content:
+        return NoForm(Reason.EMPTY, "the page has no content")
+    return reference(material, ", ".join(topics(material.transcript, TOPICS_MAX)))

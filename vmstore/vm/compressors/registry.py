@@ -1,0 +1,73 @@
+"""Which compressor makes which level of which modality, and the one door through which forms are made.
+
+A page is compressed from its level 0 always, never from another form, so what a level is does not
+depend on which others were made before.
+"""
+
+from __future__ import annotations
+
+from vmstore.core.page import Level, Method, Modality, PageType
+from vmstore.errors import InputError
+from vmstore.vm.compressors import image, media, structured, text
+from vmstore.vm.compressors.form import NO_SHORTER, Compressor, Form, Material, NoForm, Reason
+from vmstore.vm.pagetypes import COMPRESSION
+
+COMPRESSORS: dict[tuple[Modality, Level], Compressor] = {
+    (Modality.TEXT, Level.REDUCED): Compressor(Method.SENTENCES, text.summary),
+    (Modality.TEXT, Level.ABSTRACT): Compressor(Method.KEY_POINTS, text.key_points),
+    (Modality.TEXT, Level.REFERENCE): Compressor(Method.TOPICS, text.tags),
+    (Modality.STRUCTURED, Level.REDUCED): Compressor(Method.SAMPLES, structured.samples),
+    (Modality.STRUCTURED, Level.ABSTRACT): Compressor(Method.SCHEMA, structured.schema),
+    (Modality.STRUCTURED, Level.REFERENCE): Compressor(Method.REFERENCE, structured.reference),
+    (Modality.IMAGE, Level.REDUCED): Compressor(Method.THUMBNAIL, image.thumbnail),
+    (Modality.IMAGE, Level.ABSTRACT): Compressor(Method.CAPTION, image.caption),
+    (Modality.IMAGE, Level.REFERENCE): Compressor(Method.REFERENCE, image.line),
+    (Modality.AUDIO, Level.REDUCED): Compressor(Method.TRANSCRIPT, media.transcript),
+    (Modality.AUDIO, Level.ABSTRACT): Compressor(Method.KEY_POINTS, media.key_points),
+    (Modality.AUDIO, Level.REFERENCE): Compressor(Method.REFERENCE, media.line),
+    (Modality.VIDEO, Level.REDUCED): Compressor(Method.TRANSCRIPT, media.transcript),
+    (Modality.VIDEO, Level.ABSTRACT): Compressor(Method.KEY_POINTS, media.key_points),
+    (Modality.VIDEO, Level.REFERENCE): Compressor(Method.REFERENCE, media.line),
+}
+"""The newest compressor of each level above 0. What the forms are held to is in `compressed`."""
+
+
+def compressor(modality: Modality, level: int) -> Compressor:
+    """The compressor of a level; InputError for a level that is none or is the full content."""
+    if level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
+        raise InputError(f"no compressor makes level {level}; ask for 1 reduced, 2 abstract or 3 reference")
+    return COMPRESSORS[modality, Level(level)]
+
+
+def compressed(material: Material, level: int, page_type: PageType = PageType.TRANSCRIPT) -> Form | NoForm:
+    """The form of a page at a level, or why there is none.
+
+    It has fewer bytes than the page and than every form below it of the same modality, and no more
+    estimated tokens. Structured data that is no JSON is compressed as the text it is.
+    """
+    wanted = compressor(material.modality, level)
+    rule = COMPRESSION[page_type]
+    if level > rule.level_max:
+        allowed = "never compressed" if rule.level_max == Level.FULL else f"shown at level {rule.level_max} at most"
+        return NoForm(Reason.NOT_ALLOWED, f"pages of type {page_type.word} are {allowed}")
+    form = wanted.make(material)
+    if isinstance(form, NoForm):
+        if form.reason is Reason.MISMATCH and material.modality is Modality.STRUCTURED:
+            plain = Material(content=material.content, name=material.name)
+            return compressed(plain, level, page_type)
+        return form
+    return form if _shorter(form, material, level) else NO_SHORTER
+
+
+def _shorter(form: Form, material: Material, level: int) -> bool:
+    """Whether a form is worth its place: shorter than the page and than each form below it."""
+    if not form.shorter_than(material.content, material.modality):
+        return False
+    for below in range(Level.REDUCED, level):
+        lower = compressor(material.modality, below)
+        if lower.method is Method.THUMBNAIL:
+            continue  # an image and a text are not compared by their bytes
+        made = lower.make(material)
+        if isinstance(made, Form) and not form.shorter_than(made.content, made.modality):
+            return False
+    return True

@@ -1,0 +1,212 @@
+"""What a sentence does in a decision: asks, offers, agrees, decides, takes back.
+
+Patterns stand at the beginning of the sentence, after words that only lead in, so that "if we decided",
+"they decided" and "as we decided" match none of them. English only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from vmstore.vm import wording
+from vmstore.vm.reading import Kind, bounded, pieces, without_controls
+from vmstore.vm.topics import profile
+from vmstore.vm.wording import Act
+
+MESSAGE_CHARS_MAX = 4_000  # in a longer message somebody's words stand around what was pasted
+SENTENCE_CHARS_MAX = 400
+OBJECT_WORDS_MAX = 14
+TOPIC_WORDS_MAX = 6
+
+
+class Choice(NamedTuple):
+    """Something that may be decided: what to do, of what, about what."""
+
+    verb: str
+    object: str
+    topic: str = ""
+
+    @property
+    def words(self) -> str:
+        """The choice as a sentence would have it."""
+        about = f" for {self.topic}" if self.topic and self.verb in wording.TAKES else ""
+        return f"{self.verb} {self.object}".strip() + about
+
+
+class Phrase(NamedTuple):
+    """A sentence as it counts towards a decision."""
+
+    act: Act
+    choices: tuple[Choice, ...] = ()
+    topic: str = ""
+    agrees: bool = False  # it opens with a word of agreement
+    reverses: bool = False  # it takes back what was said before
+    instead_of: str = ""  # what it takes back, where it says so
+    text: str = ""
+
+
+def spoken(text: str) -> list[str]:
+    """The sentences somebody says in a message: code, tables and quotations are somebody else's."""
+    head, tail = bounded(without_controls(text), MESSAGE_CHARS_MAX)
+    found: list[str] = []
+    for part in (head, tail):
+        for piece in pieces(wording.QUOTED.sub("…", part)):
+            if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
+                bare = " ".join(
+                    wording.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'").split()
+                )
+                found.append(bare)
+    return found
+
+
+def read(sentence: str) -> Phrase:
+    """What a sentence does."""
+    rest, topic, agrees, reverses = _led_in(sentence)
+    if wording.AGREED_WHOLE.fullmatch(sentence) or (agrees and not rest):
+        return Phrase(Act.AGREE, agrees=True, text=sentence)
+    if sentence.rstrip(" )\"'").endswith("?"):
+        return _question(rest.rstrip("? )\"'"), topic)
+    if not rest or wording.UNSURE.search(rest) or wording.DOUBTED.match(rest):
+        return Phrase(Act.NONE, agrees=agrees, reverses=reverses, text=rest)
+    return _decision(rest, topic, agrees, reverses)
+
+
+def _led_in(sentence: str) -> tuple[str, str, bool, bool]:
+    """A sentence without the words that lead in, and what these said: its topic, agreement, reversal."""
+    topic, agrees, reverses = "", False, False
+    for _ in range(4):
+        if found := wording.AGREEING.match(sentence):
+            agrees = True
+        elif found := wording.REVERSING.match(sentence):
+            reverses = True
+        elif found := wording.ABOUT.match(sentence):
+            topic = _topic(found[1])
+        elif not (found := wording.FILLER.match(sentence)):
+            break
+        sentence = sentence[found.end() :]
+    return sentence.strip(), topic, agrees, reverses
+
+
+def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
+    """The decision or the offer a sentence states, without its lead-in."""
+    instead_of = ""
+    if found := wording.INSTEAD_FIRST.match(rest):
+        reverses, instead_of, rest = True, found[1], found[2]
+    if found := wording.IT_IS.match(rest):
+        choices = _choices("use", found[1], topic)
+        return Phrase(Act.DECIDE if choices else Act.NONE, choices, topic, agrees, reverses, _bare(instead_of), rest)
+    for act, pattern in wording.HEADS:
+        found = pattern.match(rest)
+        if found is None:
+            continue
+        groups = found.groupdict()
+        verb, tail = (groups.get("verb") or "").lower(), rest[found.end() :]
+        if cut := wording.INSTEAD.search(tail):
+            reverses, instead_of, tail = (
+                True,
+                instead_of or cut[1] or "",
+                tail[: cut.start()] + (cut[2] or cut[3] or ""),
+            )
+        if act is Act.OFFER and not verb:
+            verb, tail = "use", "" if wording.DOING.match(tail) else tail
+        elif act is Act.OFFER and (agrees or reverses):
+            act = Act.DECIDE
+        choices = _choices(_plain(verb, groups.get("no")), tail, topic)
+        act = act if choices else Act.NONE
+        return Phrase(act, choices, topic, agrees, reverses or verb in wording.TURNS, _bare(instead_of), rest)
+    return Phrase(Act.ANSWER, (), topic, agrees, reverses, _bare(instead_of), rest)
+
+
+def _choices(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
+    """What a sentence chooses: one thing, or several where each has its own `for`."""
+    tail = wording.REASON.split(tail, maxsplit=1)[0]
+    parts = [tail]
+    if (
+        verb in wording.TAKES
+        and len(several := wording.AND.split(tail)) > 1
+        and all(wording.FOR.search(part) for part in several)
+    ):
+        parts = several
+    found = [_choice(verb, part, topic) for part in parts]
+    return tuple(one for one in found if one is not None)
+
+
+def _choice(verb: str, part: str, topic: str) -> Choice | None:
+    """One thing chosen; None where it is nothing that could be remembered."""
+    part = _bare(part)
+    if wording.IDLE.match(f"{verb.removeprefix('do not ')} {part}".strip()):
+        return None
+    if verb in wording.TAKES and (about := wording.AS.search(part) or _last_for(part)):
+        thing, named = part[: about.start()].strip(" ,"), _topic(about[1])
+        if named and _is_something(thing):
+            return Choice(verb, thing, named)
+    if not _is_something(part):
+        return None
+    if verb == "set" and (to := wording.SET_TO.match(part)):
+        return Choice(verb, part, f"{topic} {_topic(to[1])}".strip())
+    if not verb and (equal := wording.IS.match(part)):
+        return Choice(verb, part, _topic(equal[1]) or topic)  # "the timeout is 30 seconds" is about the timeout
+    return Choice(verb, part, topic)
+
+
+def _last_for(part: str) -> re.Match[str] | None:
+    found = list(wording.FOR.finditer(part))
+    return found[-1] if found else None
+
+
+def _question(rest: str, topic: str) -> Phrase:
+    """What is asked: between choices, whether to make one, or which to make."""
+    if wording.RECALLED.search(rest):
+        return Phrase(Act.NONE, text=rest)
+    rest = wording.TAG.sub("", rest)
+    if found := wording.OPEN.match(rest):
+        named = next((_topic(one) for one in found.groups() if one and _topic(one)), topic)
+        listed = re.split(r"[:,–—]\s", rest, maxsplit=1)[1:]
+        choices = _options("use", listed[0], named) if listed and wording.OR.search(listed[0]) else ()
+        return Phrase(Act.ASK if named or choices else Act.NONE, choices, named, text=rest)
+    found = wording.WHETHER.match(rest)
+    if found is None and not (
+        wording.OR.search(rest) and len(rest.split()) <= 10 and not wording.AUXILIARY.match(rest)
+    ):
+        return Phrase(Act.NONE, text=rest)
+    verb = _plain((found and found["verb"]) or "use", None)
+    choices = _options(verb, rest[found.end() :] if found else rest, topic)
+    named = next((choice.topic for choice in reversed(choices) if choice.topic), topic)
+    choices = tuple(one._replace(topic=named) for one in choices)
+    return Phrase(Act.ASK if choices else Act.NONE, choices, named, text=rest)
+
+
+def _options(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
+    found = []
+    for part in wording.OR.split(tail):
+        again = wording.HEAD_VERB.match(part)
+        found.append(_choice(verb, part[again.end() :] if again else part, topic))
+    return tuple(one for one in found if one is not None)
+
+
+def _plain(verb: str, no: str | None) -> str:
+    """A verb as a claim has it: in its plain form, one word for all ways to take something."""
+    plain = "use" if wording.TAKE_WHOLE.fullmatch(verb) else " ".join(verb.lower().split())
+    return f"do not {plain}" if no and plain else "not to" if no else plain
+
+
+def _topic(text: str) -> str:
+    """A topic as it was said, in a few words; nothing where it names none."""
+    words = _bare(text).split()
+    return " ".join(words) if 0 < len(words) <= TOPIC_WORDS_MAX and profile(" ".join(words)).weights else ""
+
+
+def without_article(topic: str) -> str:
+    """A topic without its article: how a claim names it."""
+    return wording.ARTICLE.sub("", topic)
+
+
+def _bare(text: str) -> str:
+    return wording.TRAILING.sub("", text.strip(" ,.!?;:-–—\"'()"))
+
+
+def _is_something(text: str) -> bool:
+    """Whether a text names a thing that can be understood alone."""
+    words = text.split()
+    return 0 < len(words) <= OBJECT_WORDS_MAX and not wording.NOTHING.match(text) and any(c.isalnum() for c in text)

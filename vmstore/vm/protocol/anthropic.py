@@ -1,0 +1,71 @@
+"""The shape of Anthropic's messages: roles alternate, results stand first in the message after the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmstore.core.page import Role
+from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged
+from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
+
+SHAPE = "anthropic"
+
+
+class Anthropic:
+    """`system` beside `messages` of content blocks."""
+
+    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+        """`system` and `messages`, the user's first, each other role than the one before."""
+        spoken = [Turn(Role.USER, turn.parts) if turn.role is Role.TOOL else turn for turn in begun(turns)]
+        messages: list[dict[str, Any]] = [
+            {"role": turn.role.word, "content": list(map(_block, turn.parts))} for turn in merged(spoken)
+        ]
+        if messages and messages[-1]["role"] == "assistant":
+            last = messages[-1]["content"][-1]
+            if last["type"] == "text":  # the answer goes on from here, and may not go on from a blank
+                last["text"] = last["text"].rstrip()
+        return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
+
+    def tools(self) -> list[Any]:
+        """`tools` with the two schemas."""
+        return [
+            {"name": told["name"], "description": told["description"], "input_schema": told["parameters"]}
+            for told in definitions()
+        ]
+
+    def names(self, tools: Sequence[Any]) -> list[str]:
+        """The tools' names."""
+        return [str(tool.get("name")) for tool in listed(list(tools))]
+
+    def said(self, response: Mapping[str, Any]) -> Said:
+        """The words and calls of its content blocks."""
+        blocks = listed(taken(response, SHAPE, "content"))
+        calls = [
+            Asked(str(block.get("id") or f"call_{n}"), str(block.get("name")), block.get("input"))
+            for n, block in enumerate(blocks, 1)
+            if block.get("type") == "tool_use"
+        ]
+        texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
+        return Said("".join(texts), tuple(calls))
+
+    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
+        """`messages` with the answer, and a user's message of its results."""
+        blocks = [
+            _block(Result(one.call.id, one.call.tool, (Text(one.text), *([one.picture] if one.picture else []))))
+            for one in answers
+        ]
+        said = {"role": "assistant", "content": taken(response, SHAPE, "content")}
+        after = [{"role": "user", "content": blocks}] if blocks else []
+        return {**request, "messages": [*request["messages"], said, *after]}
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Picture):
+        source = {"type": "base64", "media_type": part.mime, "data": part.base64}
+        return {"type": "image", "source": source}
+    if isinstance(part, Call):
+        return {"type": "tool_use", "id": part.id, "name": part.tool, "input": part.arguments}
+    return {"type": "tool_result", "tool_use_id": part.id, "content": list(map(_block, part.parts))}

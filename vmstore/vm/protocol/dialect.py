@@ -1,0 +1,90 @@
+"""What a provider's shape must do: write a request, read a response, put the answers of tools into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from vmstore.core.page import Role
+from vmstore.errors import InputError
+from vmstore.vm.protocol.conversation import Picture, Text, Turn
+from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
+
+BEFORE = "(What was said before this is not in view.)"
+
+
+class Asked(NamedTuple):
+    """A call in a response; `arguments` as the provider gave them, an object or its JSON."""
+
+    id: str
+    tool: str
+    arguments: Any
+
+
+class Answer(NamedTuple):
+    """What a tool answers to a call: a text, and a picture where it loaded one."""
+
+    call: Asked
+    text: str
+    picture: Picture | None = None
+
+
+class Said(NamedTuple):
+    """A response read: its words and the calls it makes."""
+
+    text: str
+    calls: tuple[Asked, ...]
+
+
+class Dialect(Protocol):
+    """One provider's shape of requests and responses."""
+
+    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+        """The part of a request that carries a conversation."""
+        ...
+
+    def tools(self) -> list[Any]:
+        """The definitions of the memory tools."""
+        ...
+
+    def names(self, tools: Sequence[Any]) -> list[str]:
+        """The names of the tools that some definitions offer."""
+        ...
+
+    def said(self, response: Mapping[str, Any]) -> Said:
+        """What a response says; raises InputError where it is no response of this shape."""
+        ...
+
+    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
+        """The request that goes on from a response: what it said, then the answers to each of its calls."""
+        ...
+
+
+def definitions() -> list[dict[str, Any]]:
+    """The memory tools: name, description, parameters."""
+    return [
+        {"name": name, "description": schema(name)["description"], "parameters": parameters(name)} for name in VM_TOOLS
+    ]
+
+
+def begun(turns: Sequence[Turn]) -> list[Turn]:
+    """The messages with the user's first, which some providers insist on."""
+    if turns and turns[0].role is not Role.USER:
+        return [Turn(Role.USER, (Text(BEFORE),)), *turns]
+    return list(turns)
+
+
+def taken(value: Any, shape: str, *path: str | int) -> Any:
+    """What stands in a response at some place; raises InputError where there is no such place."""
+    for step in path:
+        fits = isinstance(value, list) and isinstance(step, int) and len(value) > step
+        if not fits and not (isinstance(value, Mapping) and step in value):
+            place = ".".join(map(str, path))
+            raise InputError(f"the model call gave no {shape} response (no {place}); return the provider's, as a dict")
+        value = value[step]
+    return value
+
+
+def listed(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, whatever else it holds; nothing where it is no list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -1,0 +1,84 @@
+"""The shape of Gemini's contents: roles `user` and `model`, calls and their responses in contents of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmstore.core.page import Role
+from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged, words
+from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
+
+SHAPE = "gemini"
+SHOWN = "The picture a tool loaded:"
+
+
+class Gemini:
+    """`systemInstruction` beside `contents`, in the camel case of the REST API."""
+
+    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+        """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
+        contents = [
+            {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
+            for turn in merged(_spread(begun(turns)))
+        ]
+        told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
+        return {**told, "contents": contents}
+
+    def tools(self) -> list[Any]:
+        """`tools` with the two function declarations."""
+        return [{"functionDeclarations": definitions()}]
+
+    def names(self, tools: Sequence[Any]) -> list[str]:
+        """The functions' names."""
+        groups = [tool.get("functionDeclarations", tool.get("function_declarations")) for tool in listed(list(tools))]
+        return [str(told.get("name")) for group in groups for told in listed(group)]
+
+    def said(self, response: Mapping[str, Any]) -> Said:
+        """The first candidate's words and calls; one that was stopped before it spoke says nothing."""
+        candidate = taken(response, SHAPE, "candidates", 0)
+        content = candidate.get("content") if isinstance(candidate, Mapping) else None
+        parts = listed(content.get("parts")) if isinstance(content, Mapping) else []
+        calls = []
+        for part in parts:
+            if isinstance(call := part.get("functionCall", part.get("function_call")), dict):
+                calls.append(Asked(str(call.get("id") or ""), str(call.get("name")), call.get("args") or {}))
+        return Said("".join(str(part.get("text") or "") for part in parts if not part.get("thought")), tuple(calls))
+
+    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
+        """`contents` with the answer, a content of its responses, and one of the pictures they loaded."""
+        said = taken(response, SHAPE, "candidates", 0, "content")
+        replies = [{"functionResponse": _response(one)} for one in answers]
+        shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
+        contents = [
+            {"role": "model", **said},
+            *([{"role": "user", "parts": replies}] if replies else []),
+            *([{"role": "user", "parts": list(map(_part, shown))}] if shown else []),
+        ]
+        return {**request, "contents": [*request["contents"], *contents]}
+
+
+def _response(answer: Answer) -> dict[str, Any]:
+    told = {"name": answer.call.tool, "response": {"result": answer.text}}
+    return {"id": answer.call.id, **told} if answer.call.id else told
+
+
+def _spread(turns: Sequence[Turn]) -> list[Turn]:
+    """The messages, the pictures of results in a user's message after them: a response holds words alone."""
+    spread: list[Turn] = []
+    for turn in turns:
+        results = [part for part in turn.parts if isinstance(part, Result)]
+        pictured = [one for one in results if any(isinstance(part, Picture) for part in one.parts)]
+        shown = [part for one in pictured for part in one.parts]
+        spread += [turn, Turn(Role.USER, tuple(shown))] if shown else [turn]
+    return spread
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"text": part.text}
+    if isinstance(part, Picture):
+        return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
+    if isinstance(part, Call):
+        return {"functionCall": {"name": part.tool, "args": part.arguments}}
+    return {"functionResponse": {"name": part.tool, "response": {"result": words(part.parts)}}}

@@ -1,0 +1,61 @@
+"""The pages as a request's messages, ready to send, in the shape of each provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from vmstore.errors import InputError
+from vmstore.vm.protocol.anthropic import Anthropic
+from vmstore.vm.protocol.chat import Chat
+from vmstore.vm.protocol.conversation import conversation
+from vmstore.vm.protocol.dialect import Dialect
+from vmstore.vm.protocol.gemini import Gemini
+from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
+
+DIALECTS: dict[str, Dialect] = {"chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
+
+
+class Messages(NamedTuple):
+    """The part of a request that carries the pages, the memory tools it offers, what could not be sent and why."""
+
+    request: dict[str, Any]
+    tools: list[Any]
+    left: tuple[tuple[str, str], ...]
+
+
+def dialect(shape: str) -> Dialect:
+    """The dialect of a shape's name; raises InputError for any other."""
+    if shape not in DIALECTS:
+        raise InputError(f"no shape {shape!r}; give one of {', '.join(DIALECTS)}")
+    return DIALECTS[shape]
+
+
+def messages(
+    leaves: Sequence[Leaf],
+    *,
+    shape: str = "chat",
+    rules: Rules = Rules.PASSIVE,
+    paging: Paging = Paging.RUNTIME,
+    policies: Policies | None = None,
+    manifest: dict[str, Any] | None = None,
+) -> Messages:
+    """What was said as messages; what was said in none (claims, summaries) as VM:CONTEXT before them.
+
+    Unless the rules are passive each text begins with its page's name, so that the model can cite it.
+    """
+    talk = conversation(leaves, labels=rules is not Rules.PASSIVE)
+    policies = policies or Policies()
+    told = developer_message(
+        rules=rules,
+        paging=paging,
+        policies=policies,
+        manifest=manifest,
+        leaves=talk.loose,
+        instructions="\n\n".join(talk.instructions),
+    )
+    speaks = dialect(shape)
+    offers = may_fault(rules, paging) and policies.faults_allowed
+    return Messages(speaks.request(told, talk.turns), speaks.tools() if offers else [], talk.left)

@@ -1,0 +1,239 @@
+"""Which pages go into a window smaller than L0, at which level, and why the others do not.
+
+What feels like a conversation comes first: the newest turns as they were said, one summary for
+each older segment, then what is known, then older talk. What instructs, the plan and pins are
+never left out; whatever else is can still be loaded by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from vmstore.core.page import PageType, Role
+from vmstore.errors import InputError
+from vmstore.vm.protocol.abi import WEIGHTS_PPM
+from vmstore.vm.protocol.leaf import Leaf
+
+TURNS = 3
+SUMMARY_LEVEL = 2
+
+NO_ROOM = "no room"
+SAME_ORIGIN = "shown as another page"
+LONELY = "its result is left out"
+SUMMARISED = "its segment has a summary"
+
+
+class Left(NamedTuple):
+    """A page left out: its tokens, why, and the page that stands for it where there is one."""
+
+    name: str
+    tokens: int
+    why: str
+    instead: str = ""
+
+
+class Lowered(NamedTuple):
+    """A page shown at a lower level than it came with."""
+
+    name: str
+    level_before: int
+    level: int
+
+
+class Selection(NamedTuple):
+    """What goes in, in the order it came in; what fell back a level; what stays out."""
+
+    shown: tuple[Leaf, ...]
+    lowered: tuple[Lowered, ...]
+    left: tuple[Left, ...]
+    tokens: int
+    budget: int
+
+
+def select(leaves: Sequence[Leaf], budget: int, *, turns: int = TURNS) -> Selection:
+    """The pages for a window of `budget` tokens; the newest `turns` turns are shown as they are where they fit.
+
+    Raises InputError where what may not be left out is too large in its smallest form.
+    """
+    choice = _Choice(leaves, budget)
+    choice.take_required()
+    choice.take_turns(turns)
+    choice.take_summaries()
+    choice.take_rest()
+    choice.leave_lonely_calls()
+    return choice.selection(leaves)
+
+
+class _Choice:
+    """The choice while it is made: pages not yet decided, what is taken, the room that is left."""
+
+    def __init__(self, leaves: Sequence[Leaf], budget: int) -> None:
+        self._budget = self._room = budget
+        self._newest = max((leaf.turn for leaf in leaves), default=0)
+        self._rank = {leaf.name: rank for rank, leaf in enumerate(leaves)}
+        assert len(self._rank) == len(leaves), "a page is given once"
+        self._results = {leaf.call_id for leaf in leaves if leaf.is_result}
+        self._taken: dict[str, Leaf] = {}
+        self._left: dict[str, Left] = {}
+        self._open = {leaf.name: self._as_spoken(leaf) for leaf in self._one_of_each(leaves)}
+
+    def take_required(self) -> None:
+        """What may never be left out, each at the highest level that fits."""
+        required = [leaf for leaf in self._open.values() if _is_required(leaf)]
+        # What gives way first: other pins, then the plan, then what instructs; of each the least important.
+        required.sort(key=lambda leaf: (leaf.instructs, leaf.task, leaf.importance, -leaf.tokens))
+        fitted = _fitted(required, self._room)
+        if fitted is None:
+            least = sum(_smallest(leaf).tokens for leaf in required)
+            names = ", ".join(leaf.name for leaf in required[:5])
+            raise InputError(
+                f"a window of {self._budget} tokens cannot hold what may not be left out ({names}: {least} tokens in "
+                "the smallest form); widen it, or unpin some"
+            )
+        self._take(fitted)
+
+    def take_turns(self, turns: int) -> None:
+        """The newest turns as they were said; where they do not fit, levels go first, then whole turns."""
+        for first in range(self._newest - turns + 1, self._newest + 1):
+            window = [leaf for leaf in self._open.values() if leaf.turn >= first and _is_talk(leaf)]
+            window.sort(key=lambda leaf: (leaf.turn, -leaf.tokens, self._rank[leaf.name]))
+            fitted = _fitted(window, self._room)
+            if fitted is not None:
+                self._take(fitted)
+                return
+        # Not even the newest turn fits: its question first, then what came last.
+        newest = [leaf for leaf in self._open.values() if leaf.turn == self._newest and _is_talk(leaf)]
+        newest.sort(key=lambda leaf: (leaf.role is not Role.USER, -self._rank[leaf.name]))
+        self._take_each(newest)
+
+    def take_summaries(self) -> None:
+        """One summary for each older segment, the newest segment first; the pages it stands for stay out."""
+        newest: dict[int, Leaf] = {}
+        for leaf in self._open.values():
+            if leaf.type is PageType.SUMMARY and leaf.segment:
+                newest[leaf.segment] = leaf
+        fits = self._fits()
+        for segment in sorted(newest, reverse=True):
+            summary = newest[segment]
+            if not fits:
+                self._take_each([_abstract(summary)])
+            if not fits and summary.name in self._taken:
+                for leaf in [leaf for leaf in self._open.values() if leaf.segment == segment and _is_told(leaf)]:
+                    self._leave(leaf, SUMMARISED, summary.name)
+
+    def take_rest(self) -> None:
+        """All that is left where it fits; else what is known, then older talk, each by its score."""
+        if self._fits():
+            self._take(list(self._open.values()))
+        known = [leaf for leaf in self._open.values() if not _is_talk(leaf)]
+        talk = [leaf for leaf in self._open.values() if _is_talk(leaf)]
+        self._take_each(sorted(known, key=self._by_score))
+        self._take_each(sorted(talk, key=self._by_score))
+        for leaf in list(self._open.values()):
+            self._leave(leaf, NO_ROOM)
+
+    def leave_lonely_calls(self) -> None:
+        """No tool call without its result: where that is out, the call goes too."""
+        shown = {leaf.call_id for leaf in self._taken.values() if leaf.is_result}
+        for leaf in list(self._taken.values()):
+            has_result = leaf.is_call and leaf.call_id in self._results
+            if has_result and leaf.call_id not in shown and not _is_required(leaf):
+                del self._taken[leaf.name]
+                self._left[leaf.name] = Left(leaf.name, leaf.tokens, LONELY)
+
+    def selection(self, leaves: Sequence[Leaf]) -> Selection:
+        """What was chosen, in the order the pages came in."""
+        assert not self._open, "every page is decided"
+        shown = tuple(self._taken[leaf.name] for leaf in leaves if leaf.name in self._taken)
+        levels = ((leaf.name, leaf.level, self._taken[leaf.name].level) for leaf in leaves if leaf.name in self._taken)
+        lowered = tuple(Lowered(*one) for one in levels if one[2] > one[1])
+        left = tuple(self._left[leaf.name] for leaf in leaves if leaf.name in self._left)
+        tokens = sum(leaf.tokens for leaf in shown)
+        assert tokens <= self._budget, "the window holds what was chosen"
+        return Selection(shown, lowered, left, tokens, self._budget)
+
+    def _one_of_each(self, leaves: Sequence[Leaf]) -> list[Leaf]:
+        """Of a page and what stands for it one alone: a pinned one, the page while its turn is new, a stand-in."""
+        chosen: dict[str, Leaf] = {}
+        for leaf in leaves:
+            other = chosen.get(leaf.source)
+            if other is None or self._preference(leaf) > self._preference(other):
+                chosen[leaf.source] = leaf
+        kept = [leaf for leaf in leaves if chosen[leaf.source] is leaf]
+        for leaf in leaves:
+            best = chosen[leaf.source]
+            if best is not leaf:
+                self._left[leaf.name] = Left(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
+        return kept
+
+    def _preference(self, leaf: Leaf) -> tuple[bool, bool, bool, int]:
+        is_wanted = not leaf.origin and leaf.turn == self._newest
+        return _is_required(leaf), is_wanted, bool(leaf.origin), self._rank[leaf.name]
+
+    def _as_spoken(self, leaf: Leaf) -> Leaf:
+        """Media in words, unless it was brought or asked for in the newest turn, or is pinned as it is."""
+        return leaf if not leaf.is_media or leaf.turn == self._newest or leaf.pinned else leaf.caption()
+
+    def _by_score(self, leaf: Leaf) -> tuple[int, int]:
+        weighed = leaf.importance * WEIGHTS_PPM[leaf.modality] // 1_000_000
+        return -(weighed // (1 + self._newest - leaf.turn)), -self._rank[leaf.name]
+
+    def _fits(self) -> bool:
+        return sum(leaf.tokens for leaf in self._open.values()) <= self._room
+
+    def _take_each(self, leaves: Iterable[Leaf]) -> None:
+        """Takes each page at the highest level that fits, and passes over those that fit at none."""
+        for leaf in leaves:
+            form: Leaf | None = leaf
+            while form is not None and form.tokens > self._room:
+                form = form.lower()
+            if form is not None:
+                self._take([form])
+
+    def _take(self, leaves: Iterable[Leaf]) -> None:
+        for leaf in leaves:
+            del self._open[leaf.name]
+            self._taken[leaf.name] = leaf
+            self._room -= leaf.tokens
+
+    def _leave(self, leaf: Leaf, why: str, instead: str = "") -> None:
+        del self._open[leaf.name]
+        self._left[leaf.name] = Left(leaf.name, leaf.tokens, why, instead)
+
+
+def _fitted(leaves: list[Leaf], room: int) -> list[Leaf] | None:
+    """The pages within some tokens, each step a level down for one of them, the first first; None where none helps."""
+    fitted = list(leaves)
+    over = sum(leaf.tokens for leaf in fitted) - room
+    progress = True
+    while over > 0 and progress:
+        progress = False
+        for at, leaf in enumerate(fitted):
+            lower = leaf.lower() if over > 0 else None
+            if lower is not None:
+                over -= leaf.tokens - lower.tokens
+                fitted[at], progress = lower, True
+    return fitted if over <= 0 else None
+
+
+def _is_required(leaf: Leaf) -> bool:
+    return leaf.instructs or leaf.task or leaf.pinned
+
+
+def _is_talk(leaf: Leaf) -> bool:
+    return leaf.type in (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)
+
+
+def _is_told(leaf: Leaf) -> bool:
+    return _is_talk(leaf) or leaf.type is PageType.SUMMARY
+
+
+def _smallest(leaf: Leaf) -> Leaf:
+    while (lower := leaf.lower()) is not None:
+        leaf = lower
+    return leaf
+
+
+def _abstract(leaf: Leaf) -> Leaf:
+    return leaf.at(SUMMARY_LEVEL) if SUMMARY_LEVEL in leaf.levels and leaf.level < SUMMARY_LEVEL else leaf

@@ -1,0 +1,105 @@
+"""The two tools a model pages with, as JSON Schema has them: their definitions and what counts as a right call."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from vmstore.core.page import Modality
+from vmstore.core.tokens import estimate
+from vmstore.errors import InputError
+from vmstore.vm.protocol.wire import loads
+
+SCHEMAS: Final[tuple[str, ...]] = (
+    "page_fault",
+    "search_pages",
+    "manifest",
+    "page_result",
+    "search_result",
+    "refusal",
+    "abi",
+)
+VM_TOOLS: Final[tuple[str, ...]] = ("page_fault", "search_pages")
+KINDS: dict[str, type] = {"string": str, "integer": int}
+
+
+def schema(name: str) -> dict[str, Any]:
+    """One of the published schemas, all of which stand in the folder `schemas`; the caller's to change."""
+    found: dict[str, Any] = json.loads(_published(name))
+    return found
+
+
+def parameters(tool: str) -> dict[str, Any]:
+    """The schema of a tool's arguments as requests carry it."""
+    whole = schema(tool)
+    return {key: whole[key] for key in ("type", "properties", "required")}
+
+
+def arguments_of(tool: str, given: Any) -> dict[str, Any]:
+    """The arguments of a call, with the defaults of those left out; what the tool does not know is dropped.
+
+    `given` is an object or its JSON text. Raises InputError naming the argument that is wrong.
+    """
+    if isinstance(given, str):
+        given = _read(tool, given)
+    if not isinstance(given, Mapping):
+        raise InputError(f"{tool}: the arguments are no JSON object; give one like {_example(tool)}")
+    known = schema(tool)
+    taken: dict[str, Any] = {}
+    for name, told in known["properties"].items():
+        if given.get(name) is not None:
+            taken[name] = _checked(tool, name, given[name], told)
+        elif name in known["required"]:
+            raise InputError(f"{tool}: no {name}; give one like {_example(tool)}")
+        elif "default" in told:
+            taken[name] = told["default"]
+    return taken
+
+
+def toolset_hash(tools: Sequence[Any]) -> str:
+    """What a set of tool definitions is known by: SHA-256 of its canonical JSON, in hexadecimal."""
+    return hashlib.sha256(_canonical(tools)).hexdigest()
+
+
+def toolset_tokens(tools: Sequence[Any]) -> int:
+    """Estimated tokens of the definitions, which every call pays for."""
+    return estimate(_canonical(tools), Modality.STRUCTURED) if tools else 0
+
+
+@functools.cache
+def _published(name: str) -> bytes:
+    assert name in SCHEMAS, f"schemas are {SCHEMAS}"
+    return Path(__file__).parent.joinpath("schemas", f"{name}.json").read_bytes()
+
+
+def _canonical(tools: Sequence[Any]) -> bytes:
+    return json.dumps(tools, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _read(tool: str, text: str) -> Any:
+    if not text.strip():
+        return {}
+    try:
+        return loads(text)
+    except ValueError:
+        raise InputError(f"{tool}: the arguments are no JSON; give an object like {_example(tool)}") from None
+
+
+def _checked(tool: str, name: str, value: Any, told: Mapping[str, Any]) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # some providers know only one kind of number
+    if not isinstance(value, KINDS[told["type"]]) or isinstance(value, bool):
+        raise InputError(f"{tool}: {name} is no {told['type']}; give one like {_example(tool)}")
+    if "enum" in told and value not in told["enum"]:
+        raise InputError(f"{tool}: no {name} {str(value)[:80]!r}; give one of {', '.join(told['enum'])}")
+    if "minimum" in told and not told["minimum"] <= value <= told["maximum"]:
+        raise InputError(f"{tool}: {name} {value} is not possible; give {told['minimum']} to {told['maximum']}")
+    return value
+
+
+def _example(tool: str) -> str:
+    return '{"page_id": "p17", "target_level": 2}' if tool == "page_fault" else '{"query": "the database decision"}'

@@ -1,0 +1,69 @@
+"""Text that others wrote, as it stands inside protocol: JSON in which nothing can pass for a tag or hide."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import unquote
+
+# A `<` that could begin a protocol tag, also to a reader that overlooks blanks, case and joiners.
+TAG = re.compile(r"<(?=(?:\\[nrtf]|[\s/\u200c\u200d])*V[\u200c\u200d]*M[\u200c\u200d]*:)", re.IGNORECASE)
+# What is not seen on a screen: controls, line separators, direction marks, invisible letters, halves
+# of pairs. The joiners U+200C and U+200D stay: ordinary Persian and ordinary emoji hold them.
+UNSEEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+UNNAMED = re.compile(r"[^\w.:-]")
+BRACKETS = re.compile(r"[\[\]{}]")
+DEPTH_MAX = 200  # brackets within brackets: what is written again must not be deeper than Python can go
+
+
+def dumps(value: Any) -> str:
+    """A value as JSON on one line; ordinary text looks ordinary, and whatever could forge is a JSON escape.
+
+    Keys keep their order. Raises ValueError where a number is not finite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return UNSEEN.sub(_escaped, TAG.sub(r"\\u003c", text))
+
+
+def loads(text: str) -> Any:
+    """The value a JSON text stands for; raises ValueError for anything that `dumps` could not write again."""
+    if text.count("[") + text.count("{") > DEPTH_MAX:
+        depth = 0
+        for found in BRACKETS.finditer(text):
+            depth += 1 if found[0] in "[{" else -1
+            if depth > DEPTH_MAX:
+                raise ValueError("too many brackets within brackets")
+    return json.loads(text, parse_constant=_refuse)
+
+
+def printed(name: str) -> str:
+    """A page's name as protocol prints it: anything but letters, digits and `.:-_` percent-encoded.
+
+    What is printed reads as the same name wherever vmstore takes references.
+    """
+    return UNNAMED.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")), name
+    )
+
+
+def name_of(text: str) -> str:
+    """The name that was printed so."""
+    return unquote(text, errors="surrogatepass")
+
+
+def is_plain(text: str) -> bool:
+    """Tells whether a text can stand in a line of protocol just as it is."""
+    return not (UNSEEN.search(text) or TAG.search(text) or any(sign < " " for sign in text))
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))

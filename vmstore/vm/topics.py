@@ -1,0 +1,148 @@
+"""What a text is about: its terms, its topics, and how alike two texts are.
+
+Nothing here was learned anywhere: a term weighs by how often it stands in the text. Numbers are whole,
+similarities in parts per million, and order comes from the text alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from math import isqrt
+from typing import NamedTuple
+
+from vmstore.core.words import words
+from vmstore.vm.reading import bounded, without_controls
+
+TOPICS_MAX = 8
+TERMS_MAX = 4_000  # the terms of a text that are compared; what comes later in it is not
+TERM_CHARS_MAX = 30
+PPM = 1_000_000
+
+
+class Profile(NamedTuple):
+    """The terms of a text by weight, each with the word it stands for, in the order they first stand in it."""
+
+    weights: dict[str, int]
+    shown: dict[str, str]
+    norm: int  # the sum of the squares of the weights
+
+
+def profile(text: str) -> Profile:
+    """What a text is compared by; a long text counts with its beginning and its end."""
+    counts: dict[str, dict[str, int]] = {}
+    for word in _terms("\n".join(bounded(without_controls(text)))):
+        term = stem(word)
+        forms = counts.get(term)
+        if forms is None:
+            if len(counts) == TERMS_MAX:
+                continue
+            forms = counts[term] = {}
+        forms[word] = forms.get(word, 0) + 1
+    # A word said four times weighs three, not four: what is repeated is no longer news.
+    weights = {term: sum(forms.values()).bit_length() for term, forms in counts.items()}
+    shown = {term: max(forms, key=lambda word: (forms[word], -len(word))) for term, forms in counts.items()}
+    return Profile(weights, shown, sum(weight * weight for weight in weights.values()))
+
+
+def similarity(a: Profile, b: Profile) -> int:
+    """How alike two texts are, in parts per million: 0 where they share no term, a million where all weigh the same."""
+    if not a.norm or not b.norm:
+        return 0
+    few, many = (a.weights, b.weights) if len(a.weights) <= len(b.weights) else (b.weights, a.weights)
+    shared = sum(weight * many[term] for term, weight in few.items() if term in many)
+    return isqrt(shared * shared * PPM * PPM // (a.norm * b.norm))
+
+
+def coverage(asked: Profile, of: Profile) -> int:
+    """How much of the first text's terms the second has, in parts per million: a question against an answer."""
+    whole = sum(asked.weights.values())
+    return sum(weight for term, weight in asked.weights.items() if term in of.weights) * PPM // whole if whole else 0
+
+
+def topics(text: str, topics_max: int = TOPICS_MAX) -> tuple[str, ...]:
+    """The topics of a text, the weightiest first; of a page this is level 3."""
+    return leading([profile(text)], topics_max)
+
+
+def leading(profiles: Iterable[Profile], topics_max: int = TOPICS_MAX) -> tuple[str, ...]:
+    """The topics of several texts together, as of a turn's pages; equal ones in the order they were said."""
+    weights: dict[str, int] = {}
+    shown: dict[str, str] = {}
+    for one in profiles:
+        for term, weight in one.weights.items():
+            word = shown.setdefault(term, one.shown[term])
+            weights[term] = weights.get(term, 0) + 8 * weight + (0 if term in weights else min(len(word), 12))
+    named = [term for term in weights if _is_name(shown[term])]
+    named.sort(key=lambda term: -weights[term])  # the sort is stable: equal weights stay in order of the text
+    return tuple(shown[term] for term in named[:topics_max])
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """A word without its English endings, so that its forms count as one; other words stay as they are."""
+    if len(word) <= 3 or not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending, chars_min in (("ing", 6), ("ed", 5)):
+        rest = word[: -len(ending)]
+        if word.endswith(ending) and len(word) >= chars_min and _VOWEL.search(rest) and not word.endswith("eed"):
+            word = rest[:-1] if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            break
+    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+
+
+def _terms(text: str) -> Iterator[str]:
+    """The words of a text that say what it is about; of writing without spaces every two signs."""
+    for word in words(text):
+        if word.isascii():
+            if 1 < len(word) <= TERM_CHARS_MAX and word not in STOP_WORDS and not _HASH.fullmatch(word):
+                yield word
+        elif _UNSPACED.search(word):
+            yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
+        elif 1 < len(word) <= TERM_CHARS_MAX and word not in STOP_WORDS:
+            yield word
+
+
+def _is_name(word: str) -> bool:
+    """Whether a term can stand for a topic: a number alone cannot."""
+    return not word.isdigit() and len(word) > 1
+
+
+_VOWEL = re.compile("[aeiouy]")
+_HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
+
+_SMALL = """
+a about above after again against ain all also although am among an and another any anybody anyone anything are aren
+around as at away back be because been before being below between both but by came can cannot could couldn did didn
+do does doesn doing don done down during each either else enough etc even ever every everyone everything few first
+for from further get gets getting give given gives go goes going gone got had hadn has hasn have haven having he her
+here hers herself him himself his how however i if in indeed instead into is isn it its itself just keep kind last
+later least less let lets like ll lot made make makes making many may maybe me might mine more most much must mustn
+my myself need needs neither never new next no nobody none nor not nothing now of off often ok okay on once one ones
+only onto or other others otherwise our ours ourselves out over own per perhaps please put quite rather re really
+right s same say says see seems seen several shall she should shouldn since so some somebody someone something
+sometimes soon still such sure t take taken takes than thank thanks that the their theirs them themselves then there
+therefore these they thing things this those though through thus to together too took toward towards two under
+unless until up upon us use used uses using ve very via want wants was wasn way we well went were weren what
+whatever when where whether which while who whoever whole whom whose why will with within without won would wouldn
+yes yet you your yours yourself yourselves
+"""
+# What is said of talking and deciding, not of what about.
+_TALK = """
+ago agree agreed agreement ask asked asking believe choose chose chosen decide decided decides decision decisions
+discuss discussed discussing earlier exactly guess hello help hey hi idea know known look looking looks mean means
+mention mentioned perfect previous previously question recall recommend remember remind said sounds suggest talk
+talked talking tell think thought told try trying understand
+"""
+# What stands in every program and every address.
+_PROGRAMS = """
+args bool com const def elif false float foo function http https import int isinstance kwargs len null org print
+return self str string true undefined var void www
+"""
+STOP_WORDS = frozenset(f"{_SMALL} {_TALK} {_PROGRAMS}".split())
