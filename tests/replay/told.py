@@ -24,7 +24,7 @@ def short(tokens: int, level: int) -> int:
     return max(5, tokens // (4, 8, 60)[level - 1])
 
 
-def shorten(held: Held, content: int, level: int) -> Made:
+def shorten(held: Held, page: int, content: int, level: int) -> Made:
     """A form of nothing but a length."""
     full = held.forms[0]
     assert full is not None
@@ -42,7 +42,6 @@ class Life:
         self._cells: dict[int, bytes] = {}
         self.state = State(lambda position, ref: self._cells[position])
         self.kernel = Kernel(self.state, self._write, self._perform)
-        self.message = 0
         told = {"l0_tokens_max": budget, "policy": policy, **settings}
         self.tell(m.Open(b"u" * 16, 0))
         self.end()
@@ -59,7 +58,7 @@ class Life:
 
     def _perform(self, request: Compression) -> m.Compress:
         held = self.state.pages[request.page]
-        made = shorten(held, 0, request.level)
+        made = shorten(held, 0, 0, request.level)
         return m.Compress(held.page, held.version, made.level, 1, 1, 0, made.tokens, made.tokens)
 
     def tell(self, mutation: m.AnyMutation) -> int:
@@ -77,6 +76,7 @@ class Life:
             cells = self._cells
             self.commits.append(Commit(len(self.commits), self._under_way, lambda position, ref: cells[position]))
             self._under_way = []
+        self.kernel = Kernel(self.state, self._write, self._perform)
 
     def act(self, *, pack: bool = False) -> None:
         """Lets the kernel react, packs where told, and ends the commit."""
@@ -93,8 +93,8 @@ class Life:
 
     def say(self, role: Role, tokens: int, *, human: int = 0, type: PageType = PageType.TRANSCRIPT) -> int:
         """A message of one page; the page."""
-        self.message = self.tell(m.Message(role, 2, 0, human))
-        return self.tell(m.Create(type, Modality.TEXT, role, self.message, 0, 0, tokens * 4, tokens))
+        message = self.tell(m.Message(role, 2, 0, human))
+        return self.tell(m.Create(type, Modality.TEXT, role, message, 0, 0, tokens * 4, tokens))
 
     @property
     def stimuli(self) -> Stimuli:

@@ -26,8 +26,8 @@ from vmstore.vm.room import Compression
 from vmstore.vm.settings import encoded
 from vmstore.vm.state import State
 
-Shorten = Callable[[Held, int, int], Made]
-"""Makes a form of a page where none was recorded: the page, the recorded position of its content, the level."""
+Shorten = Callable[[Held, int, int, int], Made]
+"""Makes a form of a page nobody recorded: the page as it is held, where it was recorded, its content, and the level."""
 
 Forms = Mapping[tuple[int, int], Mapping[int, Recorded]]
 """The forms that were recorded, by page and version, by level."""
@@ -62,7 +62,7 @@ class Redecision:
         if "policy" in self._changed:
             self._changed.setdefault("parameters", {})  # a policy's parameters are not another's
         self._exact = exact
-        self._kernel = Kernel(self.state, paper.write, self._perform, self._note)
+        self._kernel = self._fresh()
         self._told = b""  # the settings that are being told
         self._answers: list[Recorded] = []  # recorded with the commit under way
         self._begun = False
@@ -89,16 +89,18 @@ class Redecision:
         """Tells what is changed, where the first commit held settings already."""
         if self.state.settings is None or not self._changed:
             return
+        self._kernel = self._fresh()
         self._told = encoded(self._replaced({}))
         self._kernel.tell(m.Settings(self._paper.settings(self._told)))
         self._react()
         self._paper.end(at)
 
     def _again(self, found: Round) -> None:
-        self._answers = found.answers
-        for position, mutation in found.told:
-            self._tell(position, mutation, found)
-        self._react()
+        self._kernel, self._answers = self._fresh(), found.answers
+        for run in found.runs:
+            for position, mutation in run:
+                self._tell(position, mutation, found)
+            self._react()
         if found.end is not None:
             position, end = found.end
             told = self._paper.sealed(position, self.places.moved(end))
@@ -106,6 +108,10 @@ class Redecision:
                 told = self._packed(told)
             self.places.put(position, self._kernel.tell(told))
         self._paper.end(found.at)
+
+    def _fresh(self) -> Kernel:
+        """The kernel of one commit."""
+        return Kernel(self.state, self._paper.write, self._perform, self._note)
 
     def _react(self) -> None:
         self._kernel.react()
@@ -147,7 +153,7 @@ class Redecision:
             return self.state.pages[self.places.own(mutation.page)].forms[mutation.level] is not None
         if isinstance(mutation, m.Pin) and mutation.holder == Holder.HAND:
             held = self.state.here.get(self.places.own(mutation.page))
-            if held is not None and not held.pinned and self.state.pinned + held.tokens > self.state.room:
+            if held is None or (not held.pinned and self.state.pinned + held.tokens > self.state.room):
                 self.refused += 1
                 return True
         return False
@@ -197,7 +203,7 @@ class Redecision:
         self.fallbacks += 1
         full = held.forms[0]
         assert full is not None, "a page has its full content"
-        own = self._shorten(held, self.places.recorded(full.position), request.level)
+        own = self._shorten(held, page, self.places.recorded(full.position), request.level)
         content = self._paper.made(own)
         return m.Compress(
             held.page, held.version, own.level, own.method, own.lossy, content, len(own.content), own.tokens

@@ -1,13 +1,14 @@
 """What a recorded session was told, apart from what was decided of it.
 
-A commit of a live session holds what happened, then what the kernel decided; the last commit of a
-call ends with its pack. A `compress` is the answer to a decision that needed a shorter form, or to
-an eviction somebody asked for; where nothing else stands in its commit, somebody asked for the form.
+A commit of a live session holds what happened, then what the kernel decided, and so again where
+what came of it mattered for the next; a call's ends with its pack. A `compress` is the answer to a
+decision that needed a shorter form, or to an eviction somebody asked for; where nothing else stands
+in its commit, somebody asked for the form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -62,14 +63,21 @@ class Round(msgspec.Struct, frozen=True):
         return [] if self._forms_alone else found
 
     @property
-    def told(self) -> Iterator[At]:
-        """What happened, in order; not what it ends with."""
-        alone = self._forms_alone
+    def runs(self) -> list[list[At]]:
+        """What happened, in order, as far as the kernel decided on it at once; not what the commit ends with."""
+        runs: list[list[At]] = [[]]
+        alone, decided = self._forms_alone, False
         for position, one in self.mutations:
             if isinstance(one, m.Pack) or (isinstance(one, m.Mark) and position == self.last):
                 continue
-            if not is_decision(one) and (alone or not isinstance(one, m.Compress)):
-                yield position, one
+            if is_decision(one):
+                decided = True
+            elif alone or not isinstance(one, m.Compress):
+                if decided:
+                    runs.append([])
+                    decided = False
+                runs[-1].append((position, one))
+        return runs
 
     @property
     def _forms_alone(self) -> bool:

@@ -19,7 +19,6 @@ Write = Callable[[AnyMutation], int]
 Perform = Callable[[Compression], Compress]
 """Makes a shorter form of a page at the level asked for, or at a higher one; runs at the door."""
 
-
 Note = Callable[[int, AnyMutation], None]
 """Is told every mutation and its position, right after it was folded."""
 
@@ -33,16 +32,24 @@ class Kernel:
         self._perform = perform
         self._note = note
         self._told: list[Told] = []
+        self._idle = False
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus and folds it; its position."""
         position = self._take(mutation)
         self._told.append((position, mutation))
+        self._idle = False
         return position
 
     def react(self) -> None:
-        """Decides what follows from what was told since the last time."""
+        """Decides what follows from what was told since the last time; nothing where that was nothing.
+
+        The first time it decides in any case: a commit may be a look at the prompt before it is packed.
+        """
+        if self._idle:
+            return
         told, self._told = self._told, []
+        self._idle = True
         decided = decide(self.state, told)
         while decided.requests:
             for request in dict.fromkeys(decided.requests):
