@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from vmstore.capture.skeleton import dumps
 from vmstore.core.mutation import CellRef, Pack
 from vmstore.core.page import Fidelity
 from vmstore.live.runtime import Act
-from vmstore.live.spoken import partial
+from vmstore.live.spoken import Spoken, partial
+from vmstore.vm.state import State
 
 RENDERER = 2  # vm@1: messages and a developer message made of the pages
 
@@ -17,7 +20,8 @@ def pack(act: Act) -> int:
     state = act.state
     assert state.settings is not None, "a live session has settings"
     entered, left = state.residences()
-    envelopes = _envelopes(act, [*left, *(residence[0] for residence in entered)])
+    moved = [*left, *(residence[0] for residence in entered)]
+    told = envelopes(state, act.spoken, act.cell, moved)
     totals = act.batch.head.foresee(entered, left)
     rest = None
     if state.settings.model != act.spoken.model:
@@ -33,21 +37,23 @@ def pack(act: Act) -> int:
             tuple(entered),
             tuple(left),
             rest,
-            envelopes,
+            told,
             renderer=RENDERER,
         )
     )
     return call
 
 
-def _envelopes(act: Act, moved: list[int]) -> tuple[tuple[int, CellRef], ...]:
+def envelopes(
+    state: State, spoken: Spoken, seal: Callable[[bytes], CellRef], moved: Iterable[int]
+) -> tuple[tuple[int, CellRef], ...]:
     """The skeletons of messages of which other parts are shown than were: holes for those alone."""
     changed = []
-    for message in sorted({act.state.pages[page].message for page in moved}):
+    for message in sorted({state.pages[page].message for page in moved}):
         if not message:
             continue
-        said = act.spoken.messages[message]
-        here = [act.state.here[page] for page in said.parts if page in act.state.here]
+        said = spoken.messages[message]
+        here = [state.here[page] for page in said.parts if page in state.here]
         if not here:
             continue
         here.sort(key=lambda held: held.rank)
@@ -55,5 +61,5 @@ def _envelopes(act: Act, moved: list[int]) -> tuple[tuple[int, CellRef], ...]:
         plain = {said.parts.index(held.page) for held in here if held.level}
         skeleton = partial(said.skeleton, shown, plain)
         if skeleton != said.packed:
-            changed.append((message, act.cell(skeleton)))
+            changed.append((message, seal(skeleton)))
     return tuple(changed)

@@ -10,15 +10,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from vmstore.capture.skeleton import dumps, loads
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
 from vmstore.engine.adopt import inherit
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.errors import InputError
-from vmstore.replay.paper import Made, Memory
+from vmstore.live.packing import RENDERER, envelopes
+from vmstore.live.spoken import Spoken
+from vmstore.replay.paper import Made, Memory, Place
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.stimuli import Commit, Recorded, Stimuli, round_of
 from vmstore.replay.whatif import Run, Watch, told
+from vmstore.vm.state import State
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
@@ -39,21 +43,36 @@ class Written(Memory):
     def __init__(self, batch: Batch, contents: Contents) -> None:
         super().__init__()
         self.bytes = self.mutations = 0
-        self.commit_read: Commit | None = None  # the recorded commit under way
+        self.read: Commit | None = None  # the recorded commit under way
         self._batch = batch
         self._contents = contents
+        self._spoken = Spoken(self._told)
+        self._cells: dict[m.CellRef, bytes] = {}  # of the commit under way
+
+    def stand(self, position: int) -> None:
+        """Goes on from the end of a commit that is shared."""
+        super().stand(position)
+        for at, mutation in self._commit.mutations:
+            self._spoken.apply(at, mutation)
+        self._cells.clear()
 
     def _placed(self, mutation: m.AnyMutation) -> int:
         self.mutations += 1
-        return self._batch.add(mutation)
+        position = self._batch.add(mutation)
+        self._spoken.apply(position, mutation)
+        return position
 
-    def sealed(self, position: int, mutation: m.AnyMutation) -> m.AnyMutation:
-        """The mutation with its cells sealed for this session."""
-        commit = self.commit_read
-        assert commit is not None, "a cell is read as its commit is met"
+    def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
+        """The mutation with its cells sealed for this session; those of settings and of packs are made anew."""
         if isinstance(mutation, m.Unknown | m.Settings):
             return mutation
-        return m.sealed_again(mutation, lambda ref: self._cell(commit.cell(position, ref)))
+        if isinstance(mutation, m.Pack) and mutation.renderer == RENDERER:
+            mutation = msgspec.structs.replace(mutation, envelopes=())
+        if isinstance(mutation, m.Mark) and mutation.reason == m.Mark.NAMED and mutation.note is not None:
+            pages = [(own(page), level) for page, level in loads(self._commit.cell(position, mutation.note))]
+            name = None if mutation.name is None else self._cell(self._commit.cell(position, mutation.name))
+            return msgspec.structs.replace(mutation, name=name, note=self._cell(dumps(pages)))
+        return m.sealed_again(mutation, lambda ref: self._cell(self._commit.cell(position, ref)))
 
     def settings(self, told: bytes) -> m.CellRef:
         """A cell with settings."""
@@ -67,18 +86,34 @@ class Written(Memory):
         """A cell with a form of the run's own."""
         return self._cell(form.content)
 
-    def packed(self, pack: m.Pack) -> m.Pack:
+    def packed(self, pack: m.Pack, state: State) -> m.Pack:
         """The pack with the root the gate foresees; its totals are the kernel's, which the gate checks."""
-        return msgspec.structs.replace(pack, root=self._batch.head.foresee(pack.entered, pack.left).root)
+        root = self._batch.head.foresee(pack.entered, pack.left).root
+        told = pack.envelopes
+        if pack.renderer == RENDERER:
+            moved = [*pack.left, *(residence[0] for residence in pack.entered)]
+            told = envelopes(state, self._spoken, self._cell, moved)
+        return msgspec.structs.replace(pack, root=root, envelopes=told)
 
     def end(self, at: int) -> None:
         """Ends a commit."""
         super().end(at)
         self._batch.end(at)
+        self._cells.clear()
+
+    @property
+    def _commit(self) -> Commit:
+        assert self.read is not None, "a cell is read as its commit is met"
+        return self.read
 
     def _cell(self, content: bytes) -> m.CellRef:
         self.bytes += len(content)
-        return self._batch.cell(content)
+        ref = self._batch.cell(content)
+        self._cells[ref] = content
+        return ref
+
+    def _told(self, position: int, ref: m.CellRef) -> bytes:
+        return self._cells[ref] if ref in self._cells else self._commit.cell(position, ref)
 
 
 class Source(NamedTuple):
@@ -107,7 +142,7 @@ def keep(
     watch = Watch(run)
     at = first.at
     for commit in source.commits:
-        paper.commit_read, found = commit, round_of(commit)
+        paper.read, found = commit, round_of(commit)
         run.take(found)
         watch.look(found, paper.commit)
         at = commit.at

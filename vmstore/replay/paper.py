@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.replay.stimuli import At, Recorded
+from vmstore.vm.state import State
+
+Place = Callable[[int], int]
+"""The run's position of something recorded."""
 
 
 class Made(NamedTuple):
@@ -31,7 +36,7 @@ class Paper(Protocol):
         """Takes the next mutation; its position."""
         ...
 
-    def sealed(self, position: int, mutation: m.AnyMutation) -> m.AnyMutation:
+    def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
         """A mutation recorded at a position with its cells as they are named here."""
         ...
 
@@ -47,8 +52,8 @@ class Paper(Protocol):
         """A cell with a form of the run's own."""
         ...
 
-    def packed(self, pack: m.Pack) -> m.Pack:
-        """A pack with its root."""
+    def packed(self, pack: m.Pack, state: State) -> m.Pack:
+        """A pack with its root, and the skeletons of messages that go with what it shows."""
         ...
 
     def end(self, at: int) -> None:
@@ -80,7 +85,7 @@ class Memory:
     def _placed(self, mutation: m.AnyMutation) -> int:
         return self.position + 1
 
-    def sealed(self, position: int, mutation: m.AnyMutation) -> m.AnyMutation:
+    def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
         """The mutation as it was: nobody reads its cells."""
         return mutation
 
@@ -96,7 +101,7 @@ class Memory:
         """No cell."""
         return 0
 
-    def packed(self, pack: m.Pack) -> m.Pack:
+    def packed(self, pack: m.Pack, state: State) -> m.Pack:
         """The pack without a root."""
         return msgspec.structs.replace(pack, root=b"")
 

@@ -103,7 +103,7 @@ class Redecision:
             self._react()
         if found.end is not None:
             position, end = found.end
-            told = self._paper.sealed(position, self.places.moved(end))
+            told = self._paper.sealed(position, self.places.moved(end), self.places.own)
             if isinstance(told, m.Pack):
                 told = self._packed(told)
             self.places.put(position, self._kernel.tell(told))
@@ -129,14 +129,14 @@ class Redecision:
         told = msgspec.structs.replace(
             pack, leaves=len(self.state.here), tokens=self.state.used, entered=tuple(entered), left=tuple(left)
         )
-        return self._paper.packed(told)
+        return self._paper.packed(told, self.state)
 
     # ---- stimuli
 
     def _tell(self, position: int, mutation: m.AnyMutation, found: Round) -> None:
         if not self._exact and (isinstance(mutation, m.Open | m.Unknown) or self._moot(mutation)):
             return
-        told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation))
+        told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
         if isinstance(told, m.Evict):
             told = self._asked(told)
         elif isinstance(told, m.Settings):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -42,8 +42,12 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.keep import Kept
+    from vmstore.replay.whatif import Run
     from vmstore.store.recording import Recording
 
 
@@ -323,6 +327,41 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    # ---- what if
+
+    def replay(self, *, policy: str | None = None, budget: int | None = None, **settings: Any) -> Run:
+        """Decides a live session again, given the same references: its numbers and where it goes another way.
+
+        Under another `policy`, `budget` or other settings of `specs/kernel.md`; without any as it was recorded.
+        """
+        from vmstore.store.replaying import chosen, replayed
+
+        return replayed(self._ns, self._key, self.name, chosen(policy, budget, settings))
+
+    def replays(
+        self, *, policies: Sequence[str] = (), budgets: Sequence[int] = (), progress: Progress | None = None
+    ) -> list[Run]:
+        """The recorded run, then every policy with every budget."""
+        from vmstore.store.replaying import replays, what_ifs
+
+        end = {self.name: self.info().position}
+        return replays(self._ns, end, what_ifs(policies, budgets), progress=progress)[self.name]
+
+    def keep(self, name: str, *, policy: str | None = None, budget: int | None = None, **settings: Any) -> Kept:
+        """Stores a what-if as a session of its own, forked where this one's first commit ends.
+
+        It writes all of the session's contents again.
+        """
+        from vmstore.store.replaying import chosen, kept
+
+        return kept(self._ns, self._key, self.name, chosen(policy, budget, settings) or {}, name)
+
+    def check(self) -> Checked:
+        """Decides a live session again under its own settings and compares every decision with the recorded one."""
+        from vmstore.store.replaying import checked
+
+        return checked(self._ns, self._key, self.name)
 
     # ---- references
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Denial, FaultReason, Use
@@ -21,33 +21,51 @@ from vmstore.vm.state import State
 _USED = frozenset((Use.QUOTE, Use.REUSE))
 
 
+class Shown(NamedTuple):
+    """A page in a prompt: its rank, the page, the position of its content, its tokens."""
+
+    rank: int
+    page: int
+    content: int
+    tokens: int
+
+
 class Prefix:
     """The prompt of the last call in order, as a provider may have cached it."""
 
     def __init__(self) -> None:
-        self._ranks: list[int] = []
-        self._tokens: list[int] = []
-        self.pages: dict[int, tuple[int, int]] = {}  # page -> its rank and tokens
+        self._order: list[Shown] = []
+        self.pages: dict[int, Shown] = {}
         self.voided = 0
 
     def move(self, state: State, pack: m.Pack) -> None:
-        """Takes the next prompt; counts the tokens behind the first place that changed."""
-        old = [self.pages[page] for page in (*pack.left, *(r[0] for r in pack.entered)) if page in self.pages]
-        ranks = [rank for rank, _ in old] + [residence[3] for residence in pack.entered]
-        if ranks:
-            self.voided += sum(self._tokens[bisect_left(self._ranks, min(ranks)) :])
-        for rank, _ in old:
-            at = bisect_left(self._ranks, rank)
-            del self._ranks[at], self._tokens[at]
-        for page in pack.left:
-            self.pages.pop(page, None)
-        for page, _, level, rank in pack.entered:
-            form = state.pages[page].forms[level]
-            tokens = 0 if form is None else form.tokens
-            at = bisect_left(self._ranks, rank)
-            self._ranks.insert(at, rank)
-            self._tokens.insert(at, tokens)
-            self.pages[page] = rank, tokens
+        """Takes the next prompt; counts the tokens from the first place on that shows another content."""
+        gone = [self.pages.pop(page) for page in pack.left if page in self.pages]
+        gone += [self.pages.pop(residence[0]) for residence in pack.entered if residence[0] in self.pages]
+        come = [_shown(state, residence) for residence in pack.entered]
+        if not gone and not come:
+            return
+        at = bisect_left(self._order, min(shown.rank for shown in (*gone, *come)), key=_rank)
+        before = self._order[at:]
+        kept = [shown for shown in before if shown.page in self.pages]
+        self._order[at:] = sorted([*kept, *come])
+        self.pages.update((shown.page, shown) for shown in come)
+        same = 0
+        for old, new in zip(before, self._order[at:], strict=False):
+            if old[1:3] != new[1:3]:
+                break
+            same += 1
+        self.voided += sum(shown.tokens for shown in before[same:])
+
+
+def _shown(state: State, residence: m.Residence) -> Shown:
+    page, content, level, rank = residence
+    form = state.pages[page].forms[level]
+    return Shown(rank, page, content, 0 if form is None else form.tokens)
+
+
+def _rank(shown: Shown) -> int:
+    return shown.rank
 
 
 class Thrash:
@@ -147,7 +165,7 @@ class Metrics:
     def _cite(self, page: int) -> None:
         if page in self._prefix.pages and page not in self._cited:
             self._cited[page] = None
-            self.effective += self._prefix.pages[page][1]
+            self.effective += self._prefix.pages[page].tokens
 
     # ---- decisions
 
