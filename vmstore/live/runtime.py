@@ -6,7 +6,7 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
@@ -52,8 +52,7 @@ class Act:
         return self.written[before:]
 
     def end(self, mutation: AnyMutation) -> int:
-        """Lets the kernel decide, then writes the mutation that ends the commit; its position."""
-        self.react()
+        """Writes the mutation that ends the commit, after the kernel decided; its position."""
         self.ended = True
         return self.tell(mutation)
 
@@ -144,6 +143,25 @@ class Runtime:
                 self.forget()
             raise
         return answer
+
+    def play(
+        self, batch: Batch, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]
+    ) -> int:
+        """Does many things on a new session's batch, each a commit of its own at its time; the last time.
+
+        Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
+        """
+        at = done = 0
+        self.forms.bytes_max = None  # what is not written yet can be read nowhere else
+        for at, do in acts:
+            act = self._source = Act(self, batch, at)
+            do(act)
+            if not act.ended:
+                act.react()
+            batch.end(at)
+            done += 1
+            tell(done)
+        return at
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

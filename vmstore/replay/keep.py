@@ -21,20 +21,11 @@ from vmstore.live.spoken import Spoken
 from vmstore.replay.paper import Made, Memory, Place
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.stimuli import Commit, Recorded, Stimuli, round_of
-from vmstore.replay.whatif import Run, Watch, told
+from vmstore.replay.whatif import Kept, Run, Watch, told
 from vmstore.vm.state import State
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
-
-
-class Kept(NamedTuple):
-    """A what-if that is a session now: its name, its run, and what was written for it."""
-
-    session: str
-    run: Run
-    mutations: int
-    bytes: int
 
 
 class Written(Memory):
@@ -124,9 +115,9 @@ class Source(NamedTuple):
     contents: Contents
 
 
-def keep(
+def written(
     engine: Engine, stimuli: Stimuli, source: Source, name: str, changed: Mapping[str, Any], shorten: Shorten
-) -> Kept:
+) -> Run:
     """Writes a what-if as a session of its own, whole or not at all."""
     first = stimuli.rounds[0]
     if len(stimuli.rounds) < 2:
@@ -148,4 +139,5 @@ def keep(
         at = commit.at
     batch.commit(at, dense=True)
     engine.follow()
-    return Kept(name, told(run, changed, watch.divergence), paper.mutations, paper.bytes)
+    kept = Kept(name, paper.mutations, paper.bytes)
+    return msgspec.structs.replace(told(run, changed, watch.divergence), kept=kept)

@@ -32,6 +32,14 @@ class Divergence(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """A what-if that is a session now: its name, and how many mutations and bytes of contents were written for it."""
+
+    session: str
+    mutations: int
+    bytes: int
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A run over a session: its settings, its numbers, and where it went another way than the recorded one.
 
@@ -48,6 +56,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     fallbacks: int = 0
     refused: int = 0
     recorded: bool = False
+    kept: Kept | None = None
 
 
 def as_recorded(stimuli: Stimuli, shorten: Shorten, *, price: int | None = None) -> Run:

@@ -128,6 +128,11 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
     )
+    parser.add_argument(
+        "--vm",
+        metavar="budget=N,…",
+        help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
+    )
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 

@@ -39,6 +39,7 @@ COMMANDS: dict[str, Command] = {
                 "vmstore import agent.vms session.jsonl",
                 "vmstore import agent.vms bundle.jsonl --exact",
                 "vmstore import agent.vms live.jsonl --session today --follow",
+                "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",
             ),
             ("vmstore.shell.take", "import_files"),
             (add_store, add_import),

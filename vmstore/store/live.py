@@ -59,7 +59,8 @@ class Live(Session):
         super().__init__(namespace, recording, key, name)
         self._beside = 0  # estimated tokens beside the pages, as last packed
 
-    def _runtime(self) -> Runtime:
+    def runtime(self) -> Runtime:
+        """What acts; for two handles on a session of one store the same."""
         runtimes = self._ns.live
         if self._key not in runtimes:
             self._ns.follow()
@@ -71,7 +72,7 @@ class Live(Session):
         within("at", at)
         with self._ns.lock:
             happened = self._ns.clock.now() if at is None else at
-            runtime = self._runtime()
+            runtime = self.runtime()
             return self._ns.retried(lambda: runtime.act(do, happened))
 
     # ---- what happens
@@ -190,7 +191,7 @@ class Live(Session):
         return self._act(do, at)
 
     def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
-        """Searches the session's pages for the agent, best first, and logs what it found; asking the past logs nothing."""
+        """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, **moment)
         if at is None and not moment:
 
@@ -304,7 +305,7 @@ class Live(Session):
 
     def _look(self, see: Callable[[Runtime], T]) -> T:
         with self._ns.lock:
-            runtime = self._runtime()
+            runtime = self.runtime()
             runtime.current()
             return see(runtime)
 

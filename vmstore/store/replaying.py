@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,7 +14,7 @@ from vmstore.live.facts import Facts
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Known
 from vmstore.replay.check import Checked, check
-from vmstore.replay.keep import Kept, Source, keep
+from vmstore.replay.keep import Source, written
 from vmstore.replay.paper import Made
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Commit, Stimuli, stimuli
@@ -23,8 +23,12 @@ from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.opening import open_namespace
 from vmstore.views.context import read_cells
+from vmstore.views.decisions import in_force
 from vmstore.views.lane import Lane
 from vmstore.vm.held import Held
+
+if TYPE_CHECKING:
+    from vmstore.store.store import Store
 
 SPREAD_MUTATIONS = 40_000  # times runs: less is done before other processes have begun
 
@@ -68,16 +72,22 @@ def stimuli_of(ns: Namespace, key: int, name: str) -> tuple[Stimuli, Shorten]:
         return stimuli(name, _commits(ns, lane)), Contents(ns, lane).shorten
 
 
-def chosen(policy: str | None, budget: int | None, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The settings that are changed, as a session names them; None where there is none."""
+def replayed(
+    ns: Namespace,
+    key: int,
+    name: str,
+    policy: str | None,
+    budget: int | None,
+    settings: Mapping[str, Any],
+    keep: str | None,
+) -> Run:
+    """A session decided again under changed settings, or its numbers as it was; stored where it is to be kept."""
     told = {"policy": policy, "l0_tokens_max": budget, **settings}
-    return {name: value for name, value in told.items() if value is not None} or None
-
-
-def replayed(ns: Namespace, key: int, name: str, changed: Mapping[str, Any] | None) -> Run:
-    """A session decided again under changed settings; with None its numbers as it was."""
+    changed = {word: value for word, value in told.items() if value is not None}
+    if keep is not None:
+        return kept(ns, key, name, changed, keep)
     found, shorten = stimuli_of(ns, key, name)
-    return as_recorded(found, shorten) if changed is None else what_if(found, shorten, changed)
+    return what_if(found, shorten, changed) if changed else as_recorded(found, shorten)
 
 
 def checked(ns: Namespace, key: int, name: str) -> Checked:
@@ -85,15 +95,15 @@ def checked(ns: Namespace, key: int, name: str) -> Checked:
     return check(*stimuli_of(ns, key, name))
 
 
-def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: str) -> Kept:
+def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: str) -> Run:
     """Stores a what-if as a session of its own."""
     session_name(new)
     found, shorten = stimuli_of(ns, key, name)
 
-    def write() -> Kept:
+    def write() -> Run:
         lane = Lane(ns.views, key)
         source = Source(key, _commits(ns, lane), Contents(ns, lane).of)
-        return keep(ns.engine, found, source, new, changed, shorten)
+        return written(ns.engine, found, source, new, changed, shorten)
 
     with ns.lock:
         ns.follow()
@@ -139,8 +149,8 @@ def what_ifs(policies: Sequence[str], budgets: Sequence[int]) -> list[dict[str, 
 
 
 def replays(
-    ns: Namespace,
-    positions: Mapping[str, int],
+    store: Store,
+    sessions: Sequence[str],
     changes: Sequence[dict[str, Any]],
     *,
     processes: int | None = None,
@@ -150,17 +160,29 @@ def replays(
 ) -> dict[str, list[Run]]:
     """Sessions, each as it was and under every change of settings: the recorded run first.
 
-    `positions` are the sessions with where each stands. Other processes help where there is enough
-    to do; see `vmstore.replay.sweep` for `results`. `price` is what a token costs more where no
-    provider has it cached, in nano-dollars.
+    Other processes help where there is enough to do; see `vmstore.replay.sweep` for `results`.
+    `price` is what a token costs more where no provider has it cached, in nano-dollars.
     """
+    ns = store._ns
     told: list[dict[str, Any] | None] = [None, *changes]
-    tasks = [Task(name, position, one) for name, position in positions.items() for one in told]
+    tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
     if ns.folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
     source = Here(ns) if ns.folder is None or processes == 1 else Reading(ns.folder.parent, ns.folder.name)
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
-    return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(positions)}
+    return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
+
+
+def live_sessions(store: Store) -> list[str]:
+    """The sessions that have a budget."""
+    ns = store._ns
+    found = []
+    with ns.asking():
+        for info in store.sessions():
+            lane = Lane(ns.views, ns.key(info.session) or 0)
+            if in_force(lane, info.position) is not None:
+                found.append(info.session)
+    return found
 
 
 def _named(ns: Namespace, session: str) -> tuple[Stimuli, Shorten]:

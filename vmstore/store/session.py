@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,7 +11,7 @@ from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
     Affinity,
@@ -46,8 +46,8 @@ from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.replay.check import Checked
-    from vmstore.replay.keep import Kept
     from vmstore.replay.whatif import Run
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 
@@ -330,38 +330,37 @@ class Session:
 
     # ---- what if
 
-    def replay(self, *, policy: str | None = None, budget: int | None = None, **settings: Any) -> Run:
-        """Decides a live session again, given the same references: its numbers and where it goes another way.
+    def replay(
+        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
+    ) -> Run:
+        """Decides a live session again, given the same references; without other settings the run as it was recorded.
 
-        Under another `policy`, `budget` or other settings of `specs/kernel.md`; without any as it was recorded.
+        `keep` stores it as a session of that name, which writes all contents again (specs/replay.md).
         """
-        from vmstore.store.replaying import chosen, replayed
+        from vmstore.store.replaying import replayed
 
-        return replayed(self._ns, self._key, self.name, chosen(policy, budget, settings))
-
-    def replays(
-        self, *, policies: Sequence[str] = (), budgets: Sequence[int] = (), progress: Progress | None = None
-    ) -> list[Run]:
-        """The recorded run, then every policy with every budget."""
-        from vmstore.store.replaying import replays, what_ifs
-
-        end = {self.name: self.info().position}
-        return replays(self._ns, end, what_ifs(policies, budgets), progress=progress)[self.name]
-
-    def keep(self, name: str, *, policy: str | None = None, budget: int | None = None, **settings: Any) -> Kept:
-        """Stores a what-if as a session of its own, forked where this one's first commit ends.
-
-        It writes all of the session's contents again.
-        """
-        from vmstore.store.replaying import chosen, kept
-
-        return kept(self._ns, self._key, self.name, chosen(policy, budget, settings) or {}, name)
+        return replayed(self._ns, self._key, self.name, policy, budget, settings, keep)
 
     def check(self) -> Checked:
         """Decides a live session again under its own settings and compares every decision with the recorded one."""
         from vmstore.store.replaying import checked
 
         return checked(self._ns, self._key, self.name)
+
+    def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """Says all that was said here again to a new session that manages its memory; that session.
+
+        `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
+        """
+        from vmstore.store.live import Live
+        from vmstore.store.redriving import redrive
+
+        with self._ns.lock:
+            if self._ns.key(session_name(name)) is not None:
+                raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
+            key = redrive(self._ns, self._lane(), name, settings, progress)
+            self._ns.follow()
+            return Live(self._ns, self._recording, key, name)
 
     # ---- references
 

@@ -17,6 +17,7 @@ from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
 from vmstore.vm.protocol.conversation import PICTURE_BYTES_MAX, UNANSWERED, UNSIGNED, arguments, picture
 from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.wire import TAG, printed
 
 SHAPES = ["chat", "anthropic", "gemini"]
 
@@ -61,10 +62,27 @@ def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
 
 def marks(page: Leaf) -> list[str]:
     """How a page is named in a message: as a label, or in the line of a result that is only spoken of."""
-    from vmstore.vm.protocol.wire import printed
-
     name = printed(page.name)
     return [f"[{name}]", f"[{name}, ", f" ({name}): ", f" ({name}, "]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=leaves(16))
+def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
+    """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
+    request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
+    said = request["contents" if shape == "gemini" else "messages"]
+    said = [message for message in said if message["role"] != "developer"]
+    assert not [text for text in strings(said) if TAG.search(text)]
+
+
+def strings(value: Any) -> list[str]:
+    """Every text in a request."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in strings(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in strings(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -212,12 +230,28 @@ def test_ids_are_such_that_every_provider_takes_them() -> None:
         ('{"id": "c", "type": "function", "function": {"name": "exec", "arguments": "{oops"}}', {"text": "{oops"}),
         ('{"type": "tool_use", "id": "c", "name": "exec", "input": {"a": 1}}', {"a": 1}),
         ('{"functionCall": {"name": "exec", "args": {}}}', {}),
+        ('{"name": "exec", "args": {"a": 1}}', {"a": 1}),
         ('{"name": "other", "input": "y"}', {"name": "other", "input": "y"}),
+        ('{"type": "tool_use", "name": "other", "input": "y"}', {"type": "tool_use", "name": "other", "input": "y"}),
     ],
 )
 def test_arguments_come_out_of_any_providers_call(text: str, taken: dict[str, Any]) -> None:
     """A call kept as its provider wrote it gives its arguments; what is no object is carried as text."""
     assert arguments(asks("p1", text=text)) == taken
+
+
+def test_a_tools_name_comes_out_of_any_providers_call() -> None:
+    """Where a page does not say which tool, the call it holds does."""
+    call = leaf(
+        "p2",
+        '{"type": "tool_use", "id": "c1", "name": "exec", "input": {"a": 1}}',
+        role=Role.ASSISTANT,
+        message=2,
+        call_id="c1",
+        is_call=True,
+    )
+    asked = messages([user("p1"), call, answers("p3")]).request["messages"][1]["tool_calls"][0]
+    assert asked["function"] == {"name": "exec", "arguments": '{"a": 1}'}
 
 
 def test_thoughts_are_not_sent() -> None:
@@ -314,7 +348,21 @@ def test_what_is_no_picture_is_told_in_words(content: bytes | None) -> None:
 def test_a_data_url_is_a_picture() -> None:
     """A picture kept as the data: URL it came in is sent as its bytes."""
     page = image(b"data:image/png;base64," + base64.b64encode(PNG))
-    assert picture(page) == ("image/png", PNG)
+    assert picture(page) == ("image/png", PNG, "")
+
+
+def test_a_picture_on_the_web_is_sent_by_its_address() -> None:
+    """An image that a request named by its address goes out by it, whichever provider's part it was."""
+    url = "https://example.org/a.png"
+    parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "image", "source": {"type": "url", "url": url}}]
+    for part in parts:
+        page = user("p1", json.dumps(part), modality=Modality.IMAGE, mime="application/json")
+        chat = messages([page]).request["messages"][0]["content"]
+        assert chat == [{"type": "image_url", "image_url": {"url": url}}]
+        claude = messages([page], shape="anthropic").request["messages"][0]["content"]
+        assert claude == [{"type": "image", "source": {"type": "url", "url": url}}]
+        gemini = messages([page], shape="gemini").request["contents"][0]["parts"]
+        assert gemini == [{"fileData": {"fileUri": url}}]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -30,6 +30,8 @@ POINT_CHARS_MAX = 180
 TOPICS_CHARS_MAX = 120
 CODE_NAMES_MAX = 8
 GAP = "[…]"
+TERMS_ENOUGH = 6  # a sentence of fewer terms counts for less
+HOLDERS_MAX = 50  # what stands in more sentences than that is no more central
 
 
 class Ranked(NamedTuple):
@@ -113,7 +115,9 @@ def _ranked(text: str) -> list[Ranked]:
     degrees = _degrees(terms)
     ranked = []
     for at, (piece, words) in enumerate(zip(found, terms, strict=True)):
-        score = degrees[at] * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
+        # "Wow, Caroline!" shares all its words with the others and says nothing.
+        told_much = min(len(words), TERMS_ENOUGH)
+        score = degrees[at] * told_much // TERMS_ENOUGH * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
         if at == 0 or at == len(found) - 1 or found[at - 1].kind is Kind.HEADING:
             score = score * 3 // 2  # texts open with what they are about and close with what follows from it
         ranked.append(Ranked(piece, shown[at], words, score))
@@ -126,11 +130,11 @@ def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
     for words in terms:
         for word in words:
             holders[word] = holders.get(word, 0) + 1
-    sums = (sum(min(holders[word] - 1, 50) for word in words) for words in terms)
-    return [
-        (1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words)))
-        for shared, words in zip(sums, terms, strict=True)
-    ]
+    degrees = []
+    for words in terms:
+        shared = sum(min(holders[word] - 1, HOLDERS_MAX) for word in words)
+        degrees.append((1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words))))
+    return degrees
 
 
 def _chosen(ranked: Sequence[Ranked], room: int, count_max: int = 1_000_000) -> list[int]:

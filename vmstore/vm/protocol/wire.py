@@ -40,6 +40,11 @@ def loads(text: str) -> Any:
     return json.loads(text, parse_constant=_refuse)
 
 
+def tagless(text: str) -> str:
+    """A text outside of JSON with nothing in it that could pass for a tag: such a `<` becomes `&lt;`."""
+    return TAG.sub("&lt;", text)
+
+
 def printed(name: str) -> str:
     """A page's name as protocol prints it: anything but letters, digits and `.:-_` percent-encoded.
 
