@@ -119,6 +119,10 @@ def refuses_gemini(request: dict[str, Any]) -> list[str]:
             wrong.append(f"{n}: {role} again")
         if calls and role != "model":
             wrong.append(f"{n}: calls of {role}")
+        for part in calls:
+            call = part["functionCall"]
+            if not TOOL.fullmatch(call["name"]) or not isinstance(call["args"], dict):
+                wrong.append(f"{n}: a call of no name, or of no object")
         for part in parts:
             if "inlineData" in part:
                 wrong += not_an_image(n, part["inlineData"]["mimeType"], part["inlineData"]["data"])

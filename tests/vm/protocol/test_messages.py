@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vm.protocol.leaves import PNG, form, leaf, leaves
+from tests.vm.protocol.leaves import PNG, form, leaf, leaves, talks
 from tests.vm.protocol.providers import REFUSES
 from vmstore.core.page import Modality, PageType, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
 from vmstore.vm.protocol.conversation import PICTURE_BYTES_MAX, UNANSWERED, UNSIGNED, arguments, picture
 from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.wire import TAG, printed
 
 SHAPES = ["chat", "anthropic", "gemini"]
 
@@ -46,6 +47,37 @@ def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rul
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@given(pages=talks())
+def test_no_provider_refuses_a_conversation(shape: str, pages: list[Leaf]) -> None:
+    """Calls and results in any order, with any of them missing, make a request the provider takes."""
+    made = messages(pages, shape=shape)
+    assert REFUSES[shape](made.request) == []
+    assert [name for name, why in made.left if why == UNANSWERED] == [p.name for p in unanswered(pages)]
+
+
+def unanswered(pages: list[Leaf]) -> list[Leaf]:
+    """The calls without a result, found the slow way: each result is the answer to the oldest open call of its id."""
+    open_calls = [page for page in pages if page.is_call]
+    seen: dict[tuple[str, int], Leaf] = {}
+    for at, page in enumerate(pages):
+        if not page.is_result or (page.call_id and (page.call_id, group(pages, at)) in seen):
+            continue
+        for call in open_calls:
+            if call.call_id == page.call_id and pages.index(call) < at:
+                open_calls.remove(call)
+                seen[page.call_id, group(pages, at)] = call
+                break
+    return open_calls
+
+
+def group(pages: list[Leaf], at: int) -> int:
+    """Where the message that a page stands in begins."""
+    while at and (pages[at - 1].message, pages[at - 1].role) == (pages[at].message, pages[at].role):
+        at -= 1
+    return at
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @given(pages=leaves(16))
 def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
     """Every page with words is in the request by its name, or named as what cannot be sent."""
@@ -61,10 +93,27 @@ def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
 
 def marks(page: Leaf) -> list[str]:
     """How a page is named in a message: as a label, or in the line of a result that is only spoken of."""
-    from vmstore.vm.protocol.wire import printed
-
     name = printed(page.name)
     return [f"[{name}]", f"[{name}, ", f" ({name}): ", f" ({name}, "]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=leaves(16))
+def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
+    """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
+    request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
+    said = request["contents" if shape == "gemini" else "messages"]
+    said = [message for message in said if message["role"] != "developer"]
+    assert not [text for text in strings(said) if TAG.search(text)]
+
+
+def strings(value: Any) -> list[str]:
+    """Every text in a request."""
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in strings(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in strings(inner)]
+    return [value] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -103,6 +152,13 @@ def test_the_shape_of_chat() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
         {"role": "assistant", "content": "One file."},
     ]
+
+
+def test_older_endpoints_are_instructed_by_the_system() -> None:
+    """The same messages go to endpoints that do not know the developer's role, under the role they know."""
+    pages = [leaf("p0", "Be kind.", role=Role.SYSTEM), user("p1")]
+    newer, older = (messages(pages, shape=shape).request["messages"] for shape in ("chat", "chat-system"))
+    assert older == [{"role": "system", "content": "Be kind."}, *newer[1:]]
 
 
 def test_the_shape_of_anthropic() -> None:
@@ -212,12 +268,28 @@ def test_ids_are_such_that_every_provider_takes_them() -> None:
         ('{"id": "c", "type": "function", "function": {"name": "exec", "arguments": "{oops"}}', {"text": "{oops"}),
         ('{"type": "tool_use", "id": "c", "name": "exec", "input": {"a": 1}}', {"a": 1}),
         ('{"functionCall": {"name": "exec", "args": {}}}', {}),
+        ('{"name": "exec", "args": {"a": 1}}', {"a": 1}),
         ('{"name": "other", "input": "y"}', {"name": "other", "input": "y"}),
+        ('{"type": "tool_use", "name": "other", "input": "y"}', {"type": "tool_use", "name": "other", "input": "y"}),
     ],
 )
 def test_arguments_come_out_of_any_providers_call(text: str, taken: dict[str, Any]) -> None:
     """A call kept as its provider wrote it gives its arguments; what is no object is carried as text."""
     assert arguments(asks("p1", text=text)) == taken
+
+
+def test_a_tools_name_comes_out_of_any_providers_call() -> None:
+    """Where a page does not say which tool, the call it holds does."""
+    call = leaf(
+        "p2",
+        '{"type": "tool_use", "id": "c1", "name": "exec", "input": {"a": 1}}',
+        role=Role.ASSISTANT,
+        message=2,
+        call_id="c1",
+        is_call=True,
+    )
+    asked = messages([user("p1"), call, answers("p3")]).request["messages"][1]["tool_calls"][0]
+    assert asked["function"] == {"name": "exec", "arguments": '{"a": 1}'}
 
 
 def test_thoughts_are_not_sent() -> None:
@@ -266,7 +338,7 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
         messages(pages, shape="smoke")
 
 
@@ -314,7 +386,21 @@ def test_what_is_no_picture_is_told_in_words(content: bytes | None) -> None:
 def test_a_data_url_is_a_picture() -> None:
     """A picture kept as the data: URL it came in is sent as its bytes."""
     page = image(b"data:image/png;base64," + base64.b64encode(PNG))
-    assert picture(page) == ("image/png", PNG)
+    assert picture(page) == ("image/png", PNG, "")
+
+
+def test_a_picture_on_the_web_is_sent_by_its_address() -> None:
+    """An image that a request named by its address goes out by it, whichever provider's part it was."""
+    url = "https://example.org/a.png"
+    parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "image", "source": {"type": "url", "url": url}}]
+    for part in parts:
+        page = user("p1", json.dumps(part), modality=Modality.IMAGE, mime="application/json")
+        chat = messages([page]).request["messages"][0]["content"]
+        assert chat == [{"type": "image_url", "image_url": {"url": url}}]
+        claude = messages([page], shape="anthropic").request["messages"][0]["content"]
+        assert claude == [{"type": "image", "source": {"type": "url", "url": url}}]
+        gemini = messages([page], shape="gemini").request["contents"][0]["parts"]
+        assert gemini == [{"fileData": {"fileUri": url}}]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged
+from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged, object_of, tool_name
 from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
 
 SHAPE = "anthropic"
@@ -42,8 +42,8 @@ class Anthropic:
         """The words and calls of its content blocks."""
         blocks = listed(taken(response, SHAPE, "content"))
         calls = [
-            Asked(str(block.get("id") or f"call_{n}"), str(block.get("name")), block.get("input"))
-            for n, block in enumerate(blocks, 1)
+            Asked(str(block.get("id") or "call"), str(block.get("name")), block.get("input"))
+            for block in blocks
             if block.get("type") == "tool_use"
         ]
         texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
@@ -55,16 +55,30 @@ class Anthropic:
             _block(Result(one.call.id, one.call.tool, (Text(one.text), *([one.picture] if one.picture else []))))
             for one in answers
         ]
-        said = {"role": "assistant", "content": taken(response, SHAPE, "content")}
+        mended = [_mended(block) for block in listed(taken(response, SHAPE, "content")) if not _is_blank(block)]
+        said = {"role": "assistant", "content": mended}
         after = [{"role": "user", "content": blocks}] if blocks else []
         return {**request, "messages": [*request["messages"], said, *after]}
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    return block.get("type") == "text" and not str(block.get("text") or "").strip()
+
+
+def _mended(block: dict[str, Any]) -> dict[str, Any]:
+    """A block as it is taken back: a call has a name that is one, and arguments that are an object."""
+    if block.get("type") != "tool_use":
+        return block
+    named = {"id": block.get("id") or "call", "name": tool_name(str(block.get("name")))}
+    return {**block, **named, "input": object_of(block.get("input"))}
 
 
 def _block(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if isinstance(part, Picture):
-        source = {"type": "base64", "media_type": part.mime, "data": part.base64}
+        lies = {"type": "url", "url": part.url}
+        source = lies if part.url else {"type": "base64", "media_type": part.mime, "data": part.base64}
         return {"type": "image", "source": source}
     if isinstance(part, Call):
         return {"type": "tool_use", "id": part.id, "name": part.tool, "input": part.arguments}

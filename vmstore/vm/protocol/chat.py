@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, words
+from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, object_of, tool_name, words
 from vmstore.vm.protocol.dialect import Answer, Asked, Said, definitions, listed, taken
 from vmstore.vm.protocol.wire import dumps
 
@@ -36,23 +36,36 @@ class Chat:
     def said(self, response: Mapping[str, Any]) -> Said:
         """The first choice's words and calls."""
         message = taken(response, SHAPE, "choices", 0, "message")
-        calls = []
-        for n, call in enumerate(listed(message.get("tool_calls")), 1):
-            asked = call.get("function") or call.get("custom") or {}
-            given = asked.get("arguments", asked.get("input"))
-            calls.append(Asked(str(call.get("id") or f"call_{n}"), str(asked.get("name")), given))
+        if not isinstance(message, Mapping):
+            return Said("", ())
+        calls = map(_asked, listed(message.get("tool_calls")))
         content = message.get("content")
-        texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in listed(content)]
+        texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in listed(content)]
         return Said("".join(texts), tuple(calls))
 
     def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
         """`messages` with the answer and its results."""
         message = taken(response, SHAPE, "choices", 0, "message")
         said = {key: value for key, value in message.items() if value is not None or key == "content"}
+        said["tool_calls"] = list(map(_mended, listed(message.get("tool_calls"))))
         results = [{"role": "tool", "tool_call_id": one.call.id, "content": one.text} for one in answers]
         shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
         after = [{"role": "user", "content": _content(shown)}] if shown else []
         return {**request, "messages": [*request["messages"], {"role": "assistant", **said}, *results, *after]}
+
+
+def _asked(call: Mapping[str, Any]) -> Asked:
+    asked = call.get("function") or call.get("custom") or {}
+    return Asked(str(call.get("id") or "call"), str(asked.get("name")), asked.get("arguments", asked.get("input")))
+
+
+def _mended(call: dict[str, Any]) -> dict[str, Any]:
+    """A call as every endpoint takes it back: with an id, a name that is one, arguments that are an object."""
+    if "custom" in call:
+        return call
+    asked = _asked(call)
+    function = {"name": tool_name(asked.tool), "arguments": dumps(object_of(asked.arguments))}
+    return {**call, "id": asked.id, "type": "function", "function": function}
 
 
 def _messages(turn: Turn) -> list[dict[str, Any]]:
@@ -87,7 +100,7 @@ def _content(parts: Sequence[Part]) -> Any:
     content: list[dict[str, Any]] = []
     for part in parts:
         if isinstance(part, Picture):
-            url = f"data:{part.mime};base64,{part.base64}"
+            url = part.url or f"data:{part.mime};base64,{part.base64}"
             content.append({"type": "image_url", "image_url": {"url": url}})
         elif isinstance(part, Text):
             content.append({"type": "text", "text": part.text})

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from vmstore.core.page import Level, Modality, Role, Slot
 from vmstore.vm.protocol.context import line, medium
 from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.wire import loads, printed
+from vmstore.vm.protocol.wire import dumps, loads, printed, tagless
 
 PICTURE_BYTES_MAX = 1_000_000
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -19,6 +19,8 @@ UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 WRAPS = ("function", "functionCall", "function_call", "custom")  # where providers put name and arguments
+KINDS = ("tool_use", "server_tool_use", "function_call", "custom_tool_call")  # or what they call it
+BARE = ({"name", "args"}, {"name", "arguments"})  # or nothing at all
 ARGUMENTS = ("arguments", "input", "args")
 
 UNSIGNED = "a thought is not sent back"
@@ -33,10 +35,11 @@ class Text(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """An image in the message itself, its type read from its own bytes."""
+    """An image in the message itself, its type read from its own bytes; or one that lies at `url`, without bytes."""
 
     mime: str
     content: bytes
+    url: str = ""
 
     @property
     def base64(self) -> str:
@@ -130,6 +133,8 @@ def words(parts: Iterable[Part]) -> str:
 def picture(leaf: Leaf) -> Picture | None:
     """The page as an image, where it is one that providers take: by its bytes, not by what it is said to be."""
     content = leaf.content if leaf.modality is Modality.IMAGE else None
+    if leaf.modality is Modality.IMAGE and (url := _url(_object(leaf.text or ""))):
+        return Picture("", b"", url)
     if content is not None and content.startswith(b"data:"):
         try:
             content = base64.b64decode(content.partition(b",")[2], validate=True)
@@ -141,6 +146,16 @@ def picture(leaf: Leaf) -> Picture | None:
         return Picture("image/webp", content)
     mime = next((mime for begins, mime in SIGNATURES.items() if content.startswith(begins)), None)
     return None if mime is None else Picture(mime, content)
+
+
+def _url(part: dict[str, Any]) -> str:
+    """The web address in a provider's image part; empty where there is none."""
+    for key in ("image_url", "source"):
+        inner = part.get(key)
+        url = inner.get("url") if isinstance(inner, dict) else inner
+        if isinstance(url, str) and url.startswith(("https://", "http://")):
+            return url
+    return ""
 
 
 def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[Leaf], list[str]]:
@@ -203,30 +218,43 @@ class _Ids:
 
 
 def _call(leaf: Leaf, ids: _Ids) -> Call:
-    tool = UNFIT.sub("_", leaf.tool)[:64] or "tool"
-    return Call(ids.of(leaf), tool, arguments(leaf))
+    tool, given = _asked(leaf)
+    return Call(ids.of(leaf), tool_name(tool), object_of(given))
 
 
 def arguments(leaf: Leaf) -> dict[str, Any]:
     """What a call's page asks with: the arguments inside a provider's call, the object itself, or its text."""
-    text = leaf.text or ""
-    asked = _object(text)
-    inner = next((asked[key] for key in WRAPS if isinstance(asked.get(key), dict)), asked)
-    given = next((inner[key] for key in ARGUMENTS if key in inner and inner.get("name") == leaf.tool), None)
-    if isinstance(given, dict) or given is None:
-        return given if given is not None else asked or _worded(text)
-    return _object(given) or _worded(str(given))
+    return object_of(_asked(leaf)[1])
 
 
-def _worded(text: str) -> dict[str, Any]:
-    """Arguments that are no object, as one: providers take nothing else."""
-    return {} if text.strip() in ("", "{}") else {"text": text}
+def _asked(leaf: Leaf) -> tuple[str, Any]:
+    """The tool a call's page names, and what stands for its arguments."""
+    asked = _object(leaf.text or "")
+    inner = next((asked[key] for key in WRAPS if isinstance(asked.get(key), dict)), None)
+    if inner is None and (asked.get("type") in KINDS or set(asked) - {"id"} in BARE):
+        inner = asked
+    if inner is None or leaf.tool not in ("", inner.get("name")):
+        return leaf.tool, leaf.text  # arguments alone, which may have such keys of their own
+    return str(inner.get("name") or ""), next((inner[key] for key in ARGUMENTS if key in inner), None)
 
 
-def _object(text: Any) -> dict[str, Any]:
+def object_of(given: Any) -> dict[str, Any]:
+    """Arguments as the object they are, or as one that holds their text: providers take nothing else."""
+    found = _object(given)
+    text = "" if given is None else str(given)
+    return found if found or text.strip() in ("", "{}") else {"text": text}
+
+
+def tool_name(text: str) -> str:
+    """A tool's name as every provider takes it."""
+    return UNFIT.sub("_", text)[:64] or "tool"
+
+
+def _object(given: Any) -> dict[str, Any]:
     try:
-        value = loads(text) if isinstance(text, str) else text
-    except ValueError:
+        # What was given as a value is read back too: it may hold what JSON does not know.
+        value = loads(given if isinstance(given, str) else dumps(given))
+    except (TypeError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -244,7 +272,7 @@ def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | 
         if labels or leaf.level:
             said = f"{_label(leaf)} {said}"
         if said.strip():  # providers refuse a text of blanks
-            parts.append(Text(said))
+            parts.append(Text(tagless(said)))
     return parts
 
 

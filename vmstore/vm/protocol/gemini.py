@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, merged, words
+from vmstore.vm.protocol.conversation import (
+    Call,
+    Part,
+    Picture,
+    Result,
+    Text,
+    Turn,
+    merged,
+    object_of,
+    tool_name,
+    words,
+)
 from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
 
 SHAPE = "gemini"
@@ -51,15 +62,24 @@ class Gemini:
         replies = [{"functionResponse": _response(one)} for one in answers]
         shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
         contents = [
-            {"role": "model", **said},
+            {"role": "model", **said, "parts": list(map(_mended, listed(said.get("parts"))))},
             *([{"role": "user", "parts": replies}] if replies else []),
             *([{"role": "user", "parts": list(map(_part, shown))}] if shown else []),
         ]
         return {**request, "contents": [*request["contents"], *contents]}
 
 
+def _mended(part: dict[str, Any]) -> dict[str, Any]:
+    """A part as it is taken back: a call has a name that is one, and arguments that are an object."""
+    for key in ("functionCall", "function_call"):
+        if isinstance(call := part.get(key), dict):
+            args = object_of(call.get("args"))
+            return {**part, key: {**call, "name": tool_name(str(call.get("name"))), "args": args}}
+    return part
+
+
 def _response(answer: Answer) -> dict[str, Any]:
-    told = {"name": answer.call.tool, "response": {"result": answer.text}}
+    told = {"name": tool_name(answer.call.tool), "response": {"result": answer.text}}
     return {"id": answer.call.id, **told} if answer.call.id else told
 
 
@@ -77,6 +97,8 @@ def _spread(turns: Sequence[Turn]) -> list[Turn]:
 def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"text": part.text}
+    if isinstance(part, Picture) and part.url:
+        return {"fileData": {"fileUri": part.url}}
     if isinstance(part, Picture):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     if isinstance(part, Call):

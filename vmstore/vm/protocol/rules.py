@@ -9,7 +9,7 @@ from vmstore.core.page import Word
 from vmstore.vm.protocol.context import PREFIXES, context_text
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest_json
-from vmstore.vm.protocol.wire import TAG
+from vmstore.vm.protocol.wire import tagless
 
 REFUSAL = "I don't have that in the mapped context."
 
@@ -71,7 +71,7 @@ def developer_message(
     Tags of the protocol inside the instructions are written with `&lt;`, so that each block stands once.
     """
     blocks = [
-        TAG.sub("&lt;", instructions),
+        tagless(instructions),
         rules_text(rules, paging, policies),
         f"<VM:MANIFEST_JSON>\n{manifest_json(manifest)}\n</VM:MANIFEST_JSON>" if manifest is not None else "",
         context_text(leaves) if leaves else "",

@@ -1,0 +1,129 @@
+"""A memory of pages in a dict, with a fault budget, and a model that follows a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from vmstore.core.page import Modality
+from vmstore.errors import UnknownError
+from vmstore.vm.protocol import Denied, Found, Hit, Leaf, Loaded
+from vmstore.vm.protocol.wire import name_of
+
+
+class Pages:
+    """Answers faults and searches from its pages; `asked` is every fault it heard of."""
+
+    def __init__(self, *pages: Leaf, faults: int = 3, tokens: int = 8_192) -> None:
+        self._pages = {page.name: page for page in pages}
+        self._faults, self._tokens = faults, tokens
+        self.asked: list[tuple[str, int, str]] = []
+
+    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
+        self.asked.append((page, level, reason))
+        found = self._pages.get(name_of(page))
+        if found is None:
+            raise UnknownError(f"no page {page!r}; the nearest is {min(self._pages)!r}")
+        served = found.at(min(found.levels, key=lambda has: (abs(has - level), has)))
+        if not self._faults:
+            return Denied("the faults of this turn are used up; answer with what you have")
+        if served.tokens > self._tokens:
+            return Denied(f"{served.tokens} tokens, and {self._tokens} are left; ask for a higher level")
+        self._faults -= 1
+        self._tokens -= served.tokens
+        return Loaded(served, found.tier)
+
+    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
+        words = query.lower().split()
+        hits = []
+        for page in self._pages.values():
+            text = f"{page.hint} {page.text or ''}".lower()
+            held = sum(word in text for word in words)
+            if held and modality in (None, page.modality):
+                hits.append(Hit(page, held * 1_000_000 // len(words)))
+        hits.sort(key=lambda hit: (-hit.relevance, hit.leaf.name))
+        return Found(hits[:limit], len(self._pages))
+
+    def left(self) -> tuple[int, int]:
+        return self._faults, self._tokens
+
+
+class Script:
+    """A model that says what it is told to, in any provider's shape, and keeps each request it was sent.
+
+    A step is a text to answer with, a list of `(tool, arguments)` to call, or a function from the
+    request to either.
+    """
+
+    def __init__(self, shape: str, *steps: Any) -> None:
+        self._shape = shape
+        self._steps = list(steps)
+        self.requests: list[dict[str, Any]] = []
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.requests.append(json.loads(json.dumps(request)))
+        step = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+        step = step(request) if callable(step) else step
+        text, calls = (step, []) if isinstance(step, str) else ("", step)
+        return WRITES[self._shape](text, [(f"call_{len(self.requests)}_{n}", *call) for n, call in enumerate(calls)])
+
+    def told(self) -> list[dict[str, Any]]:
+        """What the tools answered in the last request, in order."""
+        return [json.loads(text) for text in READS[self._shape](self.requests[-1])]
+
+
+Calls = list[tuple[str, str, Any]]
+
+
+def _chat(text: str, calls: Calls) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call,
+                "type": "function",
+                "function": {"name": tool, "arguments": given if isinstance(given, str) else json.dumps(given)},
+            }
+            for call, tool, given in calls
+        ]
+    return {"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+def _written(given: Any) -> str:
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _anthropic(text: str, calls: Calls) -> dict[str, Any]:
+    said = [{"type": "text", "text": text}] if text else []
+    asked = [{"type": "tool_use", "id": call, "name": tool, "input": given} for call, tool, given in calls]
+    return {"role": "assistant", "content": [*said, *asked], "stop_reason": "end_turn"}
+
+
+def _gemini(text: str, calls: Calls) -> dict[str, Any]:
+    said = [{"text": text}] if text else []
+    asked = [{"functionCall": {"name": tool, "args": given}} for _, tool, given in calls]
+    return {"candidates": [{"content": {"role": "model", "parts": [*said, *asked]}, "finishReason": "STOP"}]}
+
+
+def _chat_told(request: Mapping[str, Any]) -> list[str]:
+    messages = request["messages"]
+    last = max(n for n, message in enumerate(messages) if message["role"] == "assistant")
+    return [message["content"] for message in messages[last:] if message["role"] == "tool"]
+
+
+def _anthropic_told(request: Mapping[str, Any]) -> list[str]:
+    return [block["content"][0]["text"] for block in request["messages"][-1]["content"]]
+
+
+def _gemini_told(request: Mapping[str, Any]) -> list[str]:
+    contents = [c for c in request["contents"] if any("functionResponse" in part for part in c["parts"])]
+    return [part["functionResponse"]["response"]["result"] for part in contents[-1]["parts"]]
+
+
+WRITES: dict[str, Callable[[str, Calls], dict[str, Any]]] = {"chat": _chat, "anthropic": _anthropic, "gemini": _gemini}
+READS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
+    "chat": _chat_told,
+    "anthropic": _anthropic_told,
+    "gemini": _gemini_told,
+}
