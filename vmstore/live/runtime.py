@@ -100,6 +100,11 @@ class Runtime:
         self._source: Facts | Act | None = None
         self.forget()
 
+    @property
+    def session(self) -> int:
+        """The session's key in the log."""
+        return self._lane.session
+
     def forget(self) -> None:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
