@@ -1,4 +1,4 @@
-"""The kernel: references a second, what a live turn costs beside its flushes, what deciding costs the log and the cache."""
+"""The kernel: references a second, a live turn beside its flushes, what deciding costs the log and the cache."""
 
 from __future__ import annotations
 
