@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
-from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of
+from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
 
 U, A = Role.USER, Role.ASSISTANT
 DATABASE = Known("claim_database", "database", "Decision: use PostgreSQL for the database")
@@ -105,6 +105,16 @@ def test_to_swap_what_was_decided_is_a_reversal(said: str) -> None:
     (claim,) = find([Said(9, U, said)], known=[DATABASE])
     assert (claim.text, claim.supersedes) == ("Decision: use MySQL for database", "claim_database")
     assert find([Said(9, U, said)]) == ()
+
+
+def test_a_name_is_enough_to_take_back() -> None:
+    """A claim of which only the name and the text were kept is superseded, by its topic or by nothing but a word."""
+    for said in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
+        (first,) = find([Said(1, U, "Let's use Kafka for the orders queue.")])
+        known = [DATABASE, Known(first.name, topic_of(first.name), first.text)]
+        (claim,) = find([Said(9, U, said)], known=known)
+        assert (claim.name, claim.supersedes) == ("claim_orders_queue", "claim_orders_queue")
+        assert claim.text.startswith("Decision: use NATS for") and "orders queue" in claim.text
 
 
 def test_saying_it_again_is_no_new_claim() -> None:

@@ -118,6 +118,11 @@ def name_of(topic: str) -> str:
     return "_".join(["claim", *telling[:NAME_WORDS_MAX]])[:NAME_CHARS_MAX]
 
 
+def topic_of(name: str) -> str:
+    """The topic of a claim by its name, for whoever kept no more of it."""
+    return name.removeprefix("claim_").replace("_", " ")
+
+
 def key_of(topic: str) -> tuple[str, ...]:
     """What two topics have in common when they are one: their terms, without the words any topic may have."""
     terms = sorted(profile(topic).weights)
