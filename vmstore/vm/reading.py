@@ -202,7 +202,8 @@ _NUMBERED = re.compile(r"\d{1,6}(?:[:|→](?!\d\d\b)|\t)|[\w./\\-]{1,200}:\d{1,7
 _CODE_START = re.compile(
     r"""(?:def|class|async\sdef|func|fn|impl|struct|enum|interface|namespace|package)\s\w[^.!?]*[({:;]
     |(?:import|from)\s[\w.*{}'"@/-]+(?:\s(?:import|as|from)\s.*|;)?\Z
-    |(?:return|raise|throw|yield|await|const|let|var|export|elif|else|except|try|finally|public|private|static)\b[^.!?]*[({:;=]
+    |(?:return|raise|throw|yield|await|const|let|var|export|elif|else|except|try|finally|public|private|static)\b
+        [^.!?]*[({:;=]
     |(?:if|for|while|switch|with)\b.*(?:\)\s*\{|:)\Z
     |(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)\s.*\b(?:FROM|INTO|SET|TABLE|INDEX|WHERE|VIEW)\b
     |[\w.\[\]'"]+\s*(?:=|\+=|-=|:=|==)\s*\S
