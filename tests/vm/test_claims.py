@@ -32,6 +32,29 @@ def test_no_decision_is_found_where_there_is_none(said: str) -> None:
     assert find([Said(7, U, said)]) == ()
 
 
+PLAIN = [row for row in DECISIONS if not row[0].startswith("- ") and ". " not in row[0]]
+WRAPPED = ["If {}", "> {}", "```\n{}\n```", "    {}", 'She wrote: "{} And that was all there was."', "| {} | x |"]
+
+
+@pytest.mark.parametrize("wrapping", WRAPPED)
+def test_the_same_words_elsewhere_decide_nothing(wrapping: str) -> None:
+    """A decision under a condition, in a quotation, in code or in a table is no claim."""
+    found = {row[0]: find([Said(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
+    assert {said: claims for said, claims in found.items() if claims} == {}
+
+
+def test_a_decision_asked_is_no_decision() -> None:
+    """A sentence that decides, said with a question mark, waits for an answer and is no claim."""
+    assert [row[0] for row in DECISIONS if find([Said(7, U, row[0].rstrip(".!") + "?")])] == []
+
+
+def test_words_around_a_decision_change_nothing() -> None:
+    """A greeting before it and thanks after it leave a decision as it is."""
+    for said, decided, name in PLAIN:
+        (claim,) = find([Said(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
+        assert (claim.text, claim.name) == (f"Decision: {decided}", name)
+
+
 @pytest.mark.parametrize("said", [row[0] for row in DECISIONS])
 def test_tools_and_systems_decide_nothing(said: str) -> None:
     """The same sentences in the output of a tool or in a system prompt are no claims."""
