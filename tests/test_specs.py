@@ -17,6 +17,7 @@ from vmstore.capture.sources import FORMATS
 from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.decision import Why
 from vmstore.core.page import METHODS, Modality, PageType, Role
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.rules import RULES
@@ -283,12 +284,35 @@ ACTS: dict[str, Callable[[Scene], object]] = {
 }
 
 
+def decision(make: Callable[[Scene], m.Mutation]) -> Callable[[Scene], object]:
+    """Logs a decision about the page, and before it what asked for it, of the same page or of none."""
+
+    def act(s: Scene) -> None:
+        s.batch.add(m.Reference(0, 0))
+        s.batch.add(make(s))  # type: ignore[arg-type]
+
+    return act
+
+
+WHY = Why(1, 100, 90, 10, 0, 3, 7, ())
+DECIDED: dict[str, Callable[[Scene], object]] = {
+    "`reference`": decision(lambda s: m.Reference(s.page, 0)),
+    "`fault_in`": decision(lambda s: m.FaultIn(s.page, s.page, 0, 2, s.batch.position - 1, WHY)),
+    "`fault_denied`": decision(lambda s: m.FaultDenied(s.page, s.batch.position - 1, 4, WHY)),
+    "`prefetch`": decision(lambda s: m.Prefetch(s.page, s.less, 3, 2, s.batch.position - 1, WHY)),
+    "`evict`": decision(lambda s: m.Evict(s.page, 0, 2, 7, why=WHY)),
+    "`evict` to a level": decision(lambda s: m.Evict(s.page, 0, 1, 7, 3, s.less, WHY)),
+    "`pin`": decision(lambda s: m.Pin(s.page)),
+    "`unpin`": decision(lambda s: m.Unpin(s.page)),
+}
+
+
 def outcome(state: str, act: str) -> str:
     """What becomes of a page in a state when a mutation is tried, in the words of the table."""
     found = scene(state)
     page = found.batch.position if (state, act) == ("none", "`create`") else found.page
     try:
-        ACTS[act](found)
+        (ACTS | DECIDED)[act](found)
     except RefusedError as error:
         return f"refused: `{re.findall(r'rule (.+)[)]', str(error))[0]}`"
     residence = found.batch.head.residence(page)
@@ -298,16 +322,20 @@ def outcome(state: str, act: str) -> str:
 
 
 def states(text: str) -> list[str]:
-    """What the table of states gets wrong about what the gate does."""
-    told = section(text, "The state machine")
+    """What the tables of states get wrong about what the gate does."""
+    return _states(text, "The state machine", ACTS) + _states(text, "Decisions", DECIDED)
+
+
+def _states(text: str, title: str, driven: dict[str, Callable[[Scene], object]]) -> list[str]:
+    told = section(text, title)
     title = next(line for line in told.split("\n") if line.startswith("| state"))
     acts = [cell.strip() for cell in title.strip("|").split("|")][1:]
     table = tables(told)[0]
-    wrong = [f"acts {acts}"] if acts != list(ACTS) else []
+    wrong = [f"acts {acts}"] if acts != list(driven) else []
     if [row[0] for row in table] != ["`none`", "`L2`", "`L0 full`", "`L0 less`"]:
         return [*wrong, "states"]
     cases = [(row[0].strip("`"), act, cell) for row in table for act, cell in zip(acts, row[1:], strict=True)]
-    return wrong + [f"{s}, {a}: {outcome(s, a)}" for s, a, cell in cases if a in ACTS and outcome(s, a) != cell]
+    return wrong + [f"{s}, {a}: {outcome(s, a)}" for s, a, cell in cases if a in driven and outcome(s, a) != cell]
 
 
 class Check(NamedTuple):
@@ -333,6 +361,12 @@ CHECKS = [
     Check("views.md", views, "\n## marks\n", "\n## marked\n"),
     Check("residency.md", states, "`L0 less` | refused: `membership_changes`", "`L0 less` | `L2`"),
     Check("residency.md", states, "refused: `page_exists` | `none` |", "`L2` | `none` |"),
+    Check(
+        "residency.md",
+        states,
+        "| `L2` | `L2` | `L2` | `L2` | `L2` | `L2` | `L2` |",
+        "| `L2` | `L0 full` | `L2` | `L2` | `L2` | `L2` | `L2` |",
+    ),
     Check("commands.md", options, "| `--follow` |", "| `--watch` |"),
     Check("commands.md", options, "## rebuild", "## repair"),
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
