@@ -15,7 +15,7 @@ import msgspec
 from vmstore.core.page import Role, Standing, Word
 from vmstore.core.words import words
 from vmstore.errors import InputError
-from vmstore.vm.phrases import Choice, Phrase, read, spoken, without_article
+from vmstore.vm.phrases import Choice, Phrase, phrases, without_article
 from vmstore.vm.topics import profile
 from vmstore.vm.wording import Act
 
@@ -150,8 +150,7 @@ class _Finder:
         if said.role not in (Role.USER, Role.ASSISTANT):
             return
         answered = False
-        for number, sentence in enumerate(spoken(said.text)):
-            phrase = read(sentence)
+        for number, phrase in enumerate(phrases(said.text)):
             if phrase.act is Act.WISH:
                 phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:
