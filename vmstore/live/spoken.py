@@ -15,6 +15,7 @@ from vmstore.core import mutation as m
 from vmstore.core.page import PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.vm.claims import Known as Claim
+from vmstore.vm.claims import topic_of
 from vmstore.vm.signals import Hint, hint
 
 TOPIC = "topic:"  # of a tag that says what a page is about
@@ -105,7 +106,7 @@ class Spoken:
         if made.type == PageType.CLAIM and known.name and made.content is not None:
             text = self._read(position, made.content).decode("utf-8", "replace")
             self.claims.pop(known.name, None)
-            self.claims[known.name] = Claim(known.name, about[0] if about else known.name, text)
+            self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
 
     def standing(self) -> list[Hint]:
