@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.vm.protocol.conversation import Picture, picture
 from vmstore.vm.protocol.dialect import Answer, Asked, Dialect
 from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.messages import dialect
+from vmstore.vm.protocol.picture import Picture, picture
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
 from vmstore.vm.protocol.wire import dumps
 
