@@ -19,18 +19,8 @@ from vmstore.views.lane import Lane
 
 KINDS = {kinds.MUTATION_NAMES[kind.NUMBER]: kind for kind in kinds.Mutation.__subclasses__()}
 QUESTIONS = (
-    "own",
-    "seen",
-    "last",
-    "calls",
-    "turns",
-    "messages",
-    "versions",
-    "context",
-    "pages",
-    "links",
-    "history",
-    "moves",
+    *("own", "seen", "last", "calls", "turns", "messages", "versions", "context", "pages", "links", "history"),
+    *("moves", "pinned", "settings", "invalidated"),
 )
 SAMPLES = 8  # positions looked at in each session, besides every call
 

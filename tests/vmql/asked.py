@@ -29,6 +29,11 @@ WORDS: dict[str, Any] = {
     "modality": Modality,
     "tier": Tier,
     "level": Level,
+    "level_asked": Level,
+    "level_served": Level,
+    "from_tier": Tier,
+    "tier_before": Tier,
+    "tier_after": Tier,
     "status": Status,
     "fidelity": Fidelity,
     "slot": Slot,
@@ -39,11 +44,11 @@ NUMBERS = (
     *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
     *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
     *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
-    *("fork_position", "tools", "tier", "level"),
+    *("fork_position", "tools", "tier", "level", "budget", "invalidated", "cause", "out_since"),
 )
-TEXTS = ("session",)
+TEXTS = ("session", "reason", "denied_because")
 PAGES = ("page", "source", "target")
-FLAGS = ("pinned", "dirty")
+FLAGS = ("pinned", "dirty", "granted")
 COLUMNS: dict[str, tuple[str, ...]] = {
     "PAGES": (
         *("page", "session", "message", "type", "role", "modality", "tier", "level", "tokens", "bytes", "importance"),
@@ -61,19 +66,26 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "CALLS": (
         *("session", "call", "turn", "position", "at", "status", "fidelity", "tokens", "pages"),
-        *("tokens_reported", "tokens_out"),
+        *("tokens_reported", "tokens_out", "budget", "invalidated"),
     ),
     "TURNS": (
         *("session", "turn", "position", "at", "calls", "tokens", "user_tokens", "reply_tokens"),
         *("faults", "evictions"),
     ),
-    "MUTATIONS": ("position", "session", "turn", "call", "kind", "page", "at", "level", "tokens"),
+    "MUTATIONS": (
+        *("position", "session", "turn", "call", "kind", "page", "cause", "at", "tier_before", "tier_after", "level"),
+        *("reason", "tokens"),
+    ),
+    "FAULTS": (
+        *("position", "session", "turn", "call", "page", "reason", "level_asked", "level_served", "from_tier"),
+        *("out_since", "tokens", "granted", "denied_because"),
+    ),
     "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
     "LINKS": ("session", "source", "target", "kind", "position"),
     "MESSAGES": ("message", "session", "turn", "call", "position", "at", "role", "slot", "tokens", "pages"),
     "RESIDENCIES": (
         *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
-        *("since_position", "tokens"),
+        *("since_position", "tokens", "pinned", "reason"),
     ),
     "SESSIONS": (
         *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
@@ -122,7 +134,7 @@ def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
         quoted = st.sampled_from(list(words)).map(lambda word: s.Value(value=_word(word)))
         value = st.one_of(one, quoted)
         kinds = [_equal(column, value), _in(column, value)]
-        if name in ("tier", "level"):
+        if words in (Tier, Level):
             kinds += [_compare(column, st.sampled_from([int(one) for one in words]).map(lambda n: s.Value(value=n)))]
         return st.one_of(*kinds)
     if name in NUMBERS:
@@ -136,7 +148,9 @@ def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
     if name in FLAGS:
         return st.one_of(st.just(column), _equal(column, st.booleans().map(lambda flag: s.Value(value=flag))))
     if name in TEXTS:
-        text = st.sampled_from(["s0", "s1", "%", "s_", "_%1"]).map(lambda t: s.Value(value=t))
+        text = st.sampled_from(["s0", "s1", "%", "s_", "_%1", "pressure", "hand", "fault_in: %", "no_%"]).map(
+            lambda t: s.Value(value=t)
+        )
         return st.one_of(
             text.map(lambda value: s.Compare(op="LIKE", left=column, right=value)), _equal(column, text), null
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from specs.model import Model
 from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use
 from vmstore.core.page import (
     Fidelity,
     Level,
@@ -88,6 +89,7 @@ class Naive:
             page: [c.position for c in listed if c.level == Level.FULL][-1]
             for page, listed in self.model.versions(session, position).items()
         }
+        held = self.model.pinned(session, position)
         dirty = {
             e.source for e in links if e.kind == LinkKind.DERIVES and last[e.target] > max(e.position, last[e.source])
         }
@@ -109,7 +111,7 @@ class Naive:
                 "valid_from": iso(notes[page.page].get("valid_from")),
                 "valid_to": iso(notes[page.page].get("valid_to")),
                 "version": page.version,
-                "pinned": False,
+                "pinned": page.page in held,
                 "dirty": page.page in dirty,
                 "created_turn": page.turn,
                 "created_call": page.call,
@@ -122,6 +124,7 @@ class Naive:
 
     def _calls(self, session: str, position: int) -> list[Row]:
         found = []
+        voided = self.model.invalidated(session, position)
         for number, call in self.model.calls(session, position).items():
             reply = call.reply
             found.append(
@@ -137,9 +140,16 @@ class Naive:
                     "pages": call.pack.leaves,
                     "tokens_reported": None if reply is None else reply.tokens_in,
                     "tokens_out": None if reply is None else reply.tokens_out,
+                    "budget": self._budget(session, call.position),
+                    "invalidated": voided[number],
                 }
             )
         return found
+
+    def _budget(self, session: str, position: int) -> int | None:
+        factors = [f.mutation.factor_ppm for f in self.model.seen(session, position) if type(f.mutation) is m.Configure]
+        tokens = (self.model.settings(session, position) or {}).get("l0_tokens_max")
+        return None if tokens is None else tokens * 1_000_000 // (factors or [1_000_000])[-1]
 
     def _turns(self, session: str, position: int) -> list[Row]:
         made: dict[int, list[Any]] = {}
@@ -163,17 +173,11 @@ class Naive:
         ]
 
     def _moves(self, session: str, position: int, turn: int) -> Row:
-        here: set[int] = set()
-        gone: set[int] = set()
-        faults = evictions = 0
-        for call in self.model.calls(session, position).values():
-            now = {shown.page for shown in self.model.context(session, call.position)}
-            if call.turn == turn:
-                faults += len((now - here) & gone)
-                evictions += len(here - now)
-            gone |= here - now
-            here = now
-        return {"faults": faults, "evictions": evictions}
+        faults, left = self.model.moves(session, position)
+        return {
+            "faults": sum(fault.turn == turn for fault in faults),
+            "evictions": sum(when == turn for _, when in left),
+        }
 
     def _mutations(self, session: str, position: int) -> list[Row]:
         return [
@@ -184,12 +188,65 @@ class Naive:
                 "call": call,
                 "kind": fact.mutation.kind,
                 "page": _about(fact),
+                "cause": _cause(fact.mutation),
                 "at": iso(fact.at),
-                "level": 0 if isinstance(fact.mutation, m.Create | m.Update) else getattr(fact.mutation, "level", None),
+                "tier_before": _tiers(fact.mutation)[0],
+                "tier_after": _tiers(fact.mutation)[1],
+                "level": _level(fact.mutation),
+                "reason": self._reason(session, fact.mutation),
                 "tokens": getattr(fact.mutation, "tokens", getattr(fact.mutation, "tokens_out", None)),
             }
             for fact, turn, call in self.model.moments(session, position)
         ]
+
+    def _reason(self, session: str, told: Any) -> str | None:
+        """Why something was asked for or decided; what came has the reason of what asked."""
+        match told:
+            case m.FaultIn(reference=asked) | m.Prefetch(reference=asked):
+                fact = next(fact for fact in self.model.seen(session) if fact.position == asked)
+                return _use(fact.mutation) if isinstance(fact.mutation, m.Reference) else None
+            case m.Reference():
+                return _use(told)
+            case m.FaultDenied(because=because):
+                return Denial(because).word
+            case m.Evict(cause=cause):
+                return Cause(cause).word
+            case m.Pin(holder=holder) | m.Unpin(holder=holder):
+                return Holder(holder).word
+            case m.Recall(corrected=corrected):
+                return "corrected" if corrected else "right"
+            case m.Pressure(level=level):
+                return Load(level).word
+        return None
+
+    def _faults(self, session: str, position: int) -> list[Row]:
+        calls = {fact.position: call for fact, _, call in self.model.moments(session, position)}
+        found = []
+        for fault in self.model.moves(session, position)[0]:
+            answer, asked = fault.answer, fault.asked
+            level, tokens = getattr(answer, "level", None), getattr(answer, "tokens", None)
+            if answer is None:
+                shown = next(s for s in self.model.context(session, fault.position) if s.page == fault.page)
+                contents = self.model.versions(session, position)[fault.page]
+                level, tokens = shown.level, next(c.told.tokens for c in contents if c.position == shown.content)
+            found.append(
+                {
+                    "position": fault.position,
+                    "session": self.writer(session, fault.position),
+                    "turn": fault.turn,
+                    "call": calls[fault.position],
+                    "page": f"p{fault.page}" if fault.page else None,
+                    "reason": None if asked is None else _use(asked),
+                    "level_asked": None if asked is None else asked.level,
+                    "level_served": level,
+                    "from_tier": 2 if answer is None else getattr(answer, "tier", None),
+                    "out_since": fault.out_since,
+                    "tokens": tokens,
+                    "granted": not isinstance(answer, m.FaultDenied),
+                    "denied_because": Denial(answer.because).word if isinstance(answer, m.FaultDenied) else None,
+                }
+            )
+        return found
 
     def _versions(self, session: str, position: int) -> list[Row]:
         found = [
@@ -264,10 +321,27 @@ class Naive:
                         "to_call": None,
                         "since_position": shown.since,
                         "tokens": contents[shown.content].told.tokens,
+                        "reason": self._let_in(session, page, call.position),
                     }
                     here[page] = (shown, row)
                     found.append(row)
+        for row in found:
+            end = position + 1 if row["to_position"] is None else row["to_position"]
+            moments = range(row["from_position"], end)
+            row["pinned"] = any(int(row["page"][1:]) in self.model.pinned(session, at) for at in moments)
         return sorted(found, key=lambda row: (row["from_position"], int(row["page"][1:])))
+
+    def _let_in(self, session: str, page: int, pack: int) -> str | None:
+        """The last move of a page since the pack before, where it left it in the prompt."""
+        found: str | None = None
+        for fact in self.model.seen(session, pack - 1):
+            match fact.mutation:
+                case m.Pack():
+                    found = None
+                case m.FaultIn(page=moved) | m.Prefetch(page=moved) | m.Evict(page=moved) as told if moved == page:
+                    gone = isinstance(told, m.Evict) and told.level is None
+                    found = None if gone else f"{told.kind}: {self._reason(session, told)}"
+        return found
 
     def _sessions(self, session: str, position: int) -> list[Row]:
         own = [fact for fact in self.model.own(session) if fact.position <= position]
@@ -298,6 +372,35 @@ def _about(fact: Any) -> str | None:
     match fact.mutation:
         case m.Create():
             return f"p{fact.position}"
-        case m.Update(page=page) | m.Annotate(page=page) | m.Compress(page=page) | m.Link(source=page):
-            return f"p{page}"
-    return None
+        case m.Link(source=page) | m.Segment(summary=page):
+            return f"p{page}" if page else None
+    page = getattr(fact.mutation, "page", 0)
+    return f"p{page}" if page else None
+
+
+def _cause(told: Any) -> int | None:
+    return getattr(told, "reference", None) or getattr(told, "first", None) or getattr(told, "by", None)
+
+
+def _tiers(told: Any) -> tuple[int | None, int | None]:
+    match told:
+        case m.Create():
+            return None, 2
+        case m.FaultIn(tier=tier):
+            return tier, 0
+        case m.Prefetch():
+            return 2, 0
+        case m.Evict(level=level):
+            return 0, 2 if level is None else 0
+    return None, None
+
+
+def _level(told: Any) -> int | None:
+    shows = m.Compress | m.FaultIn | m.Prefetch | m.Evict
+    return 0 if isinstance(told, m.Create | m.Update) else told.level if isinstance(told, shows) else None
+
+
+def _use(asked: Any) -> str:
+    if asked.use in (Use.FAULT, Use.ASKED):
+        return FaultReason(asked.reason).word
+    return Signal(asked.signal).word if asked.use == Use.SIGNAL else Use(asked.use).word

@@ -11,7 +11,9 @@ from tests.vmql.facts import Row
 from vmstore.core.page import Level, Tier
 from vmstore.vmql import syntax as s
 
-ENUMS: dict[str, type[Any]] = {"tier": Tier, "level": Level}
+TIERS = ("tier", "from_tier", "tier_before", "tier_after")
+LEVELS = ("level", "level_asked", "level_served")
+ENUMS: dict[str, type[Any]] = {**dict.fromkeys(TIERS, Tier), **dict.fromkeys(LEVELS, Level)}
 
 # ---- statements
 

@@ -20,12 +20,13 @@ class Forms:
         self._lane = lane
         self._known: OrderedDict[int, bytes] = OrderedDict()
         self._bytes = 0
+        self.bytes_max: int | None = BYTES_MAX
 
     def note(self, position: int, content: bytes) -> None:
         """Keeps a content that was just written."""
         self._bytes += len(content) - len(self._known.pop(position, b""))
         self._known[position] = content
-        while self._bytes > BYTES_MAX and len(self._known) > 1:
+        while self.bytes_max is not None and self._bytes > self.bytes_max and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1])
 
     def of(self, position: int) -> bytes:

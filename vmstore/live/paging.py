@@ -87,6 +87,7 @@ def compress(act: Act, number: int, level: int) -> int:
 
 def mark(act: Act, name: str, pages: list[int] | None) -> int:
     """Names a moment, and the pages that make it up: those in the prompt unless others are chosen."""
+    act.react()
     chosen = list(act.state.here) if pages is None else pages
     levels = [[number, act.state.pages[number].level if number in act.state.here else 0] for number in sorted(chosen)]
     return act.end(Mark(Mark.NAMED, name=act.cell(name.encode()), note=act.cell(dumps(levels))))

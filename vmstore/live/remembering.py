@@ -13,12 +13,18 @@ from vmstore.core.mutation import Annotate, Cite, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
+from vmstore.live.spoken import TOPIC
 from vmstore.vm import claims, signals
 from vmstore.vm.claims import Claim, Said
+from vmstore.vm.compressors.form import Form, Material
+from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
+from vmstore.vm.topics import topics
 
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
+SUMMED_BYTES_MAX = 200_000  # of a segment's words, read for its summary
+SUMMARY_CHARS = 600
 FINDER = "claims@1"
 
 
@@ -35,21 +41,7 @@ def notice(act: Act, spoke: Spoke) -> list[int]:
 def _claim(act: Act, claim: Claim) -> int:
     links = [(int(LinkKind.DERIVES), source) for source in claim.sources]
     old = act.spoken.named.get(claim.supersedes or claim.name)
-    made = page(
-        act,
-        PageType.CLAIM,
-        claim.text.encode("utf-8", "backslashreplace"),
-        role=Role.ASSISTANT,
-        name=claim.name,
-        links=links,
-        tags=(f"topic:{claim.topic}",),
-        importance=CLAIM_IMPORTANCE,
-        actor=FINDER,
-    )
-    if old is not None:
-        act.tell(Link(made, old, LinkKind.SUPERSEDES))
-        act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
-    return made
+    return state(act, claim.text, claim.name, links, old, weight=CLAIM_IMPORTANCE, actor=FINDER)
 
 
 def cite(act: Act, spoke: Spoke) -> list[int]:
@@ -94,3 +86,46 @@ def _last(act: Act, message: int) -> list[list[int]]:
             if len(found) == HEARD:
                 break
     return found[::-1]
+
+
+def state(
+    act: Act,
+    text: str,
+    name: str | None,
+    links: list[tuple[int, int]],
+    old: int | None,
+    *,
+    weight: int,
+    actor: str | None = None,
+) -> int:
+    """Writes a claim somebody states, in place of an older one where it replaces it; its page."""
+    made = page(
+        act,
+        PageType.CLAIM,
+        text.encode("utf-8", "backslashreplace"),
+        role=Role.ASSISTANT,
+        name=name,
+        links=links,
+        tags=[TOPIC + topic for topic in topics(text)],
+        importance=weight,
+        actor=actor,
+    )
+    if old is not None and act.state.pages[old].type is PageType.CLAIM:
+        act.tell(Link(made, old, LinkKind.SUPERSEDES))
+        act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
+    return made
+
+
+def summed_up(act: Act, title: str) -> str:
+    """The claims and the key points of the segment under way, as text."""
+    here = [held for held in act.state.pages.values() if held.segment == act.state.segment]
+    told = [title] if title else []
+    told += [
+        act.forms.of(held.page).decode("utf-8", "replace")
+        for held in here
+        if held.type is PageType.CLAIM and held.importance
+    ]
+    said = "\n\n".join(one.text for one in _texts(act, [held.page for held in here if held.message]))
+    points = key_points(Material(content=said.encode()[:SUMMED_BYTES_MAX]))
+    told += [points.content.decode("utf-8", "replace")] if isinstance(points, Form) else [said[:SUMMARY_CHARS]]
+    return "\n".join(told)

@@ -6,7 +6,7 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
@@ -19,6 +19,7 @@ from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.views.lane import Lane
 from vmstore.vm.kernel import Kernel
+from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
@@ -35,7 +36,7 @@ class Act:
         self.spoken = runtime.spoken
         self.forms = runtime.forms
         self.shorter = runtime.shorter
-        self.kernel = Kernel(self.state, self._write, self._perform)
+        self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
         self._contents: dict[CellRef, bytes] = {}
@@ -51,8 +52,7 @@ class Act:
         return self.written[before:]
 
     def end(self, mutation: AnyMutation) -> int:
-        """Lets the kernel decide, then writes the mutation that ends the commit; its position."""
-        self.react()
+        """Writes the mutation that ends the commit, after the kernel decided; its position."""
         self.ended = True
         return self.tell(mutation)
 
@@ -104,7 +104,12 @@ class Runtime:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
+        self.metrics = Metrics()
         self.forms.forget()
+
+    def note(self, position: int, mutation: AnyMutation) -> None:
+        """Counts a mutation that was just folded."""
+        self.metrics.note(self.state, position, mutation)
 
     def current(self) -> State:
         """The state at the log's end."""
@@ -116,6 +121,7 @@ class Runtime:
             for told in facts.after(self.state.position):
                 for position, mutation in told.mutations:
                     self.state.apply(position, mutation)
+                    self.note(position, mutation)
                     self.spoken.apply(position, mutation)
         return self.state
 
@@ -137,6 +143,25 @@ class Runtime:
                 self.forget()
             raise
         return answer
+
+    def play(
+        self, batch: Batch, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]
+    ) -> int:
+        """Does many things on a new session's batch, each a commit of its own at its time; the last time.
+
+        Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
+        """
+        at = done = 0
+        self.forms.bytes_max = None  # what is not written yet can be read nowhere else
+        for at, do in acts:
+            act = self._source = Act(self, batch, at)
+            do(act)
+            if not act.ended:
+                act.react()
+            batch.end(at)
+            done += 1
+            tell(done)
+        return at
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

@@ -13,6 +13,7 @@ from vmstore.errors import ConflictError, InputError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
 from vmstore.shell.opening import exists, open_to_import
+from vmstore.shell.redrive import redriven, settings_of
 from vmstore.shell.render import Screen
 from vmstore.shell.words import count
 from vmstore.store.answers import to_json
@@ -31,6 +32,7 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     """Imports files in order; one that is refused is named, and the others are taken in."""
     if arguments.session is not None:
         session_name(arguments.session)
+    settings = None if arguments.vm is None else settings_of(arguments.vm)
     files = [Path(file) for file in arguments.files]
     stamps = {file: _stamp(file) for file in files}
     made = exists(arguments)
@@ -41,9 +43,10 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
         taken = [one for file in readable if (one := _import(store, file, arguments, screen)) is not None]
         if taken:
             _report(taken, arguments, screen)
+        again = settings is None or redriven(store, [s for one in taken for s in one.sessions], settings, screen)
         if arguments.follow and taken:
             _follow(store, stamps, arguments, screen)
-    return 0 if len(taken) == len(files) else 1
+    return 0 if again and len(taken) == len(files) else 1
 
 
 def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:

@@ -282,3 +282,20 @@ class Entry(msgspec.Struct, frozen=True):
 def to_json(answer: Any) -> Any:
     """An answer as plain dicts and lists."""
     return msgspec.to_builtins(answer, builtin_types=(bytes,), enc_hook=str)
+
+
+class Faulted(msgspec.Struct, frozen=True):
+    """What came of asking for a page: `content` is what the prompt shows of it now, at `level`, in `tokens`.
+
+    `number` is the page's position, 0 where there is none. `came` says whether it had to be brought in or shown in fuller form, `evicted` what left for it.
+    """
+
+    page: str
+    number: int
+    granted: bool
+    denied_because: str | None
+    level: int | None
+    tokens: int
+    content: bytes
+    came: bool
+    evicted: list[str]

@@ -5,33 +5,53 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vmstore.capture.shapes.parts import media_of
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import within
-from vmstore.core.decision import FaultReason, Use
+from vmstore.core.decision import FaultReason, Holder
 from vmstore.core.draft import Usage
-from vmstore.core.mutation import Cite, FaultDenied, Recall, Reference, Search
-from vmstore.core.mutation import Settings as SettingsTold
-from vmstore.core.page import Level, LinkKind, Mime, Modality, PageType, Role
+from vmstore.core.mutation import Cite, Recall, Search
+from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name, parse
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import InputError, UnknownError
 from vmstore.live import paging, remembering, saying
+from vmstore.live.configuring import chosen, configure
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
-from vmstore.store.namespace import Namespace
+from vmstore.live.shorter import Shorter
+from vmstore.store.annotating import share
+from vmstore.store.answering import Memory
+from vmstore.store.answers import Faulted, Hit
+from vmstore.store.faulted import faulted
+from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.packed import Packed
 from vmstore.store.session import Session
-from vmstore.vm.settings import Settings, changed, encoded
+from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
+from vmstore.vm.settings import Settings
 
 if TYPE_CHECKING:
     from vmstore.store.recording import Recording
 
 T = TypeVar("T")
+
+
+def live_session(session: Session, *, system: str | None = None, tools: list[Any] | None = None, **told: Any) -> Live:
+    """A session given a budget: settings that differ are logged, and at its beginning what stands before all."""
+    live = Live(session._ns, session._recording, session._key, session.name)
+
+    def do(act: Act) -> None:
+        configure(act, told)
+        if not act.spoken.messages:
+            saying.instruct(act, system, tools)
+
+    live._act(do)
+    return live
 
 
 class Live(Session):
@@ -41,9 +61,8 @@ class Live(Session):
         super().__init__(namespace, recording, key, name)
         self._beside = 0  # estimated tokens beside the pages, as last packed
 
-    def _runtime(self) -> Runtime:
-        from vmstore.live.shorter import Shorter
-
+    def runtime(self) -> Runtime:
+        """What acts; for two handles on a session of one store the same."""
         runtimes = self._ns.live
         if self._key not in runtimes:
             self._ns.follow()
@@ -55,5 +74,293 @@ class Live(Session):
         within("at", at)
         with self._ns.lock:
             happened = self._ns.clock.now() if at is None else at
-            runtime = self._runtime()
+            runtime = self.runtime()
             return self._ns.retried(lambda: runtime.act(do, happened))
+
+    # ---- what happens
+
+    def user(self, content: Any, *, at: int | None = None) -> list[str]:
+        """A person says something: a text, or chat-completions content parts; the names of its pages.
+
+        Before anything else what it speaks of is looked for: pages it may need come in, decisions
+        it makes become claims.
+        """
+
+        def do(act: Act) -> Spoke:
+            spoke = saying.user(act, content)
+            remembering.notice(act, spoke)
+            remembering.prefetch(act, spoke)
+            return spoke
+
+        return self._names(self._act(do, at).pages)
+
+    def assistant(
+        self,
+        message: Any,
+        *,
+        tokens_in: int | None = None,
+        tokens_cached: int | None = None,
+        tokens_out: int | None = None,
+        cost: float | None = None,
+        at: int | None = None,
+    ) -> list[str]:
+        """The model answers the last call: a text, or a chat-completions message; the names of its pages.
+
+        Citations in it (`[ref: p17]`) are told, decisions become claims. Token counts are the
+        provider's and correct the estimate; `cost` is in dollars.
+        """
+        usage = Usage(tokens_in, tokens_cached, tokens_out, None if cost is None else round(cost * 1e9))
+
+        def do(act: Act) -> Spoke:
+            counted = act.state.used + self._beside if self._beside else 0
+            spoke = saying.assistant(act, message, usage, counted=counted)
+            remembering.cite(act, spoke)
+            remembering.notice(act, spoke)
+            return spoke
+
+        return self._names(self._act(do, at).pages)
+
+    def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
+        """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
+        return self._names(self._act(lambda act: saying.tool(act, call_id, content, name), at).pages)
+
+    def attach(self, data: bytes, mime: str, *, name: str | None = None, at: int | None = None) -> str:
+        """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name."""
+        modality, known, mime_name = media_of(mime)
+
+        def do(act: Act) -> int:
+            number = saying.page(
+                act,
+                PageType.ARTIFACT,
+                data,
+                role=Role.USER,
+                name=name,
+                modality=modality,
+                mime=known,
+                mime_name=mime_name,
+            )
+            made = act.shorten(number, Level.REDUCED)
+            if made.tokens < act.state.here[number].tokens:
+                act.tell(made)
+                paging.compress(act, number, made.level)
+            return number
+
+        return self._name(self._act(do, at))
+
+    def claim(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        sources: Iterable[str | int] = (),
+        supersedes: str | int | None = None,
+        importance: float = 0.95,
+        at: int | None = None,
+    ) -> str:
+        """States a fact that is to last: a claim page, with where it comes from and what it replaces; its name."""
+
+        def do(act: Act) -> int:
+            links = [(int(LinkKind.DERIVES), self._number(act, source)) for source in sources]
+            old = None if supersedes is None else self._number(act, supersedes)
+            return remembering.state(act, text, name, links, old, weight=share(importance))
+
+        return self._name(self._act(do, at))
+
+    # ---- what is asked
+
+    def page_fault(
+        self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
+        at: int | None = None,
+    ) -> Faulted:  # fmt: skip
+        """Asks for a page at a level, 0 for its exact bytes; what came of it, with the reason where it was denied.
+
+        A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for.
+        """
+        why = FaultReason.of(reason)
+        if why is None:
+            words = ", ".join(one.word for one in FaultReason)
+            raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}")
+        if level not in tuple(Level):
+            raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
+
+        def do(act: Act) -> Faulted:
+            number = self._known(act, page)
+            found = paging.fault(
+                act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else str(page)
+            )
+            return faulted(act, found, str(page))
+
+        return self._act(do, at)
+
+    def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+        """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
+        hits = super().search(query, at, limit=limit, **moment)
+        if at is None and not moment:
+
+            def do(act: Act) -> None:
+                found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))
+                act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), found, len(hits)))
+
+            self._act(do)
+        return hits
+
+    def pack(self, *, at: int | None = None) -> Packed:
+        """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send."""
+
+        def do(act: Act) -> Packed:
+            call = pack(act)
+            return self._packed(act, call)
+
+        packed = self._act(do, at)
+        self._beside = packed.tokens_beside
+        return packed
+
+    def run(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Sequence[Any] = (),
+        shape: str = "chat",
+        rounds_max: int = ROUNDS_MAX,
+    ) -> Ran:
+        """Calls the model with the packed prompt until it answers, answers the memory's tools meanwhile, and logs it all.
+
+        `model_call` takes a request and gives the provider's response. Each of its calls is packed and
+        logged; the answer is taken in as the model's. A call of one of your own `tools` ends the run:
+        answer it with `assistant` and `tool`, and run again.
+        """
+        packed = self.pack().messages(shape)
+        calls = 0
+
+        def call(request: dict[str, Any]) -> Any:
+            nonlocal calls
+            if calls:
+                self._act(saying.go_on)
+                self.pack()
+            calls += 1
+            return model_call(request)
+
+        ran = run(call, packed.request, Memory(self), tools=[*packed.tools, *tools], rounds_max=rounds_max, shape=shape)
+        if ran.text and not ran.pending:
+            self.assistant(ran.text)
+        return ran
+
+    @property
+    def developer_message(self) -> str:
+        """Rules, manifest and all pages as one message, of the prompt as it is now; nothing is logged."""
+        return self.look(lambda act: self._packed(act, act.state.call)).developer_message
+
+    # ---- what is held, moved and marked
+
+    def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+        """Holds a page in the prompt, as the active `plan` or by hand; RefusedError where it cannot fit."""
+        holder = Holder.PLAN if plan else Holder.HAND
+        self._act(lambda act: paging.pin(act, self._number(act, page), holder), at)
+
+    def unpin(self, page: str | int, *, at: int | None = None) -> None:
+        """Lets go of a page that was pinned."""
+        self._act(lambda act: paging.unpin(act, self._number(act, page)), at)
+
+    def evict(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of the prompt; nothing of it is lost."""
+        self._act(lambda act: paging.evict(act, self._number(act, page)), at)
+
+    def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+        """Shows a page shorter; the level it is shown at, which is higher where it has no form at the one asked for."""
+        return self._act(lambda act: paging.compress(act, self._number(act, page), level), at)
+
+    def cite(self, page: str | int, *, at: int | None = None) -> None:
+        """Says that the model's last message leans on a page."""
+
+        def do(act: Act) -> None:
+            said = [one for one in act.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
+            if not said:
+                raise InputError("the model has said nothing yet, so nothing of it cites a page")
+            act.tell(Cite(self._number(act, page), said[-1].parts[0]))
+
+        self._act(do, at)
+
+    def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+        """Says that something was recalled from a page, and whether the user had to correct it."""
+        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at)
+
+    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+        """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
+
+        def do(act: Act) -> None:
+            paging.mark(act, session_name(name), None if pages is None else [self._number(act, one) for one in pages])
+
+        self._act(do, at)
+
+    def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+        """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
+
+        def do(act: Act) -> list[Faulted]:
+            if name not in act.spoken.marks:
+                raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
+            return [faulted(act, one, "") for one in paging.restore(act, name)]
+
+        return self._act(do, at)
+
+    def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+        """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
+
+        def do(act: Act) -> int:
+            text = summary if summary is not None else remembering.summed_up(act, title)
+            return paging.segment(act, title, text.encode("utf-8", "backslashreplace"))
+
+        return self._name(self._act(do, at))
+
+    def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
+        """Changes settings from here on; the settings that hold then."""
+
+        def do(act: Act) -> Settings:
+            return configure(act, settings)
+
+        return self._act(do, at)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold now."""
+        return self.look(lambda act: chosen(act.state))
+
+    def stats(self) -> Measures:
+        """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
+        return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
+
+    def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
+        """A new live session that shares this one's past up to a moment, and nothing after."""
+        child = super().fork(name, at, **moment)
+        return Live(self._ns, self._recording, child._key, child.name)
+
+    # ---- names
+
+    def look(self, see: Callable[[Runtime], T]) -> T:
+        """Sees the session as it stands at the log's end; nothing is logged."""
+        with self._ns.lock:
+            runtime = self.runtime()
+            runtime.current()
+            return see(runtime)
+
+    def _names(self, pages: Iterable[int]) -> list[str]:
+        return [page_name(number) for number in pages]
+
+    def _name(self, page: int) -> str:
+        return page_name(page)
+
+    def _known(self, act: Act, page: str | int) -> int | None:
+        """The page of a name, a number or an address; None where the session has none of it."""
+        name = page_name(page) if isinstance(page, int) else parse(page).page
+        return act.spoken.number(name)
+
+    def _number(self, act: Act, page: str | int) -> int:
+        number = self._known(act, page)
+        if number is None:
+            names = [*act.spoken.named, *map(page_name, act.spoken.pages)]
+            near = Namespace.nearest(str(page), names)
+            raise UnknownError(f"there is no page {page!r:.80} in session {self.name!r}; {near}")
+        return number
+
+    def _packed(self, at: Act | Runtime, call: int) -> Packed:
+        state = at.state
+        return Packed(self.name, call, chosen(state), state.used, state.left(), Leaves(state, at.spoken, at.forms))

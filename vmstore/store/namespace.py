@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -22,6 +22,9 @@ from vmstore.search.index import TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
+
+if TYPE_CHECKING:
+    from vmstore.live.runtime import Runtime
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -43,6 +46,7 @@ class Namespace:
         self._known = Known(None if folder is None or readonly else folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
         self.together = Together(self.lock, lambda: self.engine)
+        self.live: dict[int, Runtime] = {}  # live sessions that acted here
         self._keys: dict[str, int] = {}
         self._index: TextIndex | None = None
         self._closed = False

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from vmstore.core.tokens import estimate
 from vmstore.core.page import Modality
+from vmstore.core.tokens import estimate
 from vmstore.live.leaves import Leaves
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.manifest import Policies, manifest

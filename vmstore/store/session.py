@@ -11,7 +11,7 @@ from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import ConflictError, InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
     Affinity,
@@ -42,8 +42,12 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.whatif import Run
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 
@@ -323,6 +327,40 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    # ---- what if
+
+    def replay(
+        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
+    ) -> Run:
+        """Decides a live session again, given the same references; without other settings the run as it was recorded.
+
+        `keep` stores it as a session of that name, which writes all contents again (specs/replay.md).
+        """
+        from vmstore.store.replaying import replayed
+
+        return replayed(self._ns, self._key, self.name, policy, budget, settings, keep)
+
+    def check(self) -> Checked:
+        """Decides a live session again under its own settings and compares every decision with the recorded one."""
+        from vmstore.store.replaying import checked
+
+        return checked(self._ns, self._key, self.name)
+
+    def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """Says all that was said here again to a new session that manages its memory; that session.
+
+        `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
+        """
+        from vmstore.store.live import Live
+        from vmstore.store.redriving import redrive
+
+        with self._ns.lock:
+            if self._ns.key(session_name(name)) is not None:
+                raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
+            key = redrive(self._ns, self._lane(), name, settings, progress)
+            self._ns.follow()
+            return Live(self._ns, self._recording, key, name)
 
     # ---- references
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import apsw
 
@@ -34,6 +34,7 @@ from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
     from vmstore.vmql.asker import Asker
     from vmstore.vmql.result import Result
@@ -131,6 +132,13 @@ class Store:
         with self._ns.asking():
             return search(self._ns, everywhere(self._ns), query, limit)
 
+    @overload
+    def session(self, name: str, *, l0_tokens_max: int, **told: Any) -> Live: ...
+    @overload
+    def session(
+        self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
+        title: str | None = None,
+    ) -> Session: ...  # fmt: skip
     def session(
         self,
         name: str,
@@ -139,21 +147,30 @@ class Store:
         user: str | None = None,
         agent: str | None = None,
         title: str | None = None,
+        **live: Any,
     ) -> Session:
         """The session of a name; raises UnknownError naming the nearest, unless `create` opens it.
 
-        `user`, `agent` and `title` are told to a session at its beginning and stay.
+        `user`, `agent` and `title` are told to a session at its beginning and stay. With
+        `l0_tokens_max`, its budget, it manages its memory, and is opened where there is none of the
+        name: `system` and the schemas of `tools` then stand before all else, and the other settings
+        of `specs/kernel.md` may be given too.
         """
         with self._ns.lock:
             key = self._ns.key(session_name(name))
-            if key is None and create:
+            if key is None and (create or live):
                 told = {"user": user, "agent": agent, "title": title}
                 opening = Opening(name, {word: text for word, text in told.items() if text is not None})
                 key = self._ns.retried(lambda: self._opened(opening))
             if key is None:
                 names = [info.session for info in self.sessions()]
                 raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-            return Session(self._ns, lambda: self._recording, key, name)
+            session = Session(self._ns, lambda: self._recording, key, name)
+            if not live:
+                return session
+            from vmstore.store.live import live_session
+
+            return live_session(session, **live)
 
     def _opened(self, opening: Opening) -> int:
         """The key of a session, opened where nobody did."""

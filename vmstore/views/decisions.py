@@ -99,7 +99,7 @@ class Decisions(Projector):
 
     def _choose(self, fact: Fact, told: str) -> None:
         budget = json.loads(told).get(BUDGET)
-        counted = type(budget) is int and 0 <= budget < 1 << 62
+        counted = type(budget) is int and 0 <= budget < 1 << 40
         self._choices.append((fact.session, fact.position, budget if counted else None, told))
 
     def on_reference(self, fact: Fact, m: Reference) -> None:
@@ -221,6 +221,15 @@ def holders(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, list[i
     return found
 
 
+def last_contest(lane: Lane, position: int) -> Decision | None:
+    """The last decision up to a position by which pages gave way in a contest."""
+    for stretch in lane.upto(position):
+        row = lane.db.execute(_LAST_CONTEST, (stretch.session, stretch.high)).fetchone()
+        if row is not None:
+            return _decision(row)
+    return None
+
+
 class Hold(NamedTuple):
     """A page held from a position to another, None where it still is."""
 
@@ -284,6 +293,8 @@ _OF_PAGE = f"""SELECT {_COLUMNS} FROM decisions d INDEXED BY decisions_page
   WHERE d.session = ? AND d.page = ? AND d.position <= ? ORDER BY d.position"""
 _OF_KINDS = f"""SELECT {_COLUMNS} FROM decisions d WHERE d.session = ? AND d.position <= ?
   AND d.kind IN (SELECT value FROM json_each(?)) ORDER BY d.position"""
+_LAST_CONTEST = f"""SELECT {_COLUMNS} FROM decisions d WHERE d.session = ? AND d.position <= ?
+  AND d.kind = {Evict.NUMBER} AND d.why IS NOT NULL ORDER BY d.position DESC LIMIT 1"""
 _AT = f"""SELECT {_COLUMNS} FROM decisions d
   WHERE d.session = ? AND d.position IN (SELECT value FROM json_each(?))"""
 _PINS = """SELECT p.page, p.holder, p.held FROM json_each(?) one

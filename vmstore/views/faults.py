@@ -6,16 +6,19 @@ in the prompt again after it had left is all there is to see.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
-from vmstore.core.mutation import Evict, FaultIn
+from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn
 from vmstore.core.page import Tier
 from vmstore.views.context import Shown, contents
-from vmstore.views.decisions import ANSWERS, MOVES, Decision, decided, decisions_at, live_since
+from vmstore.views.decisions import ANSWERS, MOVES, Decision, Hold, decided, decisions_at, holds, live_since
 from vmstore.views.lane import Lane
 from vmstore.views.moment import moment_at
+from vmstore.views.reasons import reason_of
 from vmstore.views.residency import leavings, returns, stays
 
 _LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
@@ -100,6 +103,41 @@ def evictions_at(lane: Lane, position: int) -> list[int]:
     return sorted(left + [told.position for told in decided(lane, position, (Evict.NUMBER,)) if gone(told)])
 
 
+def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
+    """Page, beginning, reason and whether it was held, of each stay that a decision began or somebody held."""
+    here = stays(lane, position)
+    packs = sorted(
+        {f for f, _ in here}
+        | {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
+    )
+    moved: dict[int, list[Decision]] = {}
+    for told in decided(lane, position, MOVES):
+        moved.setdefault(told.page, []).append(told)
+    asked = decisions_at(lane, {told.cause for listed in moved.values() for told in listed if told.cause})
+    held: dict[int, list[Hold]] = {}
+    for hold in holds(lane, position):
+        held.setdefault(hold.page, []).append(hold)
+    for (f, page), (t, *_) in here.items():
+        let_in = before(moved.get(page, ()), packs, f)
+        pinned = any((t is None or hold.f < t) and (hold.t is None or hold.t > f) for hold in held.get(page, ()))
+        if let_in is not None or pinned:
+            yield (
+                page,
+                f,
+                None if let_in is None else f"{MUTATION_NAMES[let_in.kind]}: {reason_of(let_in, asked.get)}",
+                pinned,
+            )
+
+
+def before(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
+    """The last of a page's moves between a pack and the one before it, where it left the page in the prompt."""
+    last = bisect_left(moved, pack, key=attrgetter("position")) - 1
+    at = bisect_left(packs, pack)
+    if last < 0 or gone(moved[last]) or (at and moved[last].position < packs[at - 1]):
+        return None
+    return moved[last]
+
+
 def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, tuple[int, int]]:
     """Faults and evictions of each turn that had any, those above `low` and up to a position."""
     asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
@@ -114,3 +152,6 @@ def _turns(lane: Lane, low: int, positions: Iterable[int]) -> Iterator[int]:
             if position not in known:
                 known[position] = moment_at(lane, position)[0]
             yield known[position]
+
+
+_PACKS = "SELECT position FROM calls WHERE session = ? AND position <= ?"

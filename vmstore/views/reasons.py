@@ -61,7 +61,7 @@ def detail_of(told: Decision, asked: Callable[[int], Decision | None]) -> str:
         parts.append(f"by {page_name(told.cause or 0)}")
     elif told.kind == Evict.NUMBER:
         parts += [] if told.level is None else [f"shown {Level(told.level).word}"]
-        parts.append(f"score {told.score}")
+        parts += [f"score {told.score}"] * (told.why is not None or bool(told.cause))
         parts += [f"with the others at position {told.cause}"] * bool(told.cause)
     elif told.kind in (FaultIn.NUMBER, Prefetch.NUMBER, FaultDenied.NUMBER):
         parts.append(f"asked at position {told.cause}")
@@ -75,7 +75,7 @@ def contest(why: Why) -> str:
         (
             f"{policy_name(why.policy)}, {why.used} of {why.budget} tokens used, {why.need} needed",
             f" for {page_name(why.winner)}" if why.winner else "",
-            f"; {why.candidates} candidates, cut off at {why.cutoff}",
+            f"; {why.candidates} candidate{'s' * (why.candidates != 1)}, cut off at {why.cutoff}",
             f", nearest {losers}" if losers else "",
         )
     )

@@ -14,8 +14,9 @@ import msgspec
 from vmstore.core.page import Role, Standing, Word
 from vmstore.core.words import words
 from vmstore.errors import InputError
-from vmstore.vm.phrases import Act, Choice, Phrase, read, spoken, without_article
+from vmstore.vm.phrases import Choice, Phrase, read, spoken, without_article
 from vmstore.vm.topics import profile
+from vmstore.vm.wording import Act
 
 NAME_CHARS_MAX = 48
 NAME_WORDS_MAX = 5
@@ -143,6 +144,8 @@ class _Finder:
         answered = False
         for number, sentence in enumerate(spoken(said.text)):
             phrase = read(sentence)
+            if phrase.act is Act.WISH:
+                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:
                 self._ask(said, phrase)
             elif phrase.act is Act.OFFER and not self._is_answer(said):
@@ -153,7 +156,7 @@ class _Finder:
 
     def _ask(self, said: Said, phrase: Phrase) -> None:
         self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
-        if self._offered is not None and self._offered.role is not said.role:
+        if self._offered is not None and self._offered.role != said.role:
             self._offered = None
 
     def _offer(self, said: Said, phrase: Phrase) -> None:
@@ -163,12 +166,12 @@ class _Finder:
             self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
 
     def _is_answer(self, said: Said) -> bool:
-        return said.role is Role.USER and self._open(said) is not None
+        return said.role == Role.USER and self._open(said) is not None
 
     def _open(self, said: Said) -> _Open | None:
         """What of the other side waits for this one's answer: its offer, else its question."""
         for one in (self._offered, self._asked):
-            if one is not None and one.role is not said.role:
+            if one is not None and one.role != said.role:
                 return one
         return None
 
@@ -176,7 +179,7 @@ class _Finder:
         """Makes what claims a sentence gives; whether it answered what was open."""
         waiting = self._open(said)
         decides = phrase.act is Act.STATE or (
-            phrase.act in (Act.DECIDE, Act.OFFER) and (said.role is Role.USER or waiting is not None)
+            phrase.act in (Act.DECIDE, Act.OFFER) and (said.role == Role.USER or waiting is not None)
         )
         if decides and phrase.choices:
             for choice in phrase.choices:
@@ -188,7 +191,7 @@ class _Finder:
         if waiting is None or not (first or phrase.agrees):
             return False
         found = _answer(phrase, waiting, said.role)
-        if found is None and self._asked is not None and self._asked.role is not said.role:
+        if found is None and self._asked is not None and self._asked.role != said.role:
             waiting = self._asked
             found = _answer(phrase, waiting, said.role)
         if found is not None:
@@ -202,6 +205,8 @@ class _Finder:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
         earlier = self._earlier(topic, phrase)
+        if phrase.swaps and earlier is None:
+            return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
             topic, confidence = earlier.topic, confidence if phrase.instead_of else REVERSED_UNNAMED
         self._asked = self._offered = None
@@ -246,7 +251,7 @@ def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[Choice, int] | 
     """What an answer chooses and how sure that is; None where it chooses nothing."""
     if phrase.act is Act.AGREE:
         return (waiting.choices[0], AGREED) if len(waiting.choices) == 1 else None
-    if phrase.act is not Act.ANSWER or (role is Role.ASSISTANT and not phrase.agrees):
+    if phrase.act is not Act.ANSWER or (role == Role.ASSISTANT and not phrase.agrees):
         return None
     if len(phrase.text.split()) > ANSWER_WORDS_MAX or len(waiting.choices) < 2:
         return None

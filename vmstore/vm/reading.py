@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 CHARS_MAX = 200_000  # a longer text is read at its beginning and its end
 MARKDOWN_INDENT = 4
+WRAPPED_CHARS = 60  # lines that are wrapped are at least so long
 
 
 class Kind(IntEnum):
@@ -97,6 +98,16 @@ def looks_like_code(line: str) -> bool:
     return len(bare) > 8 and signs * 4 > len(bare)
 
 
+def runs_on(line: str, following: str) -> bool:
+    """Whether a sentence goes on from a line into the next one: a long line without its end, not one of a list."""
+    if line.rstrip()[-1:] in tuple(".!?:;…") or _LABEL.match(following):
+        return False
+    begins, goes_on = _FIRST_WORD.match(line), _FIRST_WORD.match(following)
+    if goes_on is None or (begins is not None and begins[1] == goes_on[1]):
+        return False
+    return len(line) >= WRAPPED_CHARS or (len(line) >= WRAPPED_CHARS // 2 and goes_on[1][0].islower())
+
+
 def _blocks(lines: list[str]) -> Iterator[tuple[Kind, int, list[str]]]:
     """Runs of lines of one kind, each with the number of its first line."""
     at = 0
@@ -144,7 +155,7 @@ def _run_end(lines: list[str], at: int, kind: Kind) -> int:
         line = lines[end]
         if kind is Kind.CODE and not line.strip():
             # A blank line is of the code where code follows at once.
-            if end + 1 >= len(lines) or _kind(lines[end + 1], False) is not Kind.CODE or _FENCE.match(lines[end + 1]):
+            if end + 1 >= len(lines) or _kind(lines[end + 1], True) is not Kind.CODE or _FENCE.match(lines[end + 1]):
                 break
         elif kind is Kind.CODE:
             if _FENCE.match(line) or not (looks_like_code(line) or line[:1] in (" ", "\t")):
@@ -162,18 +173,11 @@ def _sentences_of(first: int, lines: list[str]) -> Iterator[Piece]:
     """The sentences of some lines of prose, joined where a sentence runs on in the next line."""
     start = 0
     for at in range(len(lines)):
-        if at + 1 == len(lines) or not _runs_on(lines[at], lines[at + 1]):
+        if at + 1 == len(lines) or not runs_on(lines[at], lines[at + 1]):
             paragraph = "\n".join(lines[start : at + 1])
             for sentence in sentences(paragraph):
                 yield Piece(Kind.SENTENCE, sentence, first + start)
             start = at + 1
-
-
-def _runs_on(line: str, following: str) -> bool:
-    if line.rstrip()[-1:] in tuple(".!?:;"):
-        return False
-    start = following.lstrip()[:1]
-    return start.islower() or (len(line) >= 60 and start.isalnum())
 
 
 def _abbreviated(text: str, start: int, point: int) -> bool:
@@ -187,12 +191,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+|[。！？]++")
 _NEXT = re.compile(r"\s*+[\"'“‘«(\[*_]*+(\S)")
 _LAST_WORD = re.compile(r"[A-Za-z.]+\Z")
+_LABEL = re.compile(r"\s*[\w-]{1,30}:(?:\s|\Z)")
+_FIRST_WORD = re.compile(r"\s*[\"'“‘(*_`]{0,3}([^\W_]+)")
 _SHORT = "e.g i.e etc vs cf mr mrs ms dr prof st no nr fig eq sec approx ca al inc ltd jr sr"
 _ABBREVIATIONS = frozenset(_SHORT.split())
 _FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 _HEADING = re.compile(r"#{1,6}\s|={4,}\s*\Z|-{4,}\s*\Z")
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_NUMBERED = re.compile(r"\d{1,6}(?:[:|→]|\t)|[\w./\\-]{1,200}:\d{1,7}:")
+_NUMBERED = re.compile(r"\d{1,6}(?:[:|→](?!\d\d\b)|\t)|[\w./\\-]{1,200}:\d{1,7}:")
 _CODE_START = re.compile(
     r"""(?:def|class|async\sdef|func|fn|impl|struct|enum|interface|namespace|package)\s\w[^.!?]*[({:;]
     |(?:import|from)\s[\w.*{}'"@/-]+(?:\s(?:import|as|from)\s.*|;)?\Z

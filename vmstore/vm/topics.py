@@ -73,7 +73,7 @@ def leading(profiles: Iterable[Profile], topics_max: int = TOPICS_MAX) -> tuple[
     for one in profiles:
         for term, weight in one.weights.items():
             word = shown.setdefault(term, one.shown[term])
-            weights[term] = weights.get(term, 0) + 8 * weight + (0 if term in weights else min(len(word), 12))
+            weights[term] = weights.get(term, 0) + 8 * weight + (0 if term in weights else min(len(word) // 2, 6))
     named = [term for term in weights if _is_name(shown[term])]
     named.sort(key=lambda term: -weights[term])  # the sort is stable: equal weights stay in order of the text
     return tuple(shown[term] for term in named[:topics_max])
@@ -86,6 +86,8 @@ def stem(word: str) -> str:
         return word
     if word.endswith("ies") and len(word) > 4:
         word = word[:-3] + "y"
+    elif word.endswith(("xes", "ches", "shes", "sses")):
+        word = word[:-2]
     elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     for ending, chars_min in (("ing", 6), ("ed", 5)):

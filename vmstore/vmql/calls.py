@@ -24,6 +24,10 @@ def _aside(key: str) -> str:
     return f"vm_aside(c.session, c.position, {_seen('aside')}, {_seen('aside_commitment')}, '{key}')"
 
 
+_CHOSEN = """SELECT x.budget FROM choices x WHERE x.session = c.session AND x.position <= c.position
+ ORDER BY x.position DESC LIMIT 1"""
+_BUDGET = f"({_CHOSEN}) * 1000000 / iif(c.factor_ppm > 0, c.factor_ppm, NULL)"
+
 CALLS = Relation(
     "CALLS",
     "every request to the model, how it ended and what it cost",
@@ -42,9 +46,16 @@ CALLS = Relation(
         _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
         _ended("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
         _ended("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
-        Field("budget", INTEGER, "tokens it could have held", "NULL", later=RUNTIME),
+        Field("budget", INTEGER, "estimated tokens it could have held; null without a kernel", _BUDGET),
         Field("pages", INTEGER, "pages in its context", "c.leaves"),
-        Field("invalidated", INTEGER, "cached tokens that its changes voided", "NULL", later=RUNTIME),
+        Field(
+            "invalidated",
+            INTEGER,
+            "estimated tokens of the request before, from the first place on that it changed: what no cache serves",
+            "coalesce(z.tokens, 0)",
+            ("voided",),
+            True,
+        ),
         _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
         _ended("error", TEXT, "what failed", _aside("error")),
         Field(
@@ -66,6 +77,12 @@ CALLS = Relation(
     },
     {
         "writer": WRITER,
+        "voided": Join(
+            by(
+                "LEFT JOIN voided z ON z.position = c.position",
+                across="LEFT JOIN voided z ON z.position = c.position AND z.session = c.session",
+            )
+        ),
         "others": Join(
             by(
                 "LEFT JOIN others o ON o.call = c.call",
@@ -89,7 +106,14 @@ TURNS = Relation(
         Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)", ("made",)),
         Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)", ("made",)),
         Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)", ("made",)),
-        Field("faults", INTEGER, "times a page came back to the context", "coalesce(v.faults, 0)", ("moved",), True),
+        Field(
+            "faults",
+            INTEGER,
+            "times a page was asked for, or without a kernel came back",
+            "coalesce(v.faults, 0)",
+            ("moved",),
+            True,
+        ),
         Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
     ),
     {
@@ -117,6 +141,8 @@ TURNS = Relation(
     moment="t.position",
 )
 
+_IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
 _THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
 
 
@@ -181,6 +207,20 @@ SESSIONS = Relation(
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
         Field("closed_at", TIME, "when it ended", "NULL", later=RUNTIME),
+        Field(
+            "budget",
+            INTEGER,
+            "the tokens its prompt may hold; null without a kernel",
+            _IN_FORCE.format("x.budget"),
+            asked=True,
+        ),
+        Field(
+            "policy",
+            TEXT,
+            "the policy by which pages give way; null without a kernel",
+            _IN_FORCE.format("x.told ->> '$.policy'"),
+            asked=True,
+        ),
         Field("source", TEXT, "the file it was imported from", "s.source"),
     ),
     {

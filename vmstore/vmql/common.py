@@ -56,6 +56,10 @@ _STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
  SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
  CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
  WHERE k.kind = {int(LinkKind.REPRESENTS)} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
+_HELD = """held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FROM (
+ SELECT {of} AS session, x.page AS page, x.held AS held, max(x.position) FROM lane
+ CROSS JOIN pins x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, 2, x.holder) WHERE held)"""
 _OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, aside, aside_commitment,
  position) AS MATERIALIZED (
  SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency, x.aside,
@@ -110,6 +114,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "stale": by(_STALE, across=_STALE_ACROSS),
     **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
     "tagged": _last_said(_TAGGED),
+    "held": _last_said(_HELD),
     "others": _last_said(_OTHERS),
     "anchored": _last_said(_ANCHORED),
     "stands_for": _last_said(_STANDS_FOR),
@@ -138,6 +143,14 @@ TABLES: dict[str, dict[Shape, str]] = {
     "moved": by(
         """moved(session, turn, faults, evictions) AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:moved))"""
+    ),
+    "kept": by(
+        """kept(session, page, f, reason, pinned) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:kept))"""
+    ),
+    "voided": by(
+        """voided(session, position, tokens) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:voided))"""
     ),
     "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
     "hits": by(

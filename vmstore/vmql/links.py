@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
 from vmstore.vmql.forms import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import NO, RUNTIME, SESSION, WRITER, maker, rows
+from vmstore.vmql.shared import NO, SESSION, WRITER, maker, rows
 
 _ROLE = case({int(role): role.word for role in Role}).format("p.role")
 
@@ -92,8 +92,10 @@ RESIDENCIES = Relation(
         Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
         Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
         Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)", ("content",)),
-        Field("pinned", BOOLEAN, "whether it was held", NO, later=RUNTIME),
-        Field("reason", TEXT, "why it was let in", "NULL", later=RUNTIME),
+        Field("pinned", BOOLEAN, "whether somebody held it meanwhile", "coalesce(e.pinned, 0)", ("kept",)),
+        Field(
+            "reason", TEXT, "what let it in or showed it so, and why; null without a decision", "e.reason", ("kept",)
+        ),
     ),
     {
         "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
@@ -106,6 +108,12 @@ RESIDENCIES = Relation(
             by(
                 "LEFT JOIN calls ct ON ct.session = r.session AND ct.position = r.t",
                 chain="LEFT JOIN calls ct ON ct.session = vm_owner(:head, r.t) AND ct.position = r.t",
+            )
+        ),
+        "kept": Join(
+            by(
+                "LEFT JOIN kept e ON e.page = r.page AND e.f = r.f",
+                across="LEFT JOIN kept e ON e.page = r.page AND e.f = r.f AND e.session = r.session",
             )
         ),
         "content": Join(

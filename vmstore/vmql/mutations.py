@@ -8,26 +8,40 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
+from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.mutation import (
     MUTATION_NAMES,
     Annotate,
+    Cite,
     Compress,
     Create,
+    Evict,
+    FaultDenied,
+    FaultIn,
     Known,
     Link,
     Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
     Reply,
+    Segment,
     Turn,
     Unknown,
+    Unpin,
     Update,
     decode,
 )
 from vmstore.core.page import Tier
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
+from vmstore.views.reasons import use_of, word_of
 from vmstore.vmql.forms import iso
 
 BATCH = 200  # commits read at once
+USES_MAX = 10_000  # references remembered
 
 
 class Written(NamedTuple):
@@ -54,9 +68,12 @@ class Stream:
         wanted: Collection[str],
         kinds: Collection[str] | None,
         check: Callable[[], None],
+        asked: Callable[[int, int], str | None],
         shown: bool = False,
     ) -> None:
         self.log = log
+        self._asked = asked  # what the reference at a position of a session's lane says it is for
+        self._uses: dict[tuple[int, int], str | None] = {}
         self.shown = shown  # rows as they are shown, else as they are kept
         self.wanted = frozenset(wanted)
         self.kinds = None if kinds is None else frozenset(kinds)
@@ -102,7 +119,8 @@ class Stream:
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             cell = self.log.cells([commit.cell + commit.request]).get(commit.cell + commit.request)
             request = None if cell is None else cell.content.decode("utf-8", "replace")
-        told, kinds, low, high, name = "detail" in self.wanted, self.kinds, one.low, one.high, one.name
+        told, asked = "detail" in self.wanted, "reason" in self.wanted
+        kinds, low, high, name = self.kinds, one.low, one.high, one.name
         at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal
         if self.shown:
             at, logged_at = iso(at), iso(logged_at)  # type: ignore[assignment]
@@ -117,14 +135,30 @@ class Stream:
             word = WORDS.get(kind) or mutation.kind
             if not low < position <= high or (kinds is not None and word not in kinds):
                 continue
-            page, tier, before, after, level, tokens = ABOUT.get(kind, _nothing)(mutation, position)
+            page, cause, was, tier, before, after, level, tokens = ABOUT.get(kind, _nothing)(mutation, position)
+            reason = self._reason(one.session, position, mutation) if asked and kind in REASONS else None
             yield (
                 *(position, name, moment.turn, moment.call, word),
                 f"p{page}" if page and self.shown else page,
-                *(None, None, None, at, logged_at, None, tier, before, after, level, None, tokens, request),
+                *(None, None, cause, at, logged_at, was, tier, before, after, level, reason, tokens, request),
                 f"{ordinal}.{position - commit.first + 1}",
                 self._detail(mutation) if told else None,
             )
+
+    def _reason(self, session: int, position: int, mutation: Any) -> str | None:
+        """Why something was asked for or decided; what came says it by the reference that it answers."""
+        if type(mutation) is Reference:
+            if len(self._uses) >= USES_MAX:
+                self._uses.clear()
+            self._uses[session, position] = use_of(mutation.use, mutation.reason, mutation.signal)
+        elif type(mutation) in (FaultIn, Prefetch):
+            key = session, mutation.reference
+            if key not in self._uses:
+                self._uses[key] = self._asked(*key)
+            return self._uses[key]
+        else:
+            return REASONS[type(mutation)](mutation)
+        return self._uses[session, position]
 
     def _detail(self, mutation: Any) -> Any:
         text = detail(mutation)
@@ -138,22 +172,47 @@ class Moment(msgspec.Struct):
     call: int
 
 
-About = tuple[int | None, int | None, int | None, int | None, int | None, int | None]
-"""Page, tier after, version before and after, level and tokens of what a mutation says."""
+Maybe = int | None
+About = tuple[Maybe, Maybe, Maybe, Maybe, Maybe, Maybe, Maybe, Maybe]
+"""Page, cause, tier before and after, version before and after, level and tokens of what a mutation says."""
+
+L0, L2 = int(Tier.L0), int(Tier.L2)
 
 
 def _nothing(mutation: Any, position: int) -> About:
-    return None, None, None, None, None, None
+    return None, None, None, None, None, None, None, None
+
+
+def _of_page(mutation: Any, position: int) -> About:
+    return mutation.page or None, None, None, None, None, None, None, None
+
+
+def _gone(m: Evict, position: int) -> About:
+    return m.page, m.first or None, L0, L2 if m.level is None else L0, None, None, m.level, m.tokens
 
 
 ABOUT: dict[type, Callable[[Any, int], About]] = {
-    Create: lambda m, position: (position, int(Tier.L2), None, 1, 0, m.tokens),
-    Update: lambda m, _: (m.page, None, m.version - 1, m.version, 0, m.tokens),
-    Annotate: lambda m, _: (m.page, None, None, None, None, None),
-    Compress: lambda m, _: (m.page, None, m.version, m.version, m.level, m.tokens),
-    Link: lambda m, _: (m.source, None, None, None, None, None),
-    Pack: lambda m, _: (None, None, None, None, None, m.tokens),
-    Reply: lambda m, _: (None, None, None, None, None, m.tokens_out),
+    Create: lambda m, position: (position, None, None, L2, None, 1, 0, m.tokens),
+    Update: lambda m, _: (m.page, None, None, None, m.version - 1, m.version, 0, m.tokens),
+    Compress: lambda m, _: (m.page, None, None, None, m.version, m.version, m.level, m.tokens),
+    Link: lambda m, _: (m.source, None, None, None, None, None, None, None),
+    Pack: lambda m, _: (None, None, None, None, None, None, None, m.tokens),
+    Reply: lambda m, _: (None, None, None, None, None, None, None, m.tokens_out),
+    FaultIn: lambda m, _: (m.page, m.reference, m.tier, L0, None, None, m.level, m.tokens),
+    FaultDenied: lambda m, _: (m.page or None, m.reference, None, None, None, None, None, None),
+    Prefetch: lambda m, _: (m.page, m.reference, L2, L0, None, None, m.level, m.tokens),
+    Evict: _gone,
+    Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
+    Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
+    **dict.fromkeys((Annotate, Pin, Unpin, Reference, Recall), _of_page),
+}
+REASONS: dict[type, Callable[[Any], str | None]] = {
+    FaultDenied: lambda m: word_of(Denial, m.because),
+    Evict: lambda m: word_of(Cause, m.cause),
+    Recall: lambda m: "corrected" if m.corrected else "right",
+    Pressure: lambda m: word_of(Load, m.level),
+    **dict.fromkeys((Pin, Unpin), lambda m: word_of(Holder, m.holder)),
+    **dict.fromkeys((Reference, FaultIn, Prefetch), lambda m: None),  # see Stream
 }
 WORDS: dict[type, str] = {kind: MUTATION_NAMES[kind.NUMBER] for kind in get_args(Known)}
 

@@ -7,7 +7,7 @@ from vmstore.vmql import forms
 from vmstore.vmql.common import SAID
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import NO, RUNTIME, SESSION, USER, WITHIN, WRITER, maker, rows
+from vmstore.vmql.shared import RUNTIME, SESSION, USER, WITHIN, WRITER, maker, rows
 
 _ACTOR = maker(forms.case({int(role): role.word for role in Role}).format("p.role"))
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
@@ -50,7 +50,7 @@ PAGES = Relation(
             ("said_importance",),
         ),
         Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
-        Field("pinned", BOOLEAN, "whether it is held in the prompt", NO, later=RUNTIME),
+        Field("pinned", BOOLEAN, "whether somebody holds it in the prompt", "held.page IS NOT NULL", ("held",)),
         Field(
             "dirty",
             BOOLEAN,
@@ -162,6 +162,7 @@ PAGES = Relation(
         "stale": Join(by("")),
         **{f"said_{column}": _about(f"said_{column}") for column in SAID},
         "tagged": _about("tagged", "g"),
+        "held": _about("held"),
         "seen": _about("seen", "v"),
         "anchored": _about("anchored", "a"),
         "stands_for": _about("stands_for", "b"),

@@ -10,10 +10,11 @@ from vmstore.core.page import Origin
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
 from vmstore.views.access import seen, turns_of
-from vmstore.views.faults import moves_of
+from vmstore.views.faults import kept, moves_of
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
+from vmstore.views.prefix import invalidated
 from vmstore.vmql.faults import Own
 from vmstore.vmql.forms import iso
 from vmstore.vmql.mutations import Written
@@ -105,6 +106,27 @@ class Scope:
             key = own.session if self.shape == ACROSS else 0
             rows += [[key, page, sum(map(len, calls[page])), turns[last[page]]] for page in calls]
         return json.dumps(rows)
+
+    def _voided(self) -> str:
+        """The tokens that each call's changes voided of the request before."""
+        many = self.shape == ACROSS
+        return json.dumps(
+            [
+                [own.session if many else 0, position, tokens]
+                for own in self.lanes()
+                for position, tokens in invalidated(own.lane, own.high).items()
+                if position > own.low
+            ]
+        )
+
+    def _kept(self) -> str:
+        """The stays that a decision began or somebody held: why, and whether."""
+        if not self.world.views.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
+            return "[]"
+        many = self.shape == ACROSS
+        return json.dumps(
+            [[own.session if many else 0, *one] for own in self.lanes() for one in kept(own.lane, own.high)]
+        )
 
     def _moved(self) -> str:
         many = self.shape == ACROSS

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from vmstore.views.decisions import decisions_at
+from vmstore.views.reasons import reason_of
 from vmstore.vmql import made
 from vmstore.vmql.faults import faults_of
 from vmstore.vmql.mutations import Stream, Written
@@ -32,13 +34,26 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
     end = scope.basis.get("ordinal", 0)
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        stream = Stream(query.world.log, found.wanted, kinds, query.watch.check, shown=found.plain is not None)
+        stream = Stream(
+            query.world.log, found.wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
+        )
         if across:
             return lambda: stream.of_all({one.session: one for one in scope.written()}, 0, end)
         written = scope.written()
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
     return make
+
+
+def _asker(query: Query) -> Callable[[int, int], str | None]:
+    """What the reference at a position of a session's past says it is for."""
+
+    def asked(session: int, position: int) -> str | None:
+        with query.world.asking():
+            found = decisions_at(query.world.lane(session), [position]).get(position)
+        return None if found is None else reason_of(found, lambda _: None)
+
+    return asked
 
 
 def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
@@ -86,7 +101,9 @@ def watch(query: Query, statement: Watch) -> Result:
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
             wanted = {*found.wanted, "cursor"}
-            stream = Stream(query.world.log, wanted, kinds, query.watch.check, shown=found.plain is not None)
+            stream = Stream(
+                query.world.log, wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
+            )
             return lambda: _after(stream.of_all(written, max(after - 1, 0), end), after, skip)
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None

@@ -10,7 +10,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from vmstore.core.mutation import MUTATION_NAMES, Compress, Create, Reply, Update
+from vmstore.core.mutation import (
+    MUTATION_NAMES,
+    Compress,
+    Create,
+    Evict,
+    FaultIn,
+    Prefetch,
+    Reply,
+    Segment,
+    Update,
+)
 from vmstore.core.page import Tier
 from vmstore.vmql.plan import Plan
 from vmstore.vmql.relation import ACROSS
@@ -20,19 +30,28 @@ MANY = 50_000  # mutations: fewer are decoded sooner than DuckDB is loaded
 ALIKE = frozenset(
     ("count", "sum", "min", "max", "avg", "WHERE", "HAVING", "AND", "OR", "NOT", "IN", "nullif", "SELECT")
 )
-HELD = ("position", "session", "turn", "call", "kind", "page", "at", "logged_at")
+HELD = ("position", "session", "turn", "call", "kind", "page", "at", "logged_at", "cause")
 START = "FROM vm_mutations(:rows) g"
 
 _MADE = (Create.NUMBER, Update.NUMBER, Compress.NUMBER)
+_CAME = (FaultIn.NUMBER, Prefetch.NUMBER)
+_SHOWN = (*_MADE, *_CAME, Evict.NUMBER)
+_L0, _L2 = int(Tier.L0), int(Tier.L2)
 _KINDS = ", ".join(f"({number}, '{name}')" for number, name in MUTATION_NAMES.items())
-_COLUMNS = f"""m.position, s."name" AS session, m.turn, m.call, k.word AS kind, m.page,
- m."at", m.logged_at, CASE m.kind WHEN {Create.NUMBER} THEN {int(Tier.L2)} END AS tier_after,
+_COLUMNS = f"""m.position, s."name" AS session, m.turn, m.call, k.word AS kind,
+ CASE m.kind WHEN {Segment.NUMBER} THEN m.summary ELSE nullif(m.page, 0) END AS page,
+ coalesce(m.reference, nullif(m.first, 0), m.citing) AS cause, m."at", m.logged_at,
+ CASE m.kind WHEN {FaultIn.NUMBER} THEN m.tier WHEN {Prefetch.NUMBER} THEN {_L2} WHEN {Evict.NUMBER} THEN {_L0} END
+  AS tier_before,
+ CASE WHEN m.kind = {Create.NUMBER} THEN {_L2} WHEN m.kind IN {_CAME} THEN {_L0}
+  WHEN m.kind = {Evict.NUMBER} THEN CASE WHEN m.level IS NULL THEN {_L2} ELSE {_L0} END END AS tier_after,
  CASE m.kind WHEN {Update.NUMBER} THEN m.version - 1 WHEN {Compress.NUMBER} THEN m.version END AS version_before,
- CASE WHEN m.kind IN {_MADE} THEN m.version END AS version_after, CASE WHEN m.kind IN {_MADE} THEN m.level END AS level,
+ CASE WHEN m.kind IN {_MADE} THEN m.version END AS version_after,
+ CASE WHEN m.kind IN {_SHOWN} THEN m.level END AS level,
  CASE m.kind WHEN {Reply.NUMBER} THEN m.tokens_out ELSE m.tokens END AS tokens"""
 _ROWS = f"""FROM (SELECT {_COLUMNS} FROM mutations m JOIN sessions s ON s.session = m.session
  JOIN (VALUES {_KINDS}) k(number, word) ON k.number = m.kind{{bounds}}) g"""
-COLUMNS = frozenset((*HELD, "tier_after", "version_before", "version_after", "level", "tokens"))
+COLUMNS = frozenset((*HELD, "tier_before", "tier_after", "version_before", "version_after", "level", "tokens"))
 
 
 def suits(found: Plan, scope: Scope) -> bool:

@@ -7,14 +7,14 @@ within the time given, and the outcome says how it came to be: a replay takes th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from vmstore.core.page import Method, PageType, Word
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
-from vmstore.vm.compressors.registry import compressed
+from vmstore.vm.compressors.registry import compressed, undercuts
 from vmstore.vm.reading import readable
 
 Callback = Callable[[bytes, str, int], bytes | str]
@@ -56,15 +56,19 @@ def ask(
     level: int,
     page_type: PageType = PageType.TRANSCRIPT,
     timeout_s: float = TIMEOUT_S,
+    below: Sequence[Form] = (),
 ) -> Answer:
-    """What a callback makes of a page, or the compressor's form where it fails."""
-    instead = compressed(material, level, page_type)
+    """What a callback makes of a page, or the compressor's form where it fails.
+
+    Either is shorter than the page and than the forms `below` that it has at lower levels.
+    """
+    instead = compressed(material, level, page_type, below)
     if isinstance(instead, NoForm) and instead.reason in (Reason.NOT_ALLOWED, Reason.EMPTY):
         return Answer(instead, Outcome.NOT_ASKED, instead.found)
     outcome, said = _said(callback, material, level, timeout_s)
     if outcome is not Outcome.ANSWERED:
         return Answer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
-    outcome, form = _form(said, material)
+    outcome, form = _form(said, material, below)
     return Answer(instead, outcome, str(form)[:FOUND_CHARS_MAX]) if isinstance(form, str) else Answer(form, outcome)
 
 
@@ -91,7 +95,7 @@ def _words(error: BaseException) -> str:
         return "an error that cannot be printed"
 
 
-def _form(said: Any, material: Material) -> tuple[Outcome, Form | str]:
+def _form(said: Any, material: Material, below: Sequence[Form]) -> tuple[Outcome, Form | str]:
     """The form an answer makes, or what is wrong with it."""
     if not isinstance(said, str | bytes):
         return Outcome.WRONG_TYPE, f"a {type(said).__name__}, and text or bytes are asked for"
@@ -101,6 +105,7 @@ def _form(said: Any, material: Material) -> tuple[Outcome, Form | str]:
     form = Form(text.strip().encode(), Method.WRITTEN)
     if not form.content:
         return Outcome.EMPTY, "nothing but spaces"
-    if not form.shorter_than(material.content, material.modality):
-        return Outcome.TOO_LONG, f"{len(form.content):,} bytes for a page of {len(material.content):,}"
+    if not form.shorter_than(material.content, material.modality) or not undercuts(form, below):
+        least = min(len(content) for content in (material.content, *(one.content for one in below)))
+        return Outcome.TOO_LONG, f"{len(form.content):,} bytes where {least:,} are to be undercut"
     return Outcome.ANSWERED, form

@@ -10,7 +10,7 @@ import re
 
 from vmstore.core.page import Method
 from vmstore.vm.compressors.form import NO_SHORTER, Form, NoForm, told
-from vmstore.vm.reading import bounded, looks_like_code
+from vmstore.vm.reading import bounded, looks_like_code, runs_on
 
 ENDS = 2  # lines at the beginning and at the end that come before all others
 LINES_MIN = 6
@@ -28,7 +28,8 @@ def is_printed(text: str) -> bool:
     fenced = sum(line.lstrip().startswith(("```", "~~~")) for line in lines)
     if len(lines) < LINES_MIN or fenced:
         return False
-    return sum(_is_of_a_program(line) for line in lines) * 5 > 3 * len(lines)
+    printed = sum(_is_printed(line, after) for line, after in zip(lines, [*lines[1:], ""], strict=True))
+    return printed * 5 > 3 * len(lines)
 
 
 def kept(text: str, room: int) -> Form | NoForm:
@@ -76,11 +77,14 @@ def _joined(lines: list[str], chosen: list[int]) -> str:
     return "\n".join(parts)
 
 
-def _is_of_a_program(line: str) -> bool:
+def _is_printed(line: str, after: str) -> bool:
+    """Whether a line is no prose: it ends without a full stop, and the one after it does not go on in the middle."""
     bare = line.strip()
-    if looks_like_code(line) or (line[:2] in ("  ", "\t") and not _ITEM.match(bare)) or line[0] == "\t":
+    if _ITEM.match(bare):
+        return False
+    if looks_like_code(line) or line[:2] in ("  ", " \t") or line[0] == "\t":
         return True
-    return bare[-1] not in ".!?:…" and (len(bare) < 40 or bare.count(" ") < 5) and not _ITEM.match(bare)
+    return bare[-1] not in ".!?:…" and not runs_on(line, after)
 
 
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s|[#>]")

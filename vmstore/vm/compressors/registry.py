@@ -6,6 +6,8 @@ depend on which others were made before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vmstore.core.page import Level, Method, Modality, PageType
 from vmstore.errors import InputError
 from vmstore.vm.compressors import image, media, structured, text
@@ -39,11 +41,14 @@ def compressor(modality: Modality, level: int) -> Compressor:
     return COMPRESSORS[modality, Level(level)]
 
 
-def compressed(material: Material, level: int, page_type: PageType = PageType.TRANSCRIPT) -> Form | NoForm:
+def compressed(
+    material: Material, level: int, page_type: PageType = PageType.TRANSCRIPT, below: Sequence[Form] = ()
+) -> Form | NoForm:
     """The form of a page at a level, or why there is none.
 
-    It has fewer bytes than the page and than every form below it of the same modality, and no more
-    estimated tokens. Structured data that is no JSON is compressed as the text it is.
+    It has fewer bytes than the page, than every form made here at a level below it (thumbnails apart),
+    and than the forms `below` that the page has there by other hands, as by a callback; and no more
+    estimated tokens. Structured data that is no JSON, or too much of it, is compressed as the text it is.
     """
     wanted = compressor(material.modality, level)
     rule = COMPRESSION[page_type]
@@ -52,22 +57,23 @@ def compressed(material: Material, level: int, page_type: PageType = PageType.TR
         return NoForm(Reason.NOT_ALLOWED, f"pages of type {page_type.word} are {allowed}")
     form = wanted.make(material)
     if isinstance(form, NoForm):
-        if form.reason is Reason.MISMATCH and material.modality is Modality.STRUCTURED:
+        if material.modality is Modality.STRUCTURED and form.reason in (Reason.MISMATCH, Reason.TOO_LARGE):
             plain = Material(content=material.content, name=material.name)
-            return compressed(plain, level, page_type)
+            return compressed(plain, level, page_type, below)
         return form
-    return form if _shorter(form, material, level) else NO_SHORTER
+    return form if _shorter(form, material, level) and undercuts(form, below) else NO_SHORTER
+
+
+def undercuts(form: Form, below: Sequence[Form]) -> bool:
+    """Whether a form is shorter than others; an image and a text are not compared by their bytes."""
+    alike = [one for one in below if (one.method is Method.THUMBNAIL) == (form.method is Method.THUMBNAIL)]
+    return all(form.shorter_than(one.content, one.modality) for one in alike)
 
 
 def _shorter(form: Form, material: Material, level: int) -> bool:
     """Whether a form is worth its place: shorter than the page and than each form below it."""
     if not form.shorter_than(material.content, material.modality):
         return False
-    for below in range(Level.REDUCED, level):
-        lower = compressor(material.modality, below)
-        if lower.method is Method.THUMBNAIL:
-            continue  # an image and a text are not compared by their bytes
-        made = lower.make(material)
-        if isinstance(made, Form) and not form.shorter_than(made.content, made.modality):
-            return False
-    return True
+    lower = [compressor(material.modality, below) for below in range(Level.REDUCED, level)]
+    made = [one.make(material) for one in lower if one.method is not Method.THUMBNAIL]  # which is dear to make
+    return undercuts(form, [one for one in made if isinstance(one, Form)])

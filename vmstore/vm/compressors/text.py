@@ -25,11 +25,14 @@ CHARS_MAX = 8_000  # and no more than this
 CHARS_MIN = 160  # a third of a short text holds no sentence; it may take this much, up to two thirds
 POINTS_MAX = 7
 POINTS_SHARE = 10
+POINTS_SCORE = 5  # what is five times less central than the best is no key point
 POINTS_CHARS = (150, 1_200)
 POINT_CHARS_MAX = 180
 TOPICS_CHARS_MAX = 120
 CODE_NAMES_MAX = 8
 GAP = "[…]"
+TERMS_ENOUGH = 6  # a sentence of fewer terms counts for less
+HOLDERS_MAX = 50  # what stands in more sentences than that is no more central
 
 
 class Ranked(NamedTuple):
@@ -73,6 +76,8 @@ def key_points(material: Material) -> Form | NoForm:
     if _mostly_code(ranked, len(text)):
         return lines.kept(text, room)
     points = [one._replace(text=_shortened(" ".join(one.text.split()))) for one in ranked if _can_be_a_point(one)]
+    best = max((one.score for one in points), default=0)
+    points = [one for one in points if one.score * POINTS_SCORE >= best]
     chosen = _chosen(points, room, POINTS_MAX)
     listed = "\n".join("- " + _ITEM_SIGN.sub("", points[at].text) for at in chosen)
     return told(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
@@ -113,7 +118,9 @@ def _ranked(text: str) -> list[Ranked]:
     degrees = _degrees(terms)
     ranked = []
     for at, (piece, words) in enumerate(zip(found, terms, strict=True)):
-        score = degrees[at] * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
+        # "Wow, Caroline!" shares all its words with the others and says nothing.
+        told_much = min(len(words), TERMS_ENOUGH)
+        score = degrees[at] * told_much // TERMS_ENOUGH * _EXACT_WEIGHT[_EXACT.search(shown[at]) is not None] // 4
         if at == 0 or at == len(found) - 1 or found[at - 1].kind is Kind.HEADING:
             score = score * 3 // 2  # texts open with what they are about and close with what follows from it
         ranked.append(Ranked(piece, shown[at], words, score))
@@ -126,11 +133,11 @@ def _degrees(terms: Sequence[tuple[str, ...]]) -> list[int]:
     for words in terms:
         for word in words:
             holders[word] = holders.get(word, 0) + 1
-    sums = (sum(min(holders[word] - 1, 50) for word in words) for words in terms)
-    return [
-        (1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words)))
-        for shared, words in zip(sums, terms, strict=True)
-    ]
+    degrees = []
+    for words in terms:
+        shared = sum(min(holders[word] - 1, HOLDERS_MAX) for word in words)
+        degrees.append((1_000 * shared + 100 * len(words)) // (1 + isqrt(4 * len(words))))
+    return degrees
 
 
 def _chosen(ranked: Sequence[Ranked], room: int, count_max: int = 1_000_000) -> list[int]:

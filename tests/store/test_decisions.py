@@ -1,0 +1,139 @@
+"""What a kernel was asked and decided, as a session answers it: at any moment, and in forks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.live import Live, live
+from vmstore.core.asof import Call
+from vmstore.core.decision import Holder
+from vmstore.core.mutation import Pin, Unpin
+from vmstore.store.store import memory_store
+
+
+def test_history_tells_reasons() -> None:
+    """The history of a page has each use and decision, with its reason and the contest it came from."""
+    told = live()
+    events = {event.position: event for event in told.session.history(told.a)}
+    gone = events[told.evicted]
+    assert (gone.event, gone.tokens) == ("evict", 60)
+    assert gone.detail == (
+        "pressure; score 40; lru@1, 140 of 100 tokens used, 40 needed for p13; "
+        "2 candidates, cut off at 40, nearest p9 55"
+    )
+    assert (events[told.asked].event, events[told.asked].detail) == ("reference", "user_requested_recall; fault")
+    assert events[told.denied].event == "fault_denied" and str(events[told.denied].detail).startswith("no_room; asked")
+    came = events[told.came]
+    assert (came.event, came.level, came.version, came.tokens) == ("fault_in", 0, 1, 60)
+    assert str(came.detail).startswith(f"resolve_reference; asked at position {told.again}; default@1")
+    assert (events[told.cited].event, events[told.cited].detail) == ("cite", f"by p{told.d}")
+    shortened = {event.position: event for event in told.session.history(told.c)}[told.shortened]
+    assert (shortened.event, shortened.level) == ("evict", 2) and "shown abstract" in str(shortened.detail)
+    held = [(event.event, event.detail) for event in told.session.history(told.b) if "pin" in event.event]
+    assert held == [("pin", "plan"), ("unpin", "plan")]
+
+
+def test_a_page_is_pinned_while_somebody_holds_it() -> None:
+    """A page is pinned from the first that holds it until the last lets go, in pages, page and context alike."""
+    told = live()
+    session = told.session
+
+    def pinned(position: int) -> bool:
+        found = [page.page for page in session.pages(position=position) if page.pinned]
+        assert found == ([f"p{told.b}"] if session.page(told.b, position=position).pinned else [])
+        return bool(found)
+
+    assert [pinned(at) for at in (told.pinned - 1, told.pinned, told.unpinned - 1, told.unpinned)] == [
+        *(False, True, True, False),
+    ]
+    session.fork("held", position=told.pinned)
+    told.write(Pin(told.b, Holder.HAND), Pin(told.b, Holder.PLAN), Unpin(told.b, Holder.HAND))
+    assert session.page(told.b).pinned, "the plan still holds it"
+    told.call()
+    assert [page.page for page in session.context().pages if page.pinned] == [f"p{told.b}"]
+    assert session.context(call=2).pages[1].pinned is False
+
+
+def test_forks_keep_their_own_pins() -> None:
+    """A fork holds what its parent held, and neither sees who holds a page or lets it go later in the other."""
+    told = live()
+    child = told.session.fork("child", position=told.pinned)
+    assert child.page(told.b).pinned and not told.session.page(told.b).pinned
+    with child.batch() as batch:
+        batch.add(Unpin(told.b, Holder.PLAN))
+        batch.add(Pin(told.a, Holder.HAND))
+    assert [page.page for page in child.pages() if page.pinned] == [f"p{told.a}"]
+    assert [page.page for page in child.pages(position=told.pinned) if page.pinned] == [f"p{told.b}"]
+    assert [page.page for page in told.session.pages() if page.pinned] == []
+
+
+def test_faults_are_what_was_asked() -> None:
+    """Each fault says what was asked and what came of it: granted from a tier, or denied and why."""
+    told = live()
+    denied, granted = told.session.faults()
+    assert (denied.page, denied.granted, denied.denied_because) == (f"p{told.a}", False, "no_room")
+    assert (denied.level_served, denied.from_tier, denied.tokens) == (None, None, None)
+    assert (granted.position, granted.granted, granted.denied_because) == (told.came, True, None)
+    assert (granted.reason, granted.level_asked, granted.level_served) == ("resolve_reference", 0, 0)
+    assert (granted.from_tier, granted.tokens) == (2, 60)
+    assert denied.out_since == granted.out_since == told.evicted
+    assert told.session.faults(call=3) == []
+
+
+def test_a_kernel_counts_what_it_was_asked_for() -> None:
+    """With a kernel turns count what was asked for and what it put out, not what packs brought and let go."""
+    told = live()
+    told.wished()
+    assert [(turn.faults, turn.evictions) for turn in told.session.turns()] == [(0, 0), (0, 0), (1, 1), (1, 2)]
+
+
+def test_before_a_kernel_packs_tell() -> None:
+    """In a session without settings a page that comes back is a fault; from the first settings on it is none."""
+    told = Live(memory_store(), "packs")
+    other = Live(memory_store(), "late")
+    del other.shown[other.b]
+    other.call()
+    other.shown[other.b] = (other.b, 0)
+    back = other.call()
+    assert back not in [fault.position for fault in other.session.faults()], "a kernel is at work"
+    assert len(told.session.faults()) == len(other.session.faults())
+
+
+def test_a_call_says_what_it_could_hold() -> None:
+    """The budget of a call is that of the settings in force, in estimated tokens, also in a fork; none without any."""
+    told = live()
+    told.settings(l0_tokens_max=80)
+    told.settings(policy="lfu")
+    told.call()
+    assert [call.budget for call in told.session.calls()] == [100, 100, 100, 100, 80]
+    child = told.session.fork("child", call=4)
+    with child.batch() as batch:
+        batch.add(Pin(told.b))
+    assert [call.budget for call in child.calls()] == [100] * 4
+    plain = memory_store()
+    plain.record("s", {"messages": [{"role": "user", "content": "hello"}]})
+    assert [call.budget for call in plain.session("s").calls()] == [None]
+
+
+def test_a_call_says_what_it_voided() -> None:
+    """What a call invalidated is the request before it from the first changed place on."""
+    told = live()
+    told.wished()
+    assert [call.invalidated for call in told.session.calls()] == [0, 0, 90, 80, 39, 4]
+    diff = told.session.diff(Call(2), Call(3))
+    assert diff.tokens_before == 90, "the first page went, so nothing of the request before is left"
+
+
+@pytest.mark.parametrize("read", ["history", "faults", "pages", "turns", "calls"])
+def test_answers_are_the_same_after_a_rebuild(read: str) -> None:
+    """What is answered of decisions is folded from the log: the views made anew answer it again."""
+    told = live()
+    told.wished()
+
+    def ask() -> object:
+        session = told.session
+        return session.history(told.a) if read == "history" else getattr(session, read)()
+
+    before = ask()
+    told.session._ns.projection.rebuild()
+    assert ask() == before

@@ -1,0 +1,159 @@
+"""Re-drives a recorded session: the same things are said again, to a memory that manages itself.
+
+What the source's own agent put into its requests is left aside, and so is what it shortened or
+summed up for itself. Which pages each call needed is read from what was written: a page counts as used at a
+call where the model's answer to it quotes, names or repeats it (`vmstore.vm.references`), and a page
+the user speaks of counts at the call that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.core.decision import Holder, Use
+from vmstore.core.page import Modality, Role, Slot
+from vmstore.errors import RefusedError
+from vmstore.live import remembering
+from vmstore.live.facts import Facts, Told
+from vmstore.live.packing import pack
+from vmstore.live.runtime import Act
+from vmstore.live.saying import Spoke
+from vmstore.vm.references import Evidence, Written, references
+
+TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses
+USES = {Evidence.CITED: Use.REUSE, Evidence.NAMED: Use.REUSE, Evidence.QUOTED: Use.QUOTE, Evidence.SAME: Use.QUOTE}
+
+
+class Uses:
+    """The pages each call needed, by the source's own positions."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.by_call: dict[int, dict[int, Use]] = {}
+        self._calls: dict[int, int] = {}  # who wrote what for which call
+        for used in references(self._written(facts)):
+            call = self._calls.get(used.by)
+            if call is not None:
+                self.by_call.setdefault(call, {})[used.page] = USES[used.evidence]
+
+    def _written(self, facts: Facts) -> Iterator[Written]:
+        call, answers = 0, 0
+        roles: dict[int, int] = {}
+        for told in facts.after(0):
+            for position, mutation in told.mutations:
+                match mutation:
+                    case m.Pack():
+                        call = mutation.call
+                    case m.Message():
+                        roles[position], answers = mutation.role, mutation.reply_to or 0
+                    case m.Create() if mutation.content is not None and mutation.modality in _READ:
+                        if mutation.role == Role.ASSISTANT:
+                            self._calls[position] = answers or max(call, 1)
+                        elif mutation.role == Role.USER:
+                            self._calls[position] = call + 1
+                        content = facts.cell(position, mutation.content)[:TEXT_BYTES_MAX]
+                        yield Written(position, content.decode("utf-8", "replace"))
+
+
+_READ = (Modality.TEXT, Modality.STRUCTURED)
+
+
+class Step(NamedTuple):
+    """One act, and when it happened."""
+
+    at: int
+    do: Callable[[Act], object]
+
+
+class Redrive:
+    """Feeds what was said to a live session, commit by commit."""
+
+    def __init__(self, facts: Facts, uses: Uses) -> None:
+        self._facts = facts
+        self._uses = uses
+        self._at: dict[int, int] = {}  # the source's positions -> ours
+
+    def steps(self) -> Iterator[Step]:
+        """What to do, one step a commit of the source."""
+        for told in self._facts.after(0):
+            yield Step(told.at, partial(self._do, told))
+
+    def _do(self, told: Told, act: Act) -> None:
+        said: dict[int, Spoke] = {}
+        for position, mutation in told.mutations:
+            self._tell(act, position, mutation, said)
+        if not act.ended:
+            self._notice(act, said)
+
+    def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, Spoke]) -> None:
+        match mutation:
+            case m.Turn():
+                act.tell(m.Turn(act.state.turn + 1))
+            case m.Message():
+                skeleton = self._facts.cell(position, mutation.envelope)
+                envelope = act.cell(skeleton)
+                new = m.Message(mutation.role, mutation.slot, envelope, mutation.human, None, mutation.reply_to)
+                self._at[position] = made = act.tell(new)
+                said[made] = Spoke(made, [])
+            case m.Create():
+                self._create(act, position, mutation, said)
+            case m.Update():
+                content = act.cell(self._facts.cell(position, mutation.content))
+                page = self._at[mutation.page]
+                act.tell(m.Update(page, mutation.version, content, mutation.size, mutation.tokens))
+            case m.Link():
+                act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
+            case m.Configure():
+                act.tell(mutation)
+            case m.Reply():
+                usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
+                act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
+            case m.Pack():
+                self._notice(act, said)
+                for page, use in self._uses.by_call.get(mutation.call, {}).items():
+                    if page in self._at:
+                        act.tell(m.Reference(self._at[page], use, mutation.call))
+                pack(act)
+
+    def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
+        links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)
+        content = None if made.content is None else act.cell(self._facts.cell(position, made.content))
+        labels = None if made.labels is None else act.cell(self._facts.cell(position, made.labels))
+        message = self._at.get(made.message, 0)
+        new = msgspec.structs.replace(made, content=content, labels=labels, links=links, message=message)
+        self._at[position] = page = act.tell(new)
+        if message in said:
+            said[message].pages.append(page)
+        holder = self._holder(act, made, message)
+        if holder is not None:
+            act.tell(m.Pin(page, holder))
+            if act.state.pinned > act.state.room:
+                raise RefusedError(
+                    f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "
+                    f"{act.state.room:,} of {act.state.budget:,}; give a larger budget"
+                )
+
+    @staticmethod
+    def _holder(act: Act, made: m.Create, message: int) -> Holder | None:
+        """Who holds a page that stands before the conversation: instructions, tools, what the source omits."""
+        if made.content is None:
+            return Holder.SYSTEM
+        slot = act.spoken.messages[message].slot if message else Slot.MESSAGES
+        if slot is Slot.TOOLS:
+            return Holder.TOOLS
+        return Holder.SYSTEM if slot is Slot.SYSTEM or made.role in (Role.SYSTEM, Role.DEVELOPER) else None
+
+    @staticmethod
+    def _notice(act: Act, said: dict[int, Spoke]) -> None:
+        """Looks for decisions and for what the next call may need, as in any live session."""
+        for spoke in said.values():
+            role = act.spoken.messages[spoke.message].role
+            if role in (Role.USER, Role.ASSISTANT):
+                remembering.notice(act, spoke)
+            if role is Role.USER:
+                remembering.prefetch(act, spoke)
+        said.clear()

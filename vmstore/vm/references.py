@@ -1,0 +1,108 @@
+"""Which earlier pages a page rests on, found by reading: for sessions whose source tells no references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+RUN_WORDS = 8
+HOLDERS_MAX = 4
+NAME = re.compile(r"(?=\S*[/_.:@#\d-])\w[\w/.:@#-]{4,}\w")
+WORD = re.compile(r"\w+")
+ESCAPES = re.compile(r"\\[nrt\"\\]")  # of JSON within a text
+
+
+class Evidence(IntEnum):
+    """Why a page counts as used."""
+
+    CITED = 0
+    NAMED = 1
+    QUOTED = 2
+    SAME = 3
+
+
+class Written(NamedTuple):
+    """A page as it was written: its number, its text, and the ids that others cite it by."""
+
+    page: int
+    text: str
+    ids: tuple[str, ...] = ()
+
+
+class Used(NamedTuple):
+    """An earlier page that `by` used, and the strongest evidence of it."""
+
+    by: int
+    page: int
+    evidence: Evidence
+
+
+def references(pages: Iterable[Written]) -> Iterator[Used]:
+    """The uses of earlier pages by each page, in the order the pages were written; within one, older pages first.
+
+    A page is used by a later one that
+
+    - holds the same text (SAME), or shares a run of eight words with it (QUOTED);
+    - holds a name it holds: a word of six characters and more with a digit or one of `/ _ . : @ # -`
+      in it, as paths, addresses and numbers of orders have (NAMED);
+    - holds one of the ids it is cited by (CITED).
+
+    What more than four pages held before says nothing about any of them, ids aside; of those that
+    hold it, the newest counts. Reading costs the length of the texts, memory the runs they hold.
+    """
+    index = _Index()
+    for written in pages:
+        found = index.find(written)
+        yield from (Used(written.page, page, found[page]) for page in sorted(found))
+        index.add(written)
+
+
+class _Index:
+    """Who held what: the newest holder, and how many there were."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, tuple[int, int]] = {}
+        self._cited: dict[str, int] = {}
+        self._same: dict[str, int] = {}
+        self._reading: tuple[int, list[str], list[str]] = (-1, [], [])
+
+    def find(self, written: Written) -> dict[int, Evidence]:
+        """The earlier pages a page uses, each with the strongest evidence."""
+        names, runs = _names(written.text), _runs(written.text)
+        self._reading = (written.page, names, runs)
+        found: dict[int, Evidence] = {}
+        for name in names:
+            if (page := self._cited.get(name)) is not None:
+                found[page] = max(found.get(page, Evidence.CITED), Evidence.CITED)
+        for evidence, held in ((Evidence.NAMED, names), (Evidence.QUOTED, runs)):
+            for text in held:
+                page, count = self._holders.get(text, (-1, 0))
+                if 0 < count <= HOLDERS_MAX:
+                    found[page] = max(found.get(page, evidence), evidence)
+        if (same := self._same.get(written.text)) is not None:
+            found[same] = Evidence.SAME
+        return found
+
+    def add(self, written: Written) -> None:
+        """Takes in a page that was just looked up."""
+        page, names, runs = self._reading
+        assert page == written.page, "a page is read before it is taken in"
+        for text in (*names, *runs):
+            self._holders[text] = (page, self._holders.get(text, (0, 0))[1] + 1)
+        self._cited |= dict.fromkeys(written.ids, page)
+        if written.text:
+            self._same[written.text] = page
+
+
+def _names(text: str) -> list[str]:
+    """The names in a text, each once."""
+    plain = ESCAPES.sub(" ", text)
+    return list(dict.fromkeys(NAME.findall(plain)))
+
+
+def _runs(text: str) -> list[str]:
+    """Every eight words in a row, each once."""
+    words: Sequence[str] = WORD.findall(ESCAPES.sub(" ", text))
+    return list(dict.fromkeys(" ".join(words[n : n + RUN_WORDS]) for n in range(len(words) - RUN_WORDS + 1)))
