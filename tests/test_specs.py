@@ -18,7 +18,7 @@ from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
-from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.page import METHODS, Modality, PageType, Role
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
@@ -30,6 +30,10 @@ from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import OPTIONS
 from vmstore.shell.vmql.settings import AUTO
 from vmstore.views.projection import PROJECTORS, Projection
+from vmstore.vm.compressors.callback import Outcome
+from vmstore.vm.compressors.form import Reason
+from vmstore.vm.compressors.registry import COMPRESSORS
+from vmstore.vm.pagetypes import COMPRESSION
 
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
@@ -175,6 +179,27 @@ def cut(text: str) -> list[str]:
     """What columns.md gets wrong about the tables of segments and their columns."""
     told = {quoted(row[0])[0]: tuple(quoted(row[1])) for row in tables(section(text, "The tables"))[0]}
     return [] if told == COLUMNS else [f"tables {told}"]
+
+
+def forms(text: str) -> list[str]:
+    """What compression.md gets wrong about compressors, methods, reasons, outcomes and types of pages."""
+    made, reasons = tables(section(text, "Forms"))[:2]
+    methods, types, outcomes = (tables(section(text, title))[0] for title in ("Methods", "Types of pages", "Callbacks"))
+    told = [
+        {(quoted(row[0])[0], level): quoted(row[level])[0] for row in made for level in (1, 2, 3)},
+        [quoted(row[0])[0] for row in reasons],
+        [(int(row[0]), quoted(row[1])[0]) for row in methods],
+        [quoted(row[0])[0] for row in outcomes],
+        [(quoted(row[0])[0], int(row[1]), row[2] == "rarely") for row in types],
+    ]
+    right = [
+        {(modality.word, int(level)): METHODS[one.method] for (modality, level), one in COMPRESSORS.items()},
+        [reason.word for reason in Reason],
+        [(int(method), name) for method, name in METHODS.items()],
+        [outcome.word for outcome in Outcome],
+        [(kind.word, int(rule.level_max), rule.rarely) for kind, rule in COMPRESSION.items()],
+    ]
+    return [f"{one} is not {other}" for one, other in zip(told, right, strict=True) if one != other]
 
 
 def campaigns(text: str) -> list[str]:
@@ -350,6 +375,11 @@ CHECKS = [
     Check("shell.md", shell, "| `\\once FILE` |", "| `\\one FILE` |"),
     Check("performance.md", figures, "| at most 5 |", "| at most 50 |"),
     Check("performance.md", figures, "| `many` | open", "| `one` | open"),
+    Check("compression.md", forms, "| 13 | `lines@1` |", "| 14 | `lines@1` |"),
+    Check("compression.md", forms, "| `image` | `thumbnail@1`", "| `image` | `thumbs@1`"),
+    Check("compression.md", forms, "| `claim` | 2 | rarely |", "| `claim` | 3 | rarely |"),
+    Check("compression.md", forms, "| `hung` |", "| `hanging` |"),
+    Check("compression.md", forms, "| `too_large` |", "| `large` |"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),

@@ -19,6 +19,7 @@ from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.views.lane import Lane
 from vmstore.vm.kernel import Kernel
+from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
@@ -35,7 +36,7 @@ class Act:
         self.spoken = runtime.spoken
         self.forms = runtime.forms
         self.shorter = runtime.shorter
-        self.kernel = Kernel(self.state, self._write, self._perform)
+        self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
         self._contents: dict[CellRef, bytes] = {}
@@ -103,7 +104,12 @@ class Runtime:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
+        self.metrics = Metrics()
         self.forms.forget()
+
+    def note(self, position: int, mutation: AnyMutation) -> None:
+        """Counts a mutation that was just folded."""
+        self.metrics.note(self.state, position, mutation)
 
     def current(self) -> State:
         """The state at the log's end."""
@@ -115,6 +121,7 @@ class Runtime:
             for told in facts.after(self.state.position):
                 for position, mutation in told.mutations:
                     self.state.apply(position, mutation)
+                    self.note(position, mutation)
                     self.spoken.apply(position, mutation)
         return self.state
 

@@ -7,6 +7,7 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +26,7 @@ CLAIMS_MAX = 20  # of one turn
 MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
 VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
+KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
 AGREED = 700_000  # agreement with an offer, or with the only choice
@@ -118,6 +120,7 @@ def name_of(topic: str) -> str:
     return "_".join(["claim", *telling[:NAME_WORDS_MAX]])[:NAME_CHARS_MAX]
 
 
+@lru_cache(maxsize=KEYS_MAX)
 def key_of(topic: str) -> tuple[str, ...]:
     """What two topics have in common when they are one: their terms, without the words any topic may have."""
     terms = sorted(profile(topic).weights)
@@ -144,6 +147,8 @@ class _Finder:
         answered = False
         for number, sentence in enumerate(spoken(said.text)):
             phrase = read(sentence)
+            if phrase.act is Act.WISH:
+                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:
                 self._ask(said, phrase)
             elif phrase.act is Act.OFFER and not self._is_answer(said):
@@ -203,6 +208,8 @@ class _Finder:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
         earlier = self._earlier(topic, phrase)
+        if phrase.swaps and earlier is None:
+            return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
             topic, confidence = earlier.topic, confidence if phrase.instead_of else REVERSED_UNNAMED
         self._asked = self._offered = None

@@ -60,7 +60,6 @@ class Deciding:
         self.settings = state.settings
         self.number = state.policy.NUMBER
         self.faults, self.tokens = state.faults, state.fault_tokens
-        self._came: dict[int, int] = {}  # page -> the level it came in at
 
     def answer(self, position: int, asked: Reference) -> None:
         """Brings in what is used, or wished for, and is not here."""
@@ -73,18 +72,12 @@ class Deciding:
         held = self.state.pages.get(asked.page)
         if held is None:
             self._deny(position, 0, Denial.NO_PAGE, 0)
-        elif self._level(held) > asked.level:
+        elif self.room.level(held) > asked.level:
             denial = self._refusal(asked)
             if denial is None:
                 denial = self._serve(position, asked, held)
             if denial is not None:
                 self._deny(position, held.page, denial, _full(held))
-
-    def _level(self, held: Held) -> int:
-        """The level a page is shown at, or beyond the last where it is not here."""
-        if held.page in self._came:
-            return self._came[held.page]
-        return held.level if held.page in self.state.here else len(Level)
 
     def _refusal(self, asked: Reference) -> Denial | None:
         """Why a page the model asks for may not come, whatever its size; what it used already may."""
@@ -99,16 +92,18 @@ class Deciding:
     def _serve(self, position: int, asked: Reference, held: Held) -> Denial | None:
         """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
         state, room = self.state, self.room
-        kept = room.held()
-        if held.page in state.here and (held.pinned or held.page in state.yielding()):
-            kept -= held.tokens
-        fits = state.budget - kept
+        fits = state.budget - room.held(held.page)
+        if held.pinned:  # what never yields leaves the reserves alone
+            fits = min(fits, state.room - state.pinned + room.tokens(held))
         left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
         denial = Denial.NO_LEVEL
-        for level in range(asked.level, self._level(held)):
+        wanted = asked.level
+        if held.made(wanted) is None and not may_shorten(held):  # nothing is as short: what there is will do
+            wanted = max(level for level, form in enumerate(held.forms) if form is not None)
+        for level in range(wanted, self.room.level(held)):
             form = held.forms[level]
             if form is not None and form.tokens <= min(fits, left):
-                return self._bring(position, held, Level(level), form)
+                return self._bring(position, asked, held, Level(level), form)
             if form is not None:
                 denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
             elif may_shorten(held) and held.made(level) is None:
@@ -116,20 +111,19 @@ class Deciding:
                 return None
         return denial
 
-    def _bring(self, position: int, held: Held, level: Level, form: Form) -> Denial | None:
+    def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
         state, room = self.state, self.room
-        coming = form.tokens - (held.tokens if held.page in state.here else 0)
+        coming = form.tokens - room.tokens(held)
         used = room.used
         if not room.make(state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=False):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        tier = Tier.L0 if held.page in state.here else Tier.L2
+        tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2
         room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
-        room.used += coming
-        room.kept[held.page] = None
-        self._came[held.page] = level
-        self.faults += 1
-        self.tokens += form.tokens
+        room.let_in(held, level, form.tokens)
+        if asked.use == Use.FAULT:
+            self.faults += 1
+            self.tokens += form.tokens
         return None
 
     def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
@@ -139,28 +133,25 @@ class Deciding:
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for where there is room without anything leaving for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self._level(held) < len(Level):
+        if held is None or not self.settings.prefetch or self.room.level(held) < len(Level):
             return
-        room, limit = self.room, int(self.state.room * self.settings.mark_hard)
+        room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
         for level, form in forms:
             if room.used + form.tokens <= limit:
                 why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
                 room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
-                room.used += form.tokens
-                room.kept[held.page] = None
-                self._came[held.page] = level
+                room.let_in(held, Level(level), form.tokens)
                 return
 
     def settle(self, cause: Cause) -> None:
         """Makes room where the prompt is fuller than its high mark, and says how full it is then."""
-        state, room, settings = self.state, self.room, self.settings
-        hard, soft = int(state.room * settings.mark_hard), int(state.room * settings.mark_soft)
-        if room.used > hard and not room.kept:
-            room.arrive(soft // 2)
-            room.make(hard, soft, cause)
+        state, room = self.state, self.room
+        if room.used > state.high and not room.kept:
+            room.arrive(state.low // 2)
+            room.make(state.high, state.low, cause)
         room.make(state.budget if room.kept else state.room, state.room, cause)
-        load = _load(room.used, soft, hard, state.room)
+        load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
             room.decided.append(Pressure(load, room.used, state.budget))
 

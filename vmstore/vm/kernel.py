@@ -19,25 +19,37 @@ Write = Callable[[AnyMutation], int]
 Perform = Callable[[Compression], Compress]
 """Makes a shorter form of a page at the level asked for, or at a higher one; runs at the door."""
 
+Note = Callable[[int, AnyMutation], None]
+"""Is told every mutation and its position, right after it was folded."""
+
 
 class Kernel:
     """One commit under way: tell it what happened, let it react, and pack."""
 
-    def __init__(self, state: State, write: Write, perform: Perform) -> None:
+    def __init__(self, state: State, write: Write, perform: Perform, note: Note | None = None) -> None:
         self.state = state
         self._write = write
         self._perform = perform
+        self._note = note
         self._told: list[Told] = []
+        self._idle = False
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus and folds it; its position."""
         position = self._take(mutation)
         self._told.append((position, mutation))
+        self._idle = False
         return position
 
     def react(self) -> None:
-        """Decides what follows from what was told since the last time."""
+        """Decides what follows from what was told since the last time; nothing where that was nothing.
+
+        The first time it decides in any case: a commit may be a look at the prompt before it is packed.
+        """
+        if self._idle:
+            return
         told, self._told = self._told, []
+        self._idle = True
         decided = decide(self.state, told)
         while decided.requests:
             for request in dict.fromkeys(decided.requests):
@@ -49,4 +61,6 @@ class Kernel:
     def _take(self, mutation: AnyMutation) -> int:
         position = self._write(mutation)
         self.state.apply(position, mutation)
+        if self._note is not None:
+            self._note(position, mutation)
         return position
