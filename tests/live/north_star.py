@@ -13,8 +13,8 @@ import re
 from typing import Any, NamedTuple
 
 import vmstore
-from vmstore.core.tokens import estimate
 from vmstore.core.page import Modality
+from vmstore.core.tokens import estimate
 from vmstore.store.live import Live
 
 TOPICS = {
