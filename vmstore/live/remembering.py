@@ -14,7 +14,7 @@ from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
 from vmstore.live.spoken import TOPIC
-from vmstore.vm import claims, signals
+from vmstore.vm import signals
 from vmstore.vm.claims import Claim, Said
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
@@ -33,7 +33,7 @@ def notice(act: Act, spoke: Spoke) -> list[int]:
     if not turn:
         return []
     before = [said for message in _last(act, spoke.message) for said in _texts(act, message)]
-    found = claims.find(turn, before, list(act.spoken.claims.values()))
+    found = act.finder.of(turn, before, list(act.spoken.claims.values()))
     return [_claim(act, claim) for claim in found]
 
 

@@ -96,14 +96,14 @@ class Spoken:
         if known.call_id:
             self.calls[known.call_id] = position
             self.final = False
-        if known.name:
+        if known.name and page_position(known.name) is None:  # what looks like a page's number names no other page
             self.named[known.name] = position
         about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
         if about:
             self.hints[position] = hint(position, " ".join(about), made.importance)
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
-        if made.type == PageType.CLAIM and known.name and made.content is not None:
+        if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
             text = self._read(position, made.content).decode("utf-8", "replace")
             self.claims.pop(known.name, None)
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
