@@ -64,6 +64,11 @@ def assistant(act: Act, message: Any, usage: Usage, *, status: Status = Status.O
     return spoke
 
 
+def go_on(act: Act) -> None:
+    """The model answered the last call by asking its memory, and is called again."""
+    act.tell(Reply(act.state.call, Status.OK))
+
+
 def tool(act: Act, call_id: str, content: Any, name: str | None) -> Spoke:
     """A tool answers a call the model made."""
     if call_id not in act.spoken.calls:

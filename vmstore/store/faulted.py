@@ -20,6 +20,7 @@ def faulted(act: Act, found: Answered, asked: str) -> Faulted:
     evicted = [page_name(m.page) for m in found.decided if isinstance(m, Evict) and m.level is None]
     return Faulted(
         page=page_name(found.page) if found.page else asked,
+        number=found.page,
         granted=not denied and held is not None,
         denied_because=Denial(denied[0].because).word if denied else None,
         level=found.level,

@@ -5,7 +5,7 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vmstore.capture.shapes.parts import media_of
@@ -25,12 +25,14 @@ from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.live.shorter import Shorter
 from vmstore.store.annotating import share
+from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit
 from vmstore.store.faulted import faulted
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.packed import Packed
 from vmstore.store.session import Session
 from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
 from vmstore.vm.settings import Settings
 
 if TYPE_CHECKING:
@@ -213,10 +215,40 @@ class Live(Session):
         self._beside = packed.tokens_beside
         return packed
 
+    def run(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Sequence[Any] = (),
+        shape: str = "chat",
+        rounds_max: int = ROUNDS_MAX,
+    ) -> Ran:
+        """Calls the model with the packed prompt until it answers, answers the memory's tools meanwhile, and logs it all.
+
+        `model_call` takes a request and gives the provider's response. Each of its calls is packed and
+        logged; the answer is taken in as the model's. A call of one of your own `tools` ends the run:
+        answer it with `assistant` and `tool`, and run again.
+        """
+        packed = self.pack().messages(shape)
+        calls = 0
+
+        def call(request: dict[str, Any]) -> Any:
+            nonlocal calls
+            if calls:
+                self._act(saying.go_on)
+                self.pack()
+            calls += 1
+            return model_call(request)
+
+        ran = run(call, packed.request, Memory(self), tools=[*packed.tools, *tools], rounds_max=rounds_max, shape=shape)
+        if ran.text and not ran.pending:
+            self.assistant(ran.text)
+        return ran
+
     @property
     def developer_message(self) -> str:
         """Rules, manifest and all pages as one message, of the prompt as it is now; nothing is logged."""
-        return self._look(lambda act: self._packed(act, act.state.call)).developer_message
+        return self.look(lambda act: self._packed(act, act.state.call)).developer_message
 
     # ---- what is held, moved and marked
 
@@ -290,11 +322,11 @@ class Live(Session):
     @property
     def settings(self) -> Settings:
         """The settings that hold now."""
-        return self._look(lambda act: chosen(act.state))
+        return self.look(lambda act: chosen(act.state))
 
     def stats(self) -> Measures:
         """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
-        return self._look(lambda runtime: runtime.metrics.measures(runtime.state))
+        return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""
@@ -303,7 +335,8 @@ class Live(Session):
 
     # ---- names
 
-    def _look(self, see: Callable[[Runtime], T]) -> T:
+    def look(self, see: Callable[[Runtime], T]) -> T:
+        """Sees the session as it stands at the log's end; nothing is logged."""
         with self._ns.lock:
             runtime = self.runtime()
             runtime.current()
@@ -330,9 +363,4 @@ class Live(Session):
 
     def _packed(self, at: Act | Runtime, call: int) -> Packed:
         state = at.state
-        settings = chosen(state)
-        left = (
-            settings.faults_a_turn_max - state.faults,
-            settings.fault_tokens_a_turn_max - state.fault_tokens,
-        )
-        return Packed(self.name, call, settings, state.used, left, Leaves(state, at.spoken, at.forms))
+        return Packed(self.name, call, chosen(state), state.used, state.left(), Leaves(state, at.spoken, at.forms))

@@ -141,7 +141,7 @@ class Deciding:
         held = self.state.pages.get(wish.page)
         if held is None or not self.settings.prefetch or self._level(held) < len(Level):
             return
-        room, limit = self.room, int(self.state.room * self.settings.mark_hard)
+        room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
         for level, form in forms:
             if room.used + form.tokens <= limit:
@@ -154,13 +154,12 @@ class Deciding:
 
     def settle(self, cause: Cause) -> None:
         """Makes room where the prompt is fuller than its high mark, and says how full it is then."""
-        state, room, settings = self.state, self.room, self.settings
-        hard, soft = int(state.room * settings.mark_hard), int(state.room * settings.mark_soft)
-        if room.used > hard and not room.kept:
-            room.arrive(soft // 2)
-            room.make(hard, soft, cause)
+        state, room = self.state, self.room
+        if room.used > state.high and not room.kept:
+            room.arrive(state.low // 2)
+            room.make(state.high, state.low, cause)
         room.make(state.budget if room.kept else state.room, state.room, cause)
-        load = _load(room.used, soft, hard, state.room)
+        load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
             room.decided.append(Pressure(load, room.used, state.budget))
 

@@ -20,6 +20,7 @@ from vmstore.vm.policy import Now, Policy
 from vmstore.vm.settings import PPM, Settings, decoded
 
 RANK_STEP = 1_024
+PROTECTED_CALLS = 16  # a turn may have hundreds of calls; who came back is left alone no longer than this
 Read = Callable[[int, m.CellRef], bytes]
 
 
@@ -39,6 +40,8 @@ class State:
         self.settings: Settings | None = None
         self.policy: Policy | None = None
         self.factor_ppm = PPM
+        # In estimated tokens: what the prompt may hold, what it may hold between faults, and its marks.
+        self.budget = self.room = self.high = self.low = 1 << 62
         self.position = self.turn = self.call = self.references = 0
         self.segment = 0
         self.pages: dict[int, Held] = {}
@@ -53,7 +56,7 @@ class State:
         self.moved: dict[int, None] = {}  # pages that changed their place since
         self.recent: dict[int, Exchange] = {}  # of the last turns, by turn
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
-        self.returned: dict[int, int] = {}  # pages that came back: the turn from which they may go again
+        self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
         self.pinned_pages = 0
 
     @property
@@ -65,15 +68,12 @@ class State:
         """A number of real tokens in estimated ones: the factor corrects the estimate."""
         return budget * PPM // self.factor_ppm
 
-    @property
-    def budget(self) -> int:
-        """What the prompt may hold, in estimated tokens."""
-        return self.tokens(self.settings.l0_tokens_max) if self.settings else 1 << 62
-
-    @property
-    def room(self) -> int:
-        """What it may hold between faults."""
-        return self.tokens(self.settings.room) if self.settings else 1 << 62
+    def _reckon(self) -> None:
+        """Works out in estimated tokens what the settings say in real ones."""
+        if self.settings is not None:
+            self.budget, self.room = self.tokens(self.settings.l0_tokens_max), self.tokens(self.settings.room)
+            self.high = int(self.room * self.settings.mark_hard)
+            self.low = int(self.room * self.settings.mark_soft)
 
     def apply(self, position: int, mutation: m.AnyMutation) -> None:
         """Folds the mutation at a position."""
@@ -86,6 +86,7 @@ class State:
 
     def _on_settings(self, position: int, told: m.Settings) -> None:
         before, self.settings = self.settings, decoded(self.settings or Settings(), self._read(position, told.told))
+        self._reckon()
         same = before is not None and (before.policy, before.parameters, before.l0_tokens_max) == (
             self.settings.policy,
             self.settings.parameters,
@@ -98,6 +99,7 @@ class State:
 
     def _on_configure(self, position: int, told: m.Configure) -> None:
         self.factor_ppm = told.factor_ppm
+        self._reckon()
 
     def _on_turn(self, position: int, told: m.Turn) -> None:
         self.turn = told.number
@@ -105,8 +107,7 @@ class State:
         window = self.settings.pinned_turns if self.settings else 0
         for turn in [turn for turn in self.recent if turn <= self.turn - window]:
             del self.recent[turn]
-        for page in [page for page, until in self.returned.items() if until <= self.turn]:
-            del self.returned[page]
+        self._release()
 
     def _on_segment(self, position: int, told: m.Segment) -> None:
         self.segment = told.number
@@ -230,8 +231,14 @@ class State:
     def _on_pressure(self, position: int, pressure: m.Pressure) -> None:
         self.load = Load(pressure.level)
 
+    def _release(self) -> None:
+        """Lets pages go again that came back long enough ago."""
+        for page in [page for page, (turn, call) in self.returned.items() if turn <= self.turn or call <= self.call]:
+            del self.returned[page]
+
     def _on_pack(self, position: int, pack: m.Pack) -> None:
         self.call = pack.call
+        self._release()
         for page in pack.left:
             self.packed.pop(page, None)
         for residence in pack.entered:
@@ -258,7 +265,8 @@ class State:
         settings = self.settings
         assert settings is not None, "only a session with a budget brings pages back"
         again = held.left + settings.cooldown_turns if held.left >= 0 else 0
-        self.returned[held.page] = max(self.turn + settings.protected_turns, again)
+        turn = max(self.turn + settings.protected_turns, again)
+        self.returned[held.page] = turn, self.call + PROTECTED_CALLS
         if held.page in self.here:
             self._show(held, level)
         else:
@@ -306,6 +314,12 @@ class State:
     def _yields(self, page: int) -> bool:
         held = self.here.get(page)
         return held is not None and not held.pinned
+
+    def left(self) -> tuple[int, int]:
+        """The faults, and their tokens, that the model has left in this turn."""
+        settings = self.settings or Settings()
+        tokens = self.tokens(settings.fault_tokens_a_turn_max) - self.fault_tokens
+        return max(0, settings.faults_a_turn_max - self.faults), max(0, tokens)
 
     def residences(self) -> tuple[list[m.Residence], list[int]]:
         """What entered the prompt or changed in it since the last call, and what left it, in order of pages."""

@@ -1,0 +1,71 @@
+"""The memory's side of the loop: the model calls `page_fault` and `search_pages`, and the kernel decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vmstore.core.page import Modality, Tier
+from vmstore.errors import UnknownError
+from vmstore.live.leaves import Leaves
+from vmstore.live.runtime import Runtime
+from vmstore.store.answers import Faulted
+from vmstore.vm.protocol.envelope import Found, Hit, Loaded
+from vmstore.vm.protocol.loop import Denied
+
+if TYPE_CHECKING:
+    from vmstore.store.live import Live
+
+SEARCHED_MAX = 50  # hits read to find enough of one modality
+
+WHY = {
+    "faults_a_turn": "no page_fault is left in this turn; answer with what you have, or say that you do not have it",
+    "tokens_a_turn": "the page is larger than what this turn may still load; ask for it at a higher level",
+    "reason": "a page is not loaded on a guess; name the reason you need it for",
+    "no_room": "the prompt has no room for the page; ask for it at a higher level",
+    "no_level": "the page cannot be shown at that level or above; ask for a lower one",
+    "paging": "this memory loads pages by itself; answer with what is mapped",
+    "approval": "the page may not be loaded without approval",
+}
+
+
+class Memory:
+    """Answers the memory tools of one live session; each answer is logged with what was decided."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+
+    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
+        """Loads a page at a level; raises UnknownError where there is no such page."""
+        found = self._live.page_fault(page, level, reason=reason, by_model=True)
+        if found.denied_because == "no_page":
+            raise UnknownError(f"there is no page {page!r:.80}; search_pages finds pages by what they say")
+        if not found.granted:
+            return Denied(WHY.get(found.denied_because or "", "the page cannot be loaded now"))
+        return self._live.look(lambda runtime: _loaded(runtime, found))
+
+    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
+        """The pages that match best."""
+        hits = self._live.search(query, limit=limit if modality is None else SEARCHED_MAX)
+        best = max((hit.score for hit in hits), default=1.0)
+
+        def leaves(runtime: Runtime) -> Found:
+            made = Leaves(runtime.state, runtime.spoken, runtime.forms)
+            found = []
+            for hit in hits:
+                held = runtime.state.pages[int(hit.page[1:])]
+                if modality is None or held.modality is modality:
+                    tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
+                    found.append(Hit(made.of(held, 0, None, tier), round(hit.score / best * 1_000_000)))
+            return Found(found[:limit], len(found))
+
+        return self._live.look(leaves)
+
+    def left(self) -> tuple[int, int]:
+        """The faults and the tokens of faults that this turn has left."""
+        return self._live.look(lambda runtime: runtime.state.left())
+
+
+def _loaded(runtime: Runtime, found: Faulted) -> Loaded:
+    held = runtime.state.pages[found.number]
+    leaf = Leaves(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, found.content, Tier.L0)
+    return Loaded(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))
