@@ -17,7 +17,8 @@ from vmstore.capture.sources import FORMATS
 from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.decision import Why
+from vmstore.core.page import METHODS, Modality, PageType, Role
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
@@ -29,6 +30,10 @@ from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import OPTIONS
 from vmstore.shell.vmql.settings import AUTO
 from vmstore.views.projection import PROJECTORS, Projection
+from vmstore.vm.compressors.callback import Outcome
+from vmstore.vm.compressors.form import Reason
+from vmstore.vm.compressors.registry import COMPRESSORS
+from vmstore.vm.pagetypes import COMPRESSION
 
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
@@ -176,6 +181,27 @@ def cut(text: str) -> list[str]:
     return [] if told == COLUMNS else [f"tables {told}"]
 
 
+def forms(text: str) -> list[str]:
+    """What compression.md gets wrong about compressors, methods, reasons, outcomes and types of pages."""
+    made, reasons = tables(section(text, "Forms"))[:2]
+    methods, types, outcomes = (tables(section(text, title))[0] for title in ("Methods", "Types of pages", "Callbacks"))
+    told = [
+        {(quoted(row[0])[0], level): quoted(row[level])[0] for row in made for level in (1, 2, 3)},
+        [quoted(row[0])[0] for row in reasons],
+        [(int(row[0]), quoted(row[1])[0]) for row in methods],
+        [quoted(row[0])[0] for row in outcomes],
+        [(quoted(row[0])[0], int(row[1]), row[2] == "rarely") for row in types],
+    ]
+    right = [
+        {(modality.word, int(level)): METHODS[one.method] for (modality, level), one in COMPRESSORS.items()},
+        [reason.word for reason in Reason],
+        [(int(method), name) for method, name in METHODS.items()],
+        [outcome.word for outcome in Outcome],
+        [(kind.word, int(rule.level_max), rule.rarely) for kind, rule in COMPRESSION.items()],
+    ]
+    return [f"{one} is not {other}" for one, other in zip(told, right, strict=True) if one != other]
+
+
 def campaigns(text: str) -> list[str]:
     """What reliability.md gets wrong about which campaigns there are."""
     told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
@@ -258,12 +284,35 @@ ACTS: dict[str, Callable[[Scene], object]] = {
 }
 
 
+def decision(make: Callable[[Scene], m.Mutation]) -> Callable[[Scene], object]:
+    """Logs a decision about the page, and before it what asked for it, of the same page or of none."""
+
+    def act(s: Scene) -> None:
+        s.batch.add(m.Reference(0, 0))
+        s.batch.add(make(s))  # type: ignore[arg-type]
+
+    return act
+
+
+WHY = Why(1, 100, 90, 10, 0, 3, 7, ())
+DECIDED: dict[str, Callable[[Scene], object]] = {
+    "`reference`": decision(lambda s: m.Reference(s.page, 0)),
+    "`fault_in`": decision(lambda s: m.FaultIn(s.page, s.page, 0, 2, s.batch.position - 1, WHY)),
+    "`fault_denied`": decision(lambda s: m.FaultDenied(s.page, s.batch.position - 1, 4, WHY)),
+    "`prefetch`": decision(lambda s: m.Prefetch(s.page, s.less, 3, 2, s.batch.position - 1, WHY)),
+    "`evict`": decision(lambda s: m.Evict(s.page, 0, 2, 7, why=WHY)),
+    "`evict` to a level": decision(lambda s: m.Evict(s.page, 0, 1, 7, 3, s.less, WHY)),
+    "`pin`": decision(lambda s: m.Pin(s.page)),
+    "`unpin`": decision(lambda s: m.Unpin(s.page)),
+}
+
+
 def outcome(state: str, act: str) -> str:
     """What becomes of a page in a state when a mutation is tried, in the words of the table."""
     found = scene(state)
     page = found.batch.position if (state, act) == ("none", "`create`") else found.page
     try:
-        ACTS[act](found)
+        (ACTS | DECIDED)[act](found)
     except RefusedError as error:
         return f"refused: `{re.findall(r'rule (.+)[)]', str(error))[0]}`"
     residence = found.batch.head.residence(page)
@@ -273,16 +322,20 @@ def outcome(state: str, act: str) -> str:
 
 
 def states(text: str) -> list[str]:
-    """What the table of states gets wrong about what the gate does."""
-    told = section(text, "The state machine")
+    """What the tables of states get wrong about what the gate does."""
+    return _states(text, "The state machine", ACTS) + _states(text, "Decisions", DECIDED)
+
+
+def _states(text: str, title: str, driven: dict[str, Callable[[Scene], object]]) -> list[str]:
+    told = section(text, title)
     title = next(line for line in told.split("\n") if line.startswith("| state"))
     acts = [cell.strip() for cell in title.strip("|").split("|")][1:]
     table = tables(told)[0]
-    wrong = [f"acts {acts}"] if acts != list(ACTS) else []
+    wrong = [f"acts {acts}"] if acts != list(driven) else []
     if [row[0] for row in table] != ["`none`", "`L2`", "`L0 full`", "`L0 less`"]:
         return [*wrong, "states"]
     cases = [(row[0].strip("`"), act, cell) for row in table for act, cell in zip(acts, row[1:], strict=True)]
-    return wrong + [f"{s}, {a}: {outcome(s, a)}" for s, a, cell in cases if a in ACTS and outcome(s, a) != cell]
+    return wrong + [f"{s}, {a}: {outcome(s, a)}" for s, a, cell in cases if a in driven and outcome(s, a) != cell]
 
 
 class Check(NamedTuple):
@@ -308,6 +361,12 @@ CHECKS = [
     Check("views.md", views, "\n## marks\n", "\n## marked\n"),
     Check("residency.md", states, "`L0 less` | refused: `membership_changes`", "`L0 less` | `L2`"),
     Check("residency.md", states, "refused: `page_exists` | `none` |", "`L2` | `none` |"),
+    Check(
+        "residency.md",
+        states,
+        "| `L2` | `L2` | `L2` | `L2` | `L2` | `L2` | `L2` |",
+        "| `L2` | `L0 full` | `L2` | `L2` | `L2` | `L2` | `L2` |",
+    ),
     Check("commands.md", options, "| `--follow` |", "| `--watch` |"),
     Check("commands.md", options, "## rebuild", "## repair"),
     Check("commands.md", options, "| `--quiet` |", "| `--silent` |"),
@@ -316,6 +375,11 @@ CHECKS = [
     Check("shell.md", shell, "| `\\once FILE` |", "| `\\one FILE` |"),
     Check("performance.md", figures, "| at most 5 |", "| at most 50 |"),
     Check("performance.md", figures, "| `many` | open", "| `one` | open"),
+    Check("compression.md", forms, "| 13 | `lines@1` |", "| 14 | `lines@1` |"),
+    Check("compression.md", forms, "| `image` | `thumbnail@1`", "| `image` | `thumbs@1`"),
+    Check("compression.md", forms, "| `claim` | 2 | rarely |", "| `claim` | 3 | rarely |"),
+    Check("compression.md", forms, "| `hung` |", "| `hanging` |"),
+    Check("compression.md", forms, "| `too_large` |", "| `large` |"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),

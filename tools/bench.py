@@ -45,6 +45,7 @@ NAMES = (
     "many",
     "record",
     "vmql",
+    "evict",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

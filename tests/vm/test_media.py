@@ -179,7 +179,7 @@ def test_sound_and_film_have_what_was_handed_in(modality: Modality) -> None:
     assert whole == Form(TRANSCRIPT.encode(), Method.TRANSCRIPT)
     assert isinstance(points, Form) and points.content.startswith(b"- ") and b"weather" not in points.content
     assert isinstance(line, Form)
-    assert line.content.decode().startswith("[audio/wav: 1,024,012 bytes, 1:35, cache, job, ")
+    assert line.content.decode().startswith("[audio/wav: 1,024,012 bytes, 1:35, cache, limit, ")
     assert [form.tokens for form in (whole, points, line)] == sorted([form.tokens for form in (whole, points, line)])[
         ::-1
     ]

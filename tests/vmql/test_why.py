@@ -8,7 +8,7 @@ import pytest
 
 from tests.live import Live
 from vmstore.core.decision import Holder
-from vmstore.core.mutation import Evict, Pin
+from vmstore.core.mutation import Evict, Pin, Unpin
 from vmstore.store.store import Store, memory_store
 from vmstore.vmql import why
 
@@ -176,3 +176,28 @@ def test_by_hand_there_is_no_contest(told: Told) -> None:
     live.call()
     last = rows(store, f"WHY NOT p{live.a} IN CONTEXT")[-1]
     assert last["reason"].endswith(f"it gave way at position {at}, asked") and last["contest"] is None
+
+
+def test_the_last_turns_hold_their_pages(told: Told) -> None:
+    """Where the settings hold the pages of the last turns, WHY says so, and that they had to yield."""
+    store, live = told
+    live.settings(pinned_turns=1)
+    live.call()
+    assert "held by the last 1 turns;" in rows(store, f"WHY p{live.d} IN CONTEXT")[-1]["reason"]
+    assert "nobody holds it" in rows(store, f"WHY p{live.b} IN CONTEXT")[-1]["reason"]
+    at = live.write(Unpin(live.d, Holder.TURNS, live.room))
+    live.call()
+    assert f"which yielded at position {at}" in rows(store, f"WHY p{live.d} IN CONTEXT")[-1]["reason"]
+
+
+def test_sessions_tell_their_settings(told: Told) -> None:
+    """SESSIONS has budget and policy of a live session as of the moment asked of, and of another none."""
+    store, live = told
+    store.record("plain", {"messages": [{"role": "user", "content": "hello"}]})
+    live.settings(policy="lfu")
+    live.session.fork("child", call=4)
+    assert rows(store, "SESSIONS session, budget, policy") == [
+        {"session": "child", "budget": 100, "policy": "lru"},
+        {"session": "live", "budget": 100, "policy": "lfu"},
+        {"session": "plain", "budget": None, "policy": None},
+    ]

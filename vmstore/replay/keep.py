@@ -16,13 +16,10 @@ from vmstore.core.page import Origin
 from vmstore.engine.adopt import inherit
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.errors import InputError
-from vmstore.live.packing import RENDERER, envelopes
-from vmstore.live.spoken import Spoken
 from vmstore.replay.paper import Made, Memory, Place
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.stimuli import Commit, Recorded, Stimuli, round_of
 from vmstore.replay.whatif import Kept, Run, Watch, told
-from vmstore.vm.state import State
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
@@ -37,28 +34,15 @@ class Written(Memory):
         self.read: Commit | None = None  # the recorded commit under way
         self._batch = batch
         self._contents = contents
-        self._spoken = Spoken(self._told)
-        self._cells: dict[m.CellRef, bytes] = {}  # of the commit under way
-
-    def stand(self, position: int) -> None:
-        """Goes on from the end of a commit that is shared."""
-        super().stand(position)
-        for at, mutation in self._commit.mutations:
-            self._spoken.apply(at, mutation)
-        self._cells.clear()
 
     def _placed(self, mutation: m.AnyMutation) -> int:
         self.mutations += 1
-        position = self._batch.add(mutation)
-        self._spoken.apply(position, mutation)
-        return position
+        return self._batch.add(mutation)
 
     def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
-        """The mutation with its cells sealed for this session; those of settings and of packs are made anew."""
+        """The mutation with its cells sealed for this session; what settings say is told apart from this."""
         if isinstance(mutation, m.Unknown | m.Settings):
             return mutation
-        if isinstance(mutation, m.Pack) and mutation.renderer == RENDERER:
-            mutation = msgspec.structs.replace(mutation, envelopes=())
         if isinstance(mutation, m.Mark) and mutation.reason == m.Mark.NAMED and mutation.note is not None:
             pages = [(own(page), level) for page, level in loads(self._commit.cell(position, mutation.note))]
             name = None if mutation.name is None else self._cell(self._commit.cell(position, mutation.name))
@@ -77,20 +61,14 @@ class Written(Memory):
         """A cell with a form of the run's own."""
         return self._cell(form.content)
 
-    def packed(self, pack: m.Pack, state: State) -> m.Pack:
+    def packed(self, pack: m.Pack) -> m.Pack:
         """The pack with the root the gate foresees; its totals are the kernel's, which the gate checks."""
-        root = self._batch.head.foresee(pack.entered, pack.left).root
-        told = pack.envelopes
-        if pack.renderer == RENDERER:
-            moved = [*pack.left, *(residence[0] for residence in pack.entered)]
-            told = envelopes(state, self._spoken, self._cell, moved)
-        return msgspec.structs.replace(pack, root=root, envelopes=told)
+        return msgspec.structs.replace(pack, root=self._batch.head.foresee(pack.entered, pack.left).root)
 
     def end(self, at: int) -> None:
         """Ends a commit."""
         super().end(at)
         self._batch.end(at)
-        self._cells.clear()
 
     @property
     def _commit(self) -> Commit:
@@ -99,12 +77,7 @@ class Written(Memory):
 
     def _cell(self, content: bytes) -> m.CellRef:
         self.bytes += len(content)
-        ref = self._batch.cell(content)
-        self._cells[ref] = content
-        return ref
-
-    def _told(self, position: int, ref: m.CellRef) -> bytes:
-        return self._cells[ref] if ref in self._cells else self._commit.cell(position, ref)
+        return self._batch.cell(content)
 
 
 class Source(NamedTuple):
@@ -140,4 +113,4 @@ def written(
     batch.commit(at, dense=True)
     engine.follow()
     kept = Kept(name, paper.mutations, paper.bytes)
-    return msgspec.structs.replace(told(run, changed, watch.divergence), kept=kept)
+    return msgspec.structs.replace(told(run, stimuli, changed, watch.divergence), kept=kept)

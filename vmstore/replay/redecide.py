@@ -132,7 +132,7 @@ class Redecision:
         told = msgspec.structs.replace(
             pack, leaves=len(self.state.here), tokens=self.state.used, entered=tuple(entered), left=tuple(left)
         )
-        return self._paper.packed(told, self.state)
+        return self._paper.packed(told)
 
     # ---- stimuli
 

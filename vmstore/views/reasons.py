@@ -75,7 +75,7 @@ def contest(why: Why) -> str:
         (
             f"{policy_name(why.policy)}, {why.used} of {why.budget} tokens used, {why.need} needed",
             f" for {page_name(why.winner)}" if why.winner else "",
-            f"; {why.candidates} candidates, cut off at {why.cutoff}",
+            f"; {why.candidates} candidate{'s' * (why.candidates != 1)}, cut off at {why.cutoff}",
             f", nearest {losers}" if losers else "",
         )
     )

@@ -144,6 +144,8 @@ class _Finder:
         answered = False
         for number, sentence in enumerate(spoken(said.text)):
             phrase = read(sentence)
+            if phrase.act is Act.WISH:
+                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:
                 self._ask(said, phrase)
             elif phrase.act is Act.OFFER and not self._is_answer(said):
@@ -203,6 +205,8 @@ class _Finder:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
         earlier = self._earlier(topic, phrase)
+        if phrase.swaps and earlier is None:
+            return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
             topic, confidence = earlier.topic, confidence if phrase.instead_of else REVERSED_UNNAMED
         self._asked = self._offered = None

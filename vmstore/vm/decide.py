@@ -60,7 +60,6 @@ class Deciding:
         self.settings = state.settings
         self.number = state.policy.NUMBER
         self.faults, self.tokens = state.faults, state.fault_tokens
-        self._came: dict[int, int] = {}  # page -> the level it came in at
 
     def answer(self, position: int, asked: Reference) -> None:
         """Brings in what is used, or wished for, and is not here."""
@@ -73,18 +72,12 @@ class Deciding:
         held = self.state.pages.get(asked.page)
         if held is None:
             self._deny(position, 0, Denial.NO_PAGE, 0)
-        elif self._level(held) > asked.level:
+        elif self.room.level(held) > asked.level:
             denial = self._refusal(asked)
             if denial is None:
                 denial = self._serve(position, asked, held)
             if denial is not None:
                 self._deny(position, held.page, denial, _full(held))
-
-    def _level(self, held: Held) -> int:
-        """The level a page is shown at, or beyond the last where it is not here."""
-        if held.page in self._came:
-            return self._came[held.page]
-        return held.level if held.page in self.state.here else len(Level)
 
     def _refusal(self, asked: Reference) -> Denial | None:
         """Why a page the model asks for may not come, whatever its size; what it used already may."""
@@ -99,16 +92,15 @@ class Deciding:
     def _serve(self, position: int, asked: Reference, held: Held) -> Denial | None:
         """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
         state, room = self.state, self.room
-        kept = room.held()
-        if held.page in state.here and (held.pinned or held.page in state.yielding()):
-            kept -= held.tokens
-        fits = state.budget - kept
+        fits = state.budget - room.held(held.page)
+        if held.pinned:  # what never yields leaves the reserves alone
+            fits = min(fits, state.room - state.pinned + room.tokens(held))
         left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
         denial = Denial.NO_LEVEL
-        for level in range(asked.level, self._level(held)):
+        for level in range(asked.level, self.room.level(held)):
             form = held.forms[level]
             if form is not None and form.tokens <= min(fits, left):
-                return self._bring(position, held, Level(level), form)
+                return self._bring(position, asked, held, Level(level), form)
             if form is not None:
                 denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
             elif may_shorten(held) and held.made(level) is None:
@@ -116,20 +108,19 @@ class Deciding:
                 return None
         return denial
 
-    def _bring(self, position: int, held: Held, level: Level, form: Form) -> Denial | None:
+    def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
         state, room = self.state, self.room
-        coming = form.tokens - (held.tokens if held.page in state.here else 0)
+        coming = form.tokens - room.tokens(held)
         used = room.used
         if not room.make(state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=False):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        tier = Tier.L0 if held.page in state.here else Tier.L2
+        tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2
         room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
-        room.used += coming
-        room.kept[held.page] = None
-        self._came[held.page] = level
-        self.faults += 1
-        self.tokens += form.tokens
+        room.let_in(held, level, form.tokens)
+        if asked.use == Use.FAULT:
+            self.faults += 1
+            self.tokens += form.tokens
         return None
 
     def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
@@ -139,7 +130,7 @@ class Deciding:
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for where there is room without anything leaving for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self._level(held) < len(Level):
+        if held is None or not self.settings.prefetch or self.room.level(held) < len(Level):
             return
         room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
@@ -147,9 +138,7 @@ class Deciding:
             if room.used + form.tokens <= limit:
                 why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
                 room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
-                room.used += form.tokens
-                room.kept[held.page] = None
-                self._came[held.page] = level
+                room.let_in(held, Level(level), form.tokens)
                 return
 
     def settle(self, cause: Cause) -> None:

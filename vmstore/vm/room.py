@@ -8,7 +8,7 @@ just came back, then the last turns and what no call has shown yet, level by lev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Holder, Why
@@ -38,6 +38,13 @@ class Step(NamedTuple):
     gain: int
 
 
+class Contest(NamedTuple):
+    """Pages that could give way: how many there are, and the order in which they do, each with its next level."""
+
+    candidates: int
+    order: Iterator[tuple[Scored, Level | None]]
+
+
 class Room:
     """What is decided to give way, beside a state that does not change meanwhile."""
 
@@ -48,7 +55,7 @@ class Room:
         self.decided: list[Decision] = []
         self.requests: list[Compression] = []
         self._levels: dict[int, Level | None] = {}  # what was decided of a page here: its new level, None gone
-        self.kept: dict[int, None] = {}  # pages that were just let in
+        self.kept: dict[int, int] = {}  # pages that were just let in, and their tokens
         self._back: dict[int, None] = {}
         self._last: dict[int, None] = {}
         self._yielded: dict[int, None] = {}
@@ -64,21 +71,41 @@ class Room:
         if self.used + coming <= limit:
             return True
         self._hold()
-        self._take(self.used + coming - target, cause, winner, self._free())
-        for pages in (self._guarded(), self._window()) if yields else (self._guarded(),):
+        self._take(self.used + coming - target, cause, winner, self._free(winner))
+        for contest in (self._guarded, self._window) if yields else (self._guarded,):
             short = self.used + coming - limit
             if short > 0:
-                self._take(short, cause, winner, pages)
+                self._take(short, cause, winner, contest(winner))
         return self.used + coming <= limit
 
     def _hold(self) -> None:
         self._back, self._last = self.state.guarded(), self.state.yielding()
 
-    def held(self) -> int:
-        """The tokens that neither pressure nor a fault takes: what is pinned, and the last turns."""
+    def held(self, winner: int) -> int:
+        """The tokens no fault takes, but for those of the page it is for: pins, the last turns, what just came."""
         self._hold()
-        pages = self.state.here
-        return self.state.pinned + sum(self._tokens(pages[page]) for page in self._last)
+        pages = self.state.pages
+        held = self.state.pinned + sum(self.tokens(pages[page]) for page in self._last if page not in self.kept)
+        held += sum(tokens for page, tokens in self.kept.items() if not pages[page].pinned)
+        page = pages[winner]
+        return held - self.tokens(page) if page.pinned or winner in self._last or winner in self.kept else held
+
+    def level(self, held: Held) -> int:
+        """The level a page is shown at as decided so far, beyond the last where it is not."""
+        level = self._levels.get(held.page, held.level if held.page in self.state.here else None)
+        return len(Level) if level is None else level
+
+    def tokens(self, held: Held) -> int:
+        """What a page takes as decided so far."""
+        level = self.level(held)
+        form = held.forms[level] if level < len(Level) else None
+        return 0 if form is None else form.tokens
+
+    def let_in(self, held: Held, level: Level, tokens: int) -> None:
+        """Counts a page as shown at a level, for the room was made."""
+        self.used += tokens - self.tokens(held)
+        self._levels[held.page] = level
+        self.kept[held.page] = tokens
 
     def arrive(self, tokens_max: int) -> None:
         """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
@@ -98,78 +125,102 @@ class Room:
             if form is not None and form.tokens <= tokens_max:
                 self._levels[held.page] = Level(level)
                 step = Step(0, Level(level), held.tokens - form.tokens)
-                self._write({held.page: step}, [], held.tokens - tokens_max, Cause.ARRIVAL, 0)
+                self._write({held.page: step}, (), held.tokens - tokens_max, 1, Cause.ARRIVAL, 0)
                 return
             wanted = level + 1
 
     # ---- who may go
 
-    def _free(self) -> Iterator[tuple[Scored, Level | None]]:
-        """What no rule holds, in the policy's order, each as far as it goes for ordinary pressure."""
-        for scored in self._victims():
-            if scored.page not in self._back and scored.page not in self._last:
-                yield scored, self._step(self.state.pages[scored.page])
+    def _free(self, winner: int) -> Contest:
+        """What no rule holds, in the policy's order."""
+        closed = dict.fromkeys((*self._back, *self._last, *self._levels, winner))
+        state = self.state
+        closed_here = sum(page in state.here and not state.here[page].pinned for page in closed)
+        reopened = sum(self._may(page, winner) for page in self._levels if self._is_free(page))
+        count = len(state.here) - state.pinned_pages - closed_here + reopened
+        return Contest(count, self._ordered(self._is_free))
 
-    def _guarded(self) -> Iterator[tuple[Scored, Level | None]]:
-        for scored in self._victims():
-            if scored.page in self._back and scored.page not in self._last:
-                yield scored, self._step(self.state.pages[scored.page])
+    def _guarded(self, winner: int) -> Contest:
+        """What just came back, in the policy's order."""
+        count = sum(self._may(page, winner) for page in self._back if self._is_guarded(page))
+        return Contest(count, self._ordered(self._is_guarded))
 
-    def _window(self) -> Iterator[tuple[Scored, Level | None]]:
+    def _window(self, winner: int) -> Contest:
+        """The last turns and what no call has shown: level by level, then turn by turn."""
+        return Contest(sum(self._may(page, winner) for page in self._last), self._by_level())
+
+    def _by_level(self) -> Iterator[tuple[Scored, Level | None]]:
         for level in (Level.ABSTRACT, Level.REFERENCE, None):
             for page in self._last:
-                held = self.state.here.get(page)
-                if held is not None and (level is None or (held.level < level and may_shorten(held))):
+                held = self.state.pages[page]
+                if level is None or (self.level(held) < level and may_shorten(held) and self._is_shorter(held, level)):
                     yield Scored(0, page), level
 
-    def _victims(self) -> Iterator[Scored]:
-        assert self.state.policy is not None
-        return self.state.policy.victims(self.state.now)
+    def _ordered(self, chosen: Callable[[int], bool]) -> Iterator[tuple[Scored, Level | None]]:
+        """Pages in the policy's order: what may be shown shorter first is, and leaves where that is not enough."""
+        policy, now = self.state.policy, self.state.now
+        assert policy is not None
+        for scored in policy.victims(now):
+            if chosen(scored.page):
+                yield scored, self._step(self.state.pages[scored.page])
+        for scored in policy.victims(now):
+            if chosen(scored.page):
+                yield scored, None
+
+    def _is_free(self, page: int) -> bool:
+        return page not in self._back and page not in self._last
+
+    def _is_guarded(self, page: int) -> bool:
+        return page in self._back and page not in self._last
+
+    def _may(self, page: int, winner: int) -> bool:
+        """Whether a page is here to be chosen, as decided so far."""
+        held = self.state.here.get(page)
+        if held is None or held.pinned or page in self.kept or page == winner:
+            return False
+        return self.level(held) < len(Level)
 
     def _step(self, held: Held) -> Level | None:
         """What ordinary pressure makes of a page: an abstract of a full one, then nothing."""
         settings = self.state.settings
-        if settings is not None and settings.compress and held.level < Level.ABSTRACT and may_shorten(held):
+        if settings is not None and settings.compress and self.level(held) < Level.ABSTRACT and may_shorten(held):
             return Level.ABSTRACT
         return None
 
+    def _is_shorter(self, held: Held, level: Level) -> bool:
+        """Whether the form at a level is shorter than what is shown; one nobody made yet is taken to be."""
+        made = held.made(level)
+        form = None if made is None else held.forms[made]
+        return form is None or form.tokens < self.tokens(held)
+
     # ---- taking
 
-    def _take(self, need: int, cause: Cause, winner: int, pages: Iterable[tuple[Scored, Level | None]]) -> None:
+    def _take(self, need: int, cause: Cause, winner: int, contest: Contest) -> None:
         """Takes pages in order until `need` tokens are free; the three after them are the nearest losers."""
         chosen: dict[int, Step] = {}
-        losers: list[tuple[int, int]] = []
+        losers: dict[int, int] = {}
         freed = 0
-        for scored, level in pages:
+        for scored, level in contest.order:
             page = scored.page
-            held = self.state.pages[page]
-            if held.pinned or page in self.kept or page == winner or self._is_gone(page):
+            if not self._may(page, winner):
                 continue
             if freed < need:
-                level, gain = self._gain(held, level)
+                level, gain = self._gain(self.state.pages[page], level)
                 before = chosen.get(page)
                 chosen[page] = Step(scored.score, level, gain + (before.gain if before else 0))
                 self._levels[page] = level
                 freed += gain
-            elif len(losers) < LOSERS and page not in chosen:
-                losers.append((scored.score, page))
-            else:
+            elif page not in chosen and len(losers) < LOSERS:
+                losers.setdefault(page, scored.score)
+            elif len(losers) == LOSERS:
                 break
         if chosen:
-            self._write(chosen, losers, need, cause, winner)
-
-    def _is_gone(self, page: int) -> bool:
-        return page in self._levels and self._levels[page] is None
-
-    def _tokens(self, held: Held) -> int:
-        """What a page takes as decided so far."""
-        level = self._levels.get(held.page, held.level)
-        form = held.forms[held.level if level is None else level]
-        return 0 if level is None or form is None else form.tokens
+            nearest = tuple((score, page) for page, score in losers.items())
+            self._write(chosen, nearest, need, contest.candidates, cause, winner)
 
     def _gain(self, held: Held, level: Level | None) -> tuple[Level | None, int]:
         """The level a page really goes to, and the tokens that frees; asks for a form where none was made."""
-        now = self._tokens(held)
+        now = self.tokens(held)
         if level is None:
             return None, now
         shorter = held.made(level)
@@ -181,15 +232,18 @@ class Room:
         return (Level(shorter), now - form.tokens) if form.tokens < now else (None, now)
 
     def _write(
-        self, chosen: dict[int, Step], losers: list[tuple[int, int]], need: int, cause: Cause, winner: int
+        self,
+        chosen: dict[int, Step],
+        losers: tuple[tuple[int, int], ...],
+        need: int,
+        candidates: int,
+        cause: Cause,
+        winner: int,
     ) -> None:
         state = self.state
         assert state.policy is not None
-        free = len(state.here) - state.pinned_pages - len(self._back | self._last)
         cutoff = max(step.score for step in chosen.values())
-        why = Why(
-            state.policy.NUMBER, state.budget, self.used, need, winner, max(free, len(chosen)), cutoff, tuple(losers)
-        )
+        why = Why(state.policy.NUMBER, state.budget, self.used, need, winner, candidates, cutoff, losers)
         first = 0
         for page, (score, level, gain) in chosen.items():
             if page in self._last and page not in self._yielded and state.pages[page].yields != state.turn:

@@ -51,7 +51,8 @@ class State:
         self.rank = 0
         self.vacated = 0  # the first rank that a segment's end left free
         self.load = Load.LOW
-        self.faults = self.fault_tokens = 0  # served this turn
+        self.faults = self.fault_tokens = 0  # that the model asked for, served this turn
+        self.asked: dict[int, None] = {}  # positions where the model asked for a page this turn
         self.packed: dict[int, m.Residence] = {}  # the prompt as the last call had it
         self.moved: dict[int, None] = {}  # pages that changed their place since
         self.recent: dict[int, Exchange] = {}  # of the last turns, by turn
@@ -104,6 +105,7 @@ class State:
     def _on_turn(self, position: int, told: m.Turn) -> None:
         self.turn = told.number
         self.faults = self.fault_tokens = 0
+        self.asked.clear()
         window = self.settings.pinned_turns if self.settings else 0
         for turn in [turn for turn in self.recent if turn <= self.turn - window]:
             del self.recent[turn]
@@ -175,6 +177,8 @@ class State:
     # ---- uses
 
     def _on_reference(self, position: int, reference: m.Reference) -> None:
+        if reference.use == Use.FAULT:
+            self.asked[position] = None
         if reference.page and reference.use != Use.SIGNAL:
             self._use(self.pages[reference.page])
 
@@ -196,8 +200,9 @@ class State:
     def _on_fault_in(self, position: int, served: m.FaultIn) -> None:
         held = self.pages[served.page]
         held.faulted = self.turn
-        self.faults += 1
-        self.fault_tokens += served.tokens
+        if served.reference in self.asked:
+            self.faults += 1
+            self.fault_tokens += served.tokens
         self._bring(held, served.level)
 
     def _on_prefetch(self, position: int, fetched: m.Prefetch) -> None:

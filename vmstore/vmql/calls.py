@@ -141,6 +141,8 @@ TURNS = Relation(
     moment="t.position",
 )
 
+_IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
 _THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
 
 
@@ -205,6 +207,20 @@ SESSIONS = Relation(
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
         Field("closed_at", TIME, "when it ended", "NULL", later=RUNTIME),
+        Field(
+            "budget",
+            INTEGER,
+            "the tokens its prompt may hold; null without a kernel",
+            _IN_FORCE.format("x.budget"),
+            asked=True,
+        ),
+        Field(
+            "policy",
+            TEXT,
+            "the policy by which pages give way; null without a kernel",
+            _IN_FORCE.format("x.told ->> '$.policy'"),
+            asked=True,
+        ),
         Field("source", TEXT, "the file it was imported from", "s.source"),
     ),
     {

@@ -13,7 +13,7 @@ from typing import Any
 
 from vmstore.core.asof import Position
 from vmstore.core.decision import Holder, Why
-from vmstore.core.mutation import MUTATION_NAMES, Evict
+from vmstore.core.mutation import MUTATION_NAMES, Evict, Unpin
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.views.calls import last_call
 from vmstore.views.context import Shown, contents
@@ -25,6 +25,7 @@ from vmstore.views.decisions import (
     holders,
     last_contest,
     live_since,
+    settings_at,
 )
 from vmstore.views.faults import before, gone
 from vmstore.views.lane import Lane
@@ -133,7 +134,7 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
             return "in", page, reason, None
         last = last_contest(told.lane, told.position)
         kept = None if last is None else contest_json(last._replace(score=_score(page, last)))
-        return "in", page, f"{reason}; {_holders(told)}; {_near(told, last)}", kept
+        return "in", page, f"{reason}; {_holders(told, seen.basis.turn)}; {_near(told, last)}", kept
     out = told.last_out()
     if out is not None:
         return "out", page, f"not in the context of call {call}: {told.in_words(out)}", told.contest(out.position)
@@ -144,10 +145,15 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
     return "out", page, reason, None
 
 
-def _holders(told: Told) -> str:
-    """Who holds a page."""
-    found = holders(told.lane, told.position, [told.page]).get(told.page)
-    return f"held by {', '.join(word_of(Holder, one) or '' for one in found)}" if found else "nobody holds it"
+def _holders(told: Told, turn: int) -> str:
+    """Who holds a page in a turn; the last turns are held by a setting, and yield where they must."""
+    listed = [word_of(Holder, one) or "" for one in holders(told.lane, told.position, [told.page]).get(told.page, ())]
+    window = (settings_at(told.lane, told.position) or {}).get("pinned_turns")
+    made = moment_at(told.lane, told.page)[0]
+    if type(window) is int and made > turn - window:
+        yielded = [p for p, one in told.decisions.items() if (one.kind, one.word) == (Unpin.NUMBER, Holder.TURNS)]
+        listed.append(f"the last {window} turns" + (f", which yielded at position {yielded[-1]}" if yielded else ""))
+    return f"held by {', '.join(listed)}" if listed else "nobody holds it"
 
 
 def _near(told: Told, last: Decision | None) -> str:

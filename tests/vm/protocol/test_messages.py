@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vm.protocol.leaves import PNG, form, leaf, leaves
+from tests.vm.protocol.leaves import PNG, form, leaf, leaves, talks
 from tests.vm.protocol.providers import REFUSES
 from vmstore.core.page import Modality, PageType, Role, Slot
 from vmstore.errors import InputError
@@ -44,6 +44,37 @@ def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rul
     made = messages(pages, shape=shape, rules=rules)
     assert REFUSES[shape](made.request) == []
     json.dumps(made.request)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=talks())
+def test_no_provider_refuses_a_conversation(shape: str, pages: list[Leaf]) -> None:
+    """Calls and results in any order, with any of them missing, make a request the provider takes."""
+    made = messages(pages, shape=shape)
+    assert REFUSES[shape](made.request) == []
+    assert [name for name, why in made.left if why == UNANSWERED] == [p.name for p in unanswered(pages)]
+
+
+def unanswered(pages: list[Leaf]) -> list[Leaf]:
+    """The calls without a result, found the slow way: each result is the answer to the oldest open call of its id."""
+    open_calls = [page for page in pages if page.is_call]
+    seen: dict[tuple[str, int], Leaf] = {}
+    for at, page in enumerate(pages):
+        if not page.is_result or (page.call_id and (page.call_id, group(pages, at)) in seen):
+            continue
+        for call in open_calls:
+            if call.call_id == page.call_id and pages.index(call) < at:
+                open_calls.remove(call)
+                seen[page.call_id, group(pages, at)] = call
+                break
+    return open_calls
+
+
+def group(pages: list[Leaf], at: int) -> int:
+    """Where the message that a page stands in begins."""
+    while at and (pages[at - 1].message, pages[at - 1].role) == (pages[at].message, pages[at].role):
+        at -= 1
+    return at
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -121,6 +152,13 @@ def test_the_shape_of_chat() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
         {"role": "assistant", "content": "One file."},
     ]
+
+
+def test_older_endpoints_are_instructed_by_the_system() -> None:
+    """The same messages go to endpoints that do not know the developer's role, under the role they know."""
+    pages = [leaf("p0", "Be kind.", role=Role.SYSTEM), user("p1")]
+    newer, older = (messages(pages, shape=shape).request["messages"] for shape in ("chat", "chat-system"))
+    assert older == [{"role": "system", "content": "Be kind."}, *newer[1:]]
 
 
 def test_the_shape_of_anthropic() -> None:
@@ -300,7 +338,7 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
         messages(pages, shape="smoke")
 
 

@@ -25,6 +25,7 @@ CHARS_MAX = 8_000  # and no more than this
 CHARS_MIN = 160  # a third of a short text holds no sentence; it may take this much, up to two thirds
 POINTS_MAX = 7
 POINTS_SHARE = 10
+POINTS_SCORE = 5  # what is five times less central than the best is no key point
 POINTS_CHARS = (150, 1_200)
 POINT_CHARS_MAX = 180
 TOPICS_CHARS_MAX = 120
@@ -75,6 +76,8 @@ def key_points(material: Material) -> Form | NoForm:
     if _mostly_code(ranked, len(text)):
         return lines.kept(text, room)
     points = [one._replace(text=_shortened(" ".join(one.text.split()))) for one in ranked if _can_be_a_point(one)]
+    best = max((one.score for one in points), default=0)
+    points = [one for one in points if one.score * POINTS_SCORE >= best]
     chosen = _chosen(points, room, POINTS_MAX)
     listed = "\n".join("- " + _ITEM_SIGN.sub("", points[at].text) for at in chosen)
     return told(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
