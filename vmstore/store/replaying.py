@@ -31,7 +31,7 @@ from vmstore.vm.held import Held
 if TYPE_CHECKING:
     from vmstore.store.store import Store
 
-SPREAD_MUTATIONS = 40_000  # times runs: less is done before other processes have begun
+SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes have begun
 
 
 class Contents:
