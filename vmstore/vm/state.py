@@ -314,7 +314,7 @@ class State:
         last: dict[int, None] = {}
         for exchange in self.recent.values():
             last |= dict.fromkeys((*exchange.said, *exchange.answered))
-        last |= self.unseen
+        last |= {page: None for page in self.unseen if self.pages[page].message}
         return {page: None for page in last if self._yields(page)}
 
     def _yields(self, page: int) -> bool:
