@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.live import Live, live
+from tests.decided import Live, live
 from vmstore.core.asof import Call
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Pin, Unpin

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.live import Live
+from tests.decided import Live
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Evict, Pack, Pin, Unpin
 from vmstore.store.store import Store, memory_store

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.errors import ConflictError
 from vmstore.live.facts import Facts
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Known
@@ -30,7 +31,7 @@ from vmstore.vm.held import Held
 if TYPE_CHECKING:
     from vmstore.store.store import Store
 
-SPREAD_MUTATIONS = 40_000  # times runs: less is done before other processes have begun
+SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes have begun
 
 
 class Contents:
@@ -97,7 +98,8 @@ def checked(ns: Namespace, key: int, name: str) -> Checked:
 
 def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: str) -> Run:
     """Stores a what-if as a session of its own."""
-    session_name(new)
+    if ns.key(session_name(new)) is not None:
+        raise ConflictError(f"there is a session {new!r} already; keep it under another name")
     found, shorten = stimuli_of(ns, key, name)
 
     def write() -> Run:
