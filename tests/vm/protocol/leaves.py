@@ -49,6 +49,21 @@ def leaf(name: str, text: str = "", **fields: Any) -> Leaf:
     return Leaf(name=name, content=content, **fields)
 
 
+def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> Leaf:
+    """A call of a tool."""
+    return leaf(name, text, role=Role.ASSISTANT, message=message, call_id=call_id, is_call=True, tool="exec", **fields)
+
+
+def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> Leaf:
+    """What a tool answered."""
+    return leaf(name, text, role=Role.TOOL, message=message, call_id=call_id, is_result=True, tool="exec", **fields)
+
+
+def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> Leaf:
+    """Something the user said."""
+    return leaf(name, text, role=Role.USER, message=message, **fields)
+
+
 def form(level: int, tokens: int, text: str = "short", mime: str = "text/plain") -> Form:
     """Another way to show a page."""
     return Form(level=level, tokens=tokens, content=text.encode(), mime=mime)

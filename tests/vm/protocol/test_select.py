@@ -61,7 +61,7 @@ def test_the_newest_turn_keeps_its_question() -> None:
     pages = [
         said("p1", 1, 10),
         said("p2", 1, 5_000_000, role=Role.TOOL, others=(form(3, 4),)),
-        said("p3", 1, 5_000_000, role=Role.TOOL),
+        said("p3", 1, 15, role=Role.TOOL),
     ]
     choice = select(pages, 20)
     assert shown(choice) == {"p1": 0, "p2": 3}
@@ -83,6 +83,19 @@ def test_an_older_segment_is_its_one_summary() -> None:
     assert shown(choice) == {"s1": 2, "s2": 0, "p9": 0}
     assert out(choice) == {"p1": SUMMARISED, "p2": SUMMARISED, "s0": SUMMARISED, "p3": SUMMARISED}
     assert {page.name: page.instead for page in choice.left} == {"p1": "s1", "p2": "s1", "s0": "s1", "p3": "s2"}
+
+
+def test_the_open_segment_has_no_summary_to_stand_for_it() -> None:
+    """A summary of no older segment is known like a claim, and keeps no talk out."""
+    pages = [
+        said("p1", 1),
+        said("p2", 2, 40),
+        leaf("s1", "so far", type=PageType.SUMMARY, tokens=5, turn=2),
+        said("p9", 9),
+    ]
+    choice = select(pages, 30)
+    assert shown(choice) == {"p1": 0, "s1": 0, "p9": 0}
+    assert out(choice) == {"p2": NO_ROOM}
 
 
 def test_what_is_left_out_can_be_loaded() -> None:

@@ -109,16 +109,16 @@ class _Choice:
 
     def take_summaries(self) -> None:
         """One summary for each older segment, the newest segment first; the pages it stands for stay out."""
+        if self._fits():
+            return
         newest: dict[int, Leaf] = {}
         for leaf in self._open.values():
             if leaf.type is PageType.SUMMARY and leaf.segment:
                 newest[leaf.segment] = leaf
-        fits = self._fits()
         for segment in sorted(newest, reverse=True):
             summary = newest[segment]
-            if not fits:
-                self._take_each([_abstract(summary)])
-            if not fits and summary.name in self._taken:
+            self._take_each([_abstract(summary)])
+            if summary.name in self._taken:
                 for leaf in [leaf for leaf in self._open.values() if leaf.segment == segment and _is_told(leaf)]:
                     self._leave(leaf, SUMMARISED, summary.name)
 

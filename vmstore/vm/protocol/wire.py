@@ -60,8 +60,8 @@ def printed(name: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """The name that was printed so."""
-    return unquote(text, errors="surrogatepass")
+    """The name that was printed so; an address (`vm://…`) stays as it is, for it has codes of its own."""
+    return text if "://" in text else unquote(text, errors="surrogatepass")
 
 
 def is_plain(text: str) -> bool:
