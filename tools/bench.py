@@ -46,6 +46,7 @@ NAMES = (
     "record",
     "vmql",
     "evict",
+    "kernel",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -35,7 +35,7 @@ def shorten(held: Held, page: int, content: int, level: int) -> Made:
 class Life:
     """A session that lives in a list of commits."""
 
-    def __init__(self, budget: int = 8_000, policy: str = "lru", **settings: Any) -> None:
+    def __init__(self, budget: int = 8_000, policy: str = "lru", *, bare: bool = False, **settings: Any) -> None:
         self.commits: list[Commit] = []
         self.position = 0
         self._under_way: list[tuple[int, m.AnyMutation]] = []
@@ -46,6 +46,10 @@ class Life:
         self.tell(m.Open(b"u" * 16, 0))
         self.end()
         self.set(told)
+        self.system = 0
+        if bare:
+            self.act()
+            return
         system = self.tell(m.Message(Role.SYSTEM, 1, 0))
         self.system = self.tell(m.Create(0, 0, Role.SYSTEM, system, 0, 0, 2_000, 500))
         self.tell(m.Pin(self.system, Holder.SYSTEM))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
-from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of
+from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
 
 U, A = Role.USER, Role.ASSISTANT
 DATABASE = Known("claim_database", "database", "Decision: use PostgreSQL for the database")
@@ -30,6 +30,29 @@ def test_a_decision_is_found(said: str, decided: str, name: str) -> None:
 def test_no_decision_is_found_where_there_is_none(said: str) -> None:
     """Questions, conditions, quotations, tasks and other people's decisions are no claims."""
     assert find([Said(7, U, said)]) == ()
+
+
+PLAIN = [row for row in DECISIONS if not row[0].startswith("- ") and ". " not in row[0]]
+WRAPPED = ["If {}", "> {}", "```\n{}\n```", "    {}", 'She wrote: "{} And that was all there was."', "| {} | x |"]
+
+
+@pytest.mark.parametrize("wrapping", WRAPPED)
+def test_the_same_words_elsewhere_decide_nothing(wrapping: str) -> None:
+    """A decision under a condition, in a quotation, in code or in a table is no claim."""
+    found = {row[0]: find([Said(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
+    assert {said: claims for said, claims in found.items() if claims} == {}
+
+
+def test_a_decision_asked_is_no_decision() -> None:
+    """A sentence that decides, said with a question mark, waits for an answer and is no claim."""
+    assert [row[0] for row in DECISIONS if find([Said(7, U, row[0].rstrip(".!") + "?")])] == []
+
+
+def test_words_around_a_decision_change_nothing() -> None:
+    """A greeting before it and thanks after it leave a decision as it is."""
+    for said, decided, name in PLAIN:
+        (claim,) = find([Said(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
+        assert (claim.text, claim.name) == (f"Decision: {decided}", name)
 
 
 @pytest.mark.parametrize("said", [row[0] for row in DECISIONS])
@@ -107,6 +130,16 @@ def test_to_swap_what_was_decided_is_a_reversal(said: str) -> None:
     assert find([Said(9, U, said)]) == ()
 
 
+def test_a_name_is_enough_to_take_back() -> None:
+    """A claim of which only the name and the text were kept is superseded, by its topic or by nothing but a word."""
+    for said in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
+        (first,) = find([Said(1, U, "Let's use Kafka for the orders queue.")])
+        known = [DATABASE, Known(first.name, topic_of(first.name), first.text)]
+        (claim,) = find([Said(9, U, said)], known=known)
+        assert (claim.name, claim.supersedes) == ("claim_orders_queue", "claim_orders_queue")
+        assert claim.text.startswith("Decision: use NATS for") and "orders queue" in claim.text
+
+
 def test_saying_it_again_is_no_new_claim() -> None:
     """A decision that is known in the same words is not made twice."""
     assert find([Said(9, U, "Let's use PostgreSQL for the database.")], known=[DATABASE]) == ()
@@ -144,12 +177,17 @@ def test_any_text_is_read(text: str, other: str) -> None:
 
 
 HOSTILE = [
-    "what " + "a" * 399,
+    "what " + "a" * 380 + "?",
+    "what " + "a" * 380,
     "for " + "a " * 199 + ", x",
-    "which " + "w " * 190 + "should we use",
+    "which " + "w " * 180 + "should we use?",
+    "do you want us to " + "use " * 90 + "?",
+    "we decided" + " that" * 70,
+    "let's make " + "the " * 90 + "1",
     "ok " * 130,
     "let's use " + "and x for " * 38,
     "Should we use " + "a or " * 75 + "b?",
+    "a" * 390 + " it is",
     '"a b c ' * 60,
 ]
 
@@ -160,9 +198,9 @@ def test_no_sentence_takes_long(sentence: str) -> None:
 
     def cost(text: str) -> int:
         times = []
-        for _ in range(3):
+        for again in range(3):
             start = time.process_time_ns()
-            find([Said(1, U, text)] * 5)
+            find([Said(1, U, f"{text}\n\n{again}{number}.") for number in range(5)])  # none was read before
             times.append(time.process_time_ns() - start)
         return min(times)
 

@@ -119,6 +119,21 @@ def test_lines_of_a_program_are_kept_whole(level: int) -> None:
     assert at == len(whole) and "class Thing1:" in short
 
 
+def test_lines_follow_without_holes() -> None:
+    """A line too long to keep ends the lines from the beginning: nothing after it is picked out by its length."""
+    lines = [f"value_{at} = {at}" for at in range(60)]
+    lines[9] = "long = '" + "x" * 500 + "'"
+    assert made("\n".join(lines), 1).split("\n") == [*lines[:9], "[… lines 10 to 58]", *lines[-2:]]
+
+
+def test_a_form_undercuts_those_below() -> None:
+    """Where a page has a shorter form at a lower level, by other hands, there is no shorter form here."""
+    material = Material(content=PROSE.encode())
+    below = [Form(b"Files are kept for 90 days.", Method.WRITTEN)]
+    assert isinstance(compressed(material, 2), Form)
+    assert compressed(material, 2, below=below) == NoForm(Reason.NO_SHORTER, "no shorter form")
+
+
 def test_what_went_wrong_stays() -> None:
     """Of what a program prints the errors stay, wherever they stand."""
     lines = [f"step {at} of 400: done with file number {at}" for at in range(400)]

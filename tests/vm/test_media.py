@@ -83,6 +83,7 @@ WRONG = {
     "nothing": b"",
     "half an image": None,
     "a bomb": None,
+    "too many pixels": None,
 }
 
 
@@ -96,7 +97,7 @@ def wrong(name: str) -> bytes:
         return whole[: len(whole) // 2]
     image_of = pytest.importorskip("PIL.Image")
     made = io.BytesIO()
-    image_of.new("1", (12_000, 12_000)).save(made, "PNG")
+    image_of.new("1", (12_000, 12_000) if name == "a bomb" else (8_100, 8_100)).save(made, "PNG")
     return made.getvalue()
 
 
@@ -107,6 +108,7 @@ def wrong(name: str) -> bytes:
         ("nothing", Reason.EMPTY),
         ("half an image", Reason.MISMATCH),
         ("a bomb", Reason.TOO_LARGE),
+        ("too many pixels", Reason.TOO_LARGE),
     ],
 )
 def test_what_is_no_image_has_no_thumbnail(name: str, reason: Reason) -> None:

@@ -38,7 +38,7 @@ def record(
 ) -> Written:
     """Writes one call on a batch; the caller commits it. Raises InputError before anything is written."""
     split = split_request(request)
-    reply = _with(take_reply(split.shape, response), told)
+    reply = measured(take_reply(split.shape, response), told)
 
     def take(value: Value) -> Incoming:
         clean = plain(value[1])
@@ -133,7 +133,7 @@ def take_draft(value: Value) -> Incoming:
     return Incoming(value[1], value[1])
 
 
-def _with(reply: Reply, told: Usage) -> Reply:
+def measured(reply: Reply, told: Usage) -> Reply:
     """A reply with what the caller measured where the provider said nothing."""
     usage = Usage(*(t if t is not None else u for t, u in zip(_fields(told), _fields(reply.usage), strict=True)))
     return msgspec.structs.replace(reply, usage=usage)

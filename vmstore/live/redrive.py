@@ -17,12 +17,11 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.page import Modality, Role, Slot
-from vmstore.errors import RefusedError
 from vmstore.live import remembering
 from vmstore.live.facts import Facts, Told
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act
-from vmstore.live.saying import Spoke
+from vmstore.live.saying import Spoke, corrected, hold
 from vmstore.log.commit import Commit
 from vmstore.vm.references import Evidence, Written, references
 
@@ -126,7 +125,7 @@ class Redrive:
             case m.Link():
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
             case m.Configure():
-                act.tell(mutation)
+                act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm)))
             case m.Reply():
                 usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
                 act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
@@ -148,12 +147,7 @@ class Redrive:
             said[message].pages.append(page)
         holder = self._holder(act, made, message)
         if holder is not None:
-            act.tell(m.Pin(page, holder))
-            if act.state.pinned > act.state.room:
-                raise RefusedError(
-                    f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "
-                    f"{act.state.room:,} of {act.state.budget:,}; give a larger budget"
-                )
+            hold(act, (page,), holder)
 
     @staticmethod
     def _holder(act: Act, made: m.Create, message: int) -> Holder | None:

@@ -14,7 +14,7 @@ from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
 from vmstore.live.spoken import TOPIC
-from vmstore.vm import claims, signals
+from vmstore.vm import signals
 from vmstore.vm.claims import Claim, Said
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
@@ -23,7 +23,6 @@ from vmstore.vm.topics import topics
 
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
-SUMMED_BYTES_MAX = 200_000  # of a segment's words, read for its summary
 SUMMARY_CHARS = 600
 FINDER = "claims@1"
 
@@ -34,7 +33,7 @@ def notice(act: Act, spoke: Spoke) -> list[int]:
     if not turn:
         return []
     before = [said for message in _last(act, spoke.message) for said in _texts(act, message)]
-    found = claims.find(turn, before, list(act.spoken.claims.values()))
+    found = act.finder.of(turn, before, list(act.spoken.claims.values()))
     return [_claim(act, claim) for claim in found]
 
 
@@ -126,6 +125,6 @@ def summed_up(act: Act, title: str) -> str:
         if held.type is PageType.CLAIM and held.importance
     ]
     said = "\n\n".join(one.text for one in _texts(act, [held.page for held in here if held.message]))
-    points = key_points(Material(content=said.encode()[:SUMMED_BYTES_MAX]))
+    points = key_points(Material(content=said.encode()))
     told += [points.content.decode("utf-8", "replace")] if isinstance(points, Form) else [said[:SUMMARY_CHARS]]
     return "\n".join(told)

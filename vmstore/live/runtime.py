@@ -14,6 +14,7 @@ from vmstore.core.page import Level
 from vmstore.engine.gate import Batch, Engine
 from vmstore.errors import OvertakenError
 from vmstore.live.facts import Facts
+from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
@@ -36,6 +37,7 @@ class Act:
         self.spoken = runtime.spoken
         self.forms = runtime.forms
         self.shorter = runtime.shorter
+        self.finder = runtime.finder
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -92,13 +94,19 @@ class Act:
 class Runtime:
     """A live session, ready to act. Not for two threads at a time: the store's lock sees to that."""
 
-    def __init__(self, engine: Engine, lane: Lane, shorter: Shorter) -> None:
+    def __init__(self, engine: Engine, lane: Lane, shorter: Shorter | None = None, finder: Finder | None = None):
         self._engine = engine
         self._lane = lane
-        self.shorter = shorter
+        self.shorter = shorter or Shorter()
+        self.finder = finder or Finder()
         self.forms = Forms(engine, lane)
         self._source: Facts | Act | None = None
         self.forget()
+
+    @property
+    def session(self) -> int:
+        """The session's key in the log."""
+        return self._lane.session
 
     def forget(self) -> None:
         """Forgets what was folded; the next act reads the log again."""
@@ -118,11 +126,15 @@ class Runtime:
             self._engine.follow()
             facts = Facts(self._engine.log, self._lane)
             self._source = facts
-            for told in facts.after(self.state.position):
-                for position, mutation in told.mutations:
-                    self.state.apply(position, mutation)
-                    self.note(position, mutation)
-                    self.spoken.apply(position, mutation)
+            try:
+                for told in facts.after(self.state.position):
+                    for position, mutation in told.mutations:
+                        self.state.apply(position, mutation)
+                        self.note(position, mutation)
+                        self.spoken.apply(position, mutation)
+            except BaseException:
+                self.forget()  # half of a mutation may be folded
+                raise
         return self.state
 
     def act(self, do: Callable[[Act], T], at: int) -> T:
@@ -132,6 +144,7 @@ class Runtime:
         if batch.head.position != state.position:
             raise OvertakenError("the session moved on while it was read; read it and decide again")
         act = self._source = Act(self, batch, at)
+        self.shorter.begin()
         try:
             answer = do(act)
             if not act.ended:
@@ -145,22 +158,25 @@ class Runtime:
         return answer
 
     def play(
-        self, batch: Batch, acts: Iterable[tuple[int, Callable[[Act], object]]], tell: Callable[[int], None]
+        self,
+        batch: Batch,
+        acts: Iterable[tuple[int, Callable[[Act], object]]],
+        tell: Callable[[int], None] | None = None,
     ) -> int:
         """Does many things on a new session's batch, each a commit of its own at its time; the last time.
 
         Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
         """
-        at = done = 0
+        at = 0
         self.forms.bytes_max = None  # what is not written yet can be read nowhere else
-        for at, do in acts:
+        for done, (at, do) in enumerate(acts, 1):
             act = self._source = Act(self, batch, at)
             do(act)
             if not act.ended:
                 act.react()
             batch.end(at)
-            done += 1
-            tell(done)
+            if tell is not None:
+                tell(done)
         return at
 
     def _read(self, position: int, ref: CellRef) -> bytes:

@@ -10,17 +10,22 @@ import msgspec
 from vmstore.capture.born import born
 from vmstore.capture.held import kin
 from vmstore.capture.shapes import Shape, plain, take_message
+from vmstore.capture.skeleton import dumps
 from vmstore.core.decision import Holder
 from vmstore.core.draft import Draft, Part, Usage
+from vmstore.core.draft import Reply as Answer
 from vmstore.core.mutation import Configure, Message, Pin, Reply, Turn
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.tokens import ESTIMATOR
-from vmstore.errors import InputError
+from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
 from vmstore.live.spoken import TOPIC
+from vmstore.vm.settings import PPM
+from vmstore.vm.state import State
 from vmstore.vm.topics import topics
 
 TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
+FACTOR_MAX = 10  # a provider who counts ten times what was estimated counts something else
 FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 
 
@@ -35,10 +40,10 @@ def instruct(act: Act, system: str | None, tools: list[Any] | None) -> None:
     """What stands before the conversation, held in the prompt: instructions, and the schemas of tools."""
     if tools:
         spoke = write(act, take_message(Shape.CHAT, Slot.TOOLS, plain(tools)))
-        _hold(act, spoke.pages, Holder.TOOLS)
+        hold(act, spoke.pages, Holder.TOOLS)
     if system:
         spoke = write(act, take_message(Shape.CHAT, Slot.MESSAGES, {"role": "system", "content": system}))
-        _hold(act, spoke.pages, Holder.SYSTEM)
+        hold(act, spoke.pages, Holder.SYSTEM)
 
 
 def user(act: Act, content: Any) -> Spoke:
@@ -48,20 +53,29 @@ def user(act: Act, content: Any) -> Spoke:
     return write(act, message_of("user", content), human=True)
 
 
-def assistant(act: Act, message: Any, usage: Usage, *, status: Status = Status.OK, counted: int = 0) -> Spoke:
+def assistant(act: Act, message: Any, usage: Usage, *, counted: int = 0) -> Spoke:
     """The model answers the last call, or says what no call asked for; `counted` is what the call was estimated at."""
     draft = message_of("assistant", message)
+    final = not any(part.is_call for part in draft.parts)
+    (spoke,) = answered(act, Answer(Status.OK, (draft,), usage=usage, final=final), counted=counted)
+    return spoke
+
+
+def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
+    """What came back for the last call: its messages, how it ended, what it used."""
     call = act.state.call if act.state.call > act.spoken.answered else None
-    spoke = write(act, draft, reply_to=call)
+    spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
     if call is not None:
-        final = int(status is Status.OK and not any(part.is_call for part in draft.parts))
+        usage = reply.usage
         told = usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost, usage.latency
-        act.tell(Reply(call, status, final, *told))
+        beside = {"stop": reply.stop, "model": reply.model, "error": reply.error}
+        said = {key: value for key, value in beside.items() if value is not None}
+        act.tell(Reply(call, reply.status, int(reply.final), *told, act.cell(dumps(said)) if said else None))
         if usage.tokens_in and counted:
-            factor = usage.tokens_in * 1_000_000 // counted
+            factor = corrected(act.state, usage.tokens_in * PPM // counted)
             if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:
                 act.tell(Configure(ESTIMATOR, factor))
-    return spoke
+    return spokes
 
 
 def go_on(act: Act) -> None:
@@ -135,6 +149,20 @@ def _topics(draft: Draft) -> list[str]:
     return [TOPIC + topic for topic in topics(said)]
 
 
-def _hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
+def hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
+    """Holds what stands before the conversation; RefusedError where the budget does not leave room for it."""
     for one in pages:
         act.tell(Pin(one, holder))
+    if act.state.pinned > act.state.room:
+        raise RefusedError(
+            f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "
+            f"{act.state.room:,} of {act.state.budget:,}; give a larger l0_tokens_max (law pins_fit)"
+        )
+
+
+def corrected(state: State, factor_ppm: int) -> int:
+    """A factor as far as it can be believed, and as far as what is pinned still fits."""
+    factor = min(max(factor_ppm, PPM // FACTOR_MAX), PPM * FACTOR_MAX)
+    if state.settings is not None and state.pinned:
+        factor = min(factor, max(state.factor_ppm, state.settings.room * PPM // state.pinned))
+    return factor

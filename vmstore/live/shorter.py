@@ -35,6 +35,11 @@ class Shorter:
         self._callback = callback
         self._timeout_s = timeout_s
         self.outcomes: dict[Outcome, int] = {}
+        self._hung = False
+
+    def begin(self) -> None:
+        """A new act begins, in which a callback that hung is asked again."""
+        self._hung = False
 
     def of(self, held: Held, known: Known | None, content: bytes, level: int) -> Made:
         """The form of a page at a level, or at the next higher one that has one."""
@@ -48,10 +53,11 @@ class Shorter:
         return Made(Level.REFERENCE, Method.REFERENCE, line, estimate(line, Modality.TEXT), True)
 
     def _form(self, material: Material, level: int, held: Held) -> Form | None:
-        if self._callback is None or level == Level.REFERENCE:
+        if self._callback is None or self._hung or level == Level.REFERENCE:
             made = compressed(material, level, held.type)
             return made if isinstance(made, Form) else None
         answer = ask(self._callback, material, level, held.type, self._timeout_s)
+        self._hung = answer.outcome is Outcome.HUNG  # an act that shortens ten pages waits once
         self.outcomes[answer.outcome] = self.outcomes.get(answer.outcome, 0) + 1
         return answer.form if isinstance(answer.form, Form) else None
 

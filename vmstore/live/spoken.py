@@ -15,6 +15,7 @@ from vmstore.core import mutation as m
 from vmstore.core.page import PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.vm.claims import Known as Claim
+from vmstore.vm.claims import topic_of
 from vmstore.vm.signals import Hint, hint
 
 TOPIC = "topic:"  # of a tag that says what a page is about
@@ -95,17 +96,17 @@ class Spoken:
         if known.call_id:
             self.calls[known.call_id] = position
             self.final = False
-        if known.name:
+        if known.name and page_position(known.name) is None:  # what looks like a page's number names no other page
             self.named[known.name] = position
         about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
         if about:
             self.hints[position] = hint(position, " ".join(about), made.importance)
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
-        if made.type == PageType.CLAIM and known.name and made.content is not None:
+        if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
             text = self._read(position, made.content).decode("utf-8", "replace")
             self.claims.pop(known.name, None)
-            self.claims[known.name] = Claim(known.name, about[0] if about else known.name, text)
+            self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
 
     def standing(self) -> list[Hint]:

@@ -20,7 +20,6 @@ from vmstore.replay.paper import Made, Memory, Place
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.stimuli import Commit, Recorded, Stimuli, round_of
 from vmstore.replay.whatif import Kept, Run, Watch, told
-from vmstore.vm.state import State
 
 Contents = Callable[[int], bytes]
 """The content that was recorded at a position."""
@@ -41,7 +40,7 @@ class Written(Memory):
         return self._batch.add(mutation)
 
     def sealed(self, position: int, mutation: m.AnyMutation, own: Place) -> m.AnyMutation:
-        """The mutation with its cells sealed for this session; those of settings and of packs are made anew."""
+        """The mutation with its cells sealed for this session; what settings say is told apart from this."""
         if isinstance(mutation, m.Unknown | m.Settings):
             return mutation
         if isinstance(mutation, m.Mark) and mutation.reason == m.Mark.NAMED and mutation.note is not None:
@@ -62,10 +61,9 @@ class Written(Memory):
         """A cell with a form of the run's own."""
         return self._cell(form.content)
 
-    def packed(self, pack: m.Pack, state: State) -> m.Pack:
+    def packed(self, pack: m.Pack) -> m.Pack:
         """The pack with the root the gate foresees; its totals are the kernel's, which the gate checks."""
-        root = self._batch.head.foresee(pack.entered, pack.left).root
-        return msgspec.structs.replace(pack, root=root)
+        return msgspec.structs.replace(pack, root=self._batch.head.foresee(pack.entered, pack.left).root)
 
     def end(self, at: int) -> None:
         """Ends a commit."""
@@ -115,4 +113,4 @@ def written(
     batch.commit(at, dense=True)
     engine.follow()
     kept = Kept(name, paper.mutations, paper.bytes)
-    return msgspec.structs.replace(told(run, changed, watch.divergence), kept=kept)
+    return msgspec.structs.replace(told(run, stimuli, changed, watch.divergence), kept=kept)

@@ -9,7 +9,6 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.replay.stimuli import At, Recorded
-from vmstore.vm.state import State
 
 Place = Callable[[int], int]
 """The run's position of something recorded."""
@@ -52,8 +51,8 @@ class Paper(Protocol):
         """A cell with a form of the run's own."""
         ...
 
-    def packed(self, pack: m.Pack, state: State) -> m.Pack:
-        """A pack with its root, and the skeletons of messages that go with what it shows."""
+    def packed(self, pack: m.Pack) -> m.Pack:
+        """A pack with its root."""
         ...
 
     def end(self, at: int) -> None:
@@ -101,7 +100,7 @@ class Memory:
         """No cell."""
         return 0
 
-    def packed(self, pack: m.Pack, state: State) -> m.Pack:
+    def packed(self, pack: m.Pack) -> m.Pack:
         """The pack without a root."""
         return msgspec.structs.replace(pack, root=b"")
 

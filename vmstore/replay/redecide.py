@@ -23,7 +23,8 @@ from vmstore.vm.held import Held
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
-from vmstore.vm.settings import encoded
+from vmstore.vm.settings import Settings, encoded
+from vmstore.vm.settings import changed as settings_with
 from vmstore.vm.state import State
 
 Shorten = Callable[[Held, int, int, int], Made]
@@ -59,6 +60,8 @@ class Redecision:
         self._forms = forms
         self._shorten = shorten
         self._changed = dict(changed or {})
+        if unknown := {name: value for name, value in self._changed.items() if name not in Settings.__struct_fields__}:
+            settings_with(Settings(), unknown)  # says which there are
         if "policy" in self._changed:
             self._changed.setdefault("parameters", {})  # a policy's parameters are not another's
         self._exact = exact
@@ -129,7 +132,7 @@ class Redecision:
         told = msgspec.structs.replace(
             pack, leaves=len(self.state.here), tokens=self.state.used, entered=tuple(entered), left=tuple(left)
         )
-        return self._paper.packed(told, self.state)
+        return self._paper.packed(told)
 
     # ---- stimuli
 

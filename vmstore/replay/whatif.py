@@ -10,12 +10,12 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Why
 from vmstore.core.reference import page_name
+from vmstore.replay.optimum import Optimum, optimum
 from vmstore.replay.paper import Memory
 from vmstore.replay.places import Places
 from vmstore.replay.redecide import Redecision, Shorten
 from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
 from vmstore.vm.measures import Measures
-from vmstore.vm.state import State
 
 Said = tuple[str, str]
 """A decision, in words, and its reason."""
@@ -43,15 +43,17 @@ class Kept(msgspec.Struct, frozen=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A run over a session: its settings, its numbers, and where it went another way than the recorded one.
 
-    `settings` are those that were changed, `fallbacks` the forms nobody had recorded, `refused` the pins that did not
-    fit the budget. All is given the same references: what the model would have asked otherwise, no
-    replay can know.
+    `settings` are those that were changed, `optimum` is Belady's choice on the same references,
+    `fallbacks` the forms nobody had recorded, `refused` the pins that did not fit or had no page to
+    hold. All is given the same references: what the model would have asked otherwise, no replay can
+    know.
     """
 
     policy: str
     budget: int
     settings: dict[str, Any]
     measures: Measures
+    optimum: Optimum | None = None
     divergence: Divergence | None = None
     fallbacks: int = 0
     refused: int = 0
@@ -64,7 +66,7 @@ def as_recorded(stimuli: Stimuli, shorten: Shorten, *, price: int | None = None)
     run = Redecision(Memory(), stimuli.forms, shorten, price=price)
     for found in stimuli.rounds:
         run.adopt(found)
-    return told(run, {}, None, recorded=True)
+    return told(run, stimuli, {}, None, recorded=True)
 
 
 def what_if(stimuli: Stimuli, shorten: Shorten, changed: Mapping[str, Any], *, price: int | None = None) -> Run:
@@ -75,29 +77,33 @@ def what_if(stimuli: Stimuli, shorten: Shorten, changed: Mapping[str, Any], *, p
     for found in stimuli.rounds:
         run.take(found)
         watch.look(found, paper.commit)
-    return told(run, changed, watch.divergence)
+    return told(run, stimuli, changed, watch.divergence)
 
 
-def told(run: Redecision, changed: Mapping[str, Any], divergence: Divergence | None, *, recorded: bool = False) -> Run:
+def told(
+    run: Redecision,
+    stimuli: Stimuli,
+    changed: Mapping[str, Any],
+    divergence: Divergence | None,
+    *,
+    recorded: bool = False,
+) -> Run:
     """What is told of a run that is over."""
     state = run.state
     assert state.settings is not None and state.policy is not None, "a session that is decided again has a budget"
+    measures = run.metrics.measures(state)
+    pinned = {run.places.recorded(held.page): None for held in state.here.values() if held.pinned}
     return Run(
-        policy=named(state),
+        policy=f"{state.policy.NAME}@{state.policy.VERSION}",
         budget=state.settings.l0_tokens_max,
         settings=dict(changed),
-        measures=run.metrics.measures(state),
+        measures=measures,
+        optimum=optimum(stimuli, state.room - state.pinned, pinned, measures.faults),
         divergence=divergence,
         fallbacks=run.fallbacks,
         refused=run.refused,
         recorded=recorded,
     )
-
-
-def named(state: State) -> str:
-    """The policy of a session, as name@version."""
-    assert state.policy is not None, "a session with a budget has a policy"
-    return f"{state.policy.NAME}@{state.policy.VERSION}"
 
 
 class Watch:

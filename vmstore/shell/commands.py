@@ -57,7 +57,6 @@ COMMANDS: dict[str, Command] = {
             (
                 "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
                 "vmstore replay agent.vms s1 --check",
-                "vmstore replay agent.vms s1 --policy lru --keep s1-lru",
                 "vmstore replay agent.vms --all --budget 16000,64000 --results sweep.jsonl",
             ),
             ("vmstore.shell.replay", "replay"),

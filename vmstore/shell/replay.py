@@ -15,8 +15,8 @@ from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Line, Span, Table
 from vmstore.shell.words import count, number, size
 from vmstore.store.answers import to_json
-from vmstore.store.replaying import live_sessions, replays, what_ifs
 from vmstore.store.store import Store
+from vmstore.store.sweeping import live_sessions, replays, what_ifs
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -114,7 +114,18 @@ def _flat(run: Run) -> dict[str, Any]:
 
 def _table(runs: Sequence[Run]) -> Table:
     columns = [Column("run"), Column("policy", style="name"), Column("budget", right=True)]
-    titles = ("faults", "their tokens", "fault rate", "denied", "thrash", "evicted", "shortened", "full", "voided")
+    titles = (
+        "faults",
+        "optimum",
+        "their tokens",
+        "fault rate",
+        "denied",
+        "thrash",
+        "evicted",
+        "shortened",
+        "full",
+        "voided",
+    )
     columns += [Column(title, right=True) for title in titles]
     return Table([*columns, Column("first other decision")], [_row(run) for run in runs])
 
@@ -127,6 +138,7 @@ def _row(run: Run) -> tuple[Line, ...]:
         run.policy,
         number(run.budget),
         number(found.faults),
+        "" if run.optimum is None else number(run.optimum.faults),
         number(found.fault_tokens),
         _percent(found.fault_rate),
         number(found.denied),

@@ -287,7 +287,8 @@ def to_json(answer: Any) -> Any:
 class Faulted(msgspec.Struct, frozen=True):
     """What came of asking for a page: `content` is what the prompt shows of it now, at `level`, in `tokens`.
 
-    `number` is the page's position, 0 where there is none. `came` says whether it had to be brought in or shown in fuller form, `evicted` what left for it.
+    `number` is the page's position, 0 where there is none. `came` says whether it had to be brought in
+    or shown in fuller form, `evicted` what left for it.
     """
 
     page: str

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vmstore.capture.record import measured
+from vmstore.capture.shapes import Shape, take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import within
@@ -23,50 +25,33 @@ from vmstore.live.leaves import Leaves
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
-from vmstore.live.shorter import Shorter
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
-from vmstore.store.answers import Faulted, Hit
+from vmstore.store.answers import Faulted, Hit, Recorded
 from vmstore.store.faulted import faulted
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.packed import Packed
+from vmstore.store.recording import used
 from vmstore.store.session import Session
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
 from vmstore.vm.settings import Settings
 
 if TYPE_CHECKING:
-    from vmstore.store.recording import Recording
+    pass
 
 T = TypeVar("T")
 
 
-def live_session(session: Session, *, system: str | None = None, tools: list[Any] | None = None, **told: Any) -> Live:
-    """A session given a budget: settings that differ are logged, and at its beginning what stands before all."""
-    live = Live(session._ns, session._recording, session._key, session.name)
-
-    def do(act: Act) -> None:
-        configure(act, told)
-        if not act.spoken.messages:
-            saying.instruct(act, system, tools)
-
-    live._act(do)
-    return live
-
-
 class Live(Session):
     """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
-
-    def __init__(self, namespace: Namespace, recording: Callable[[], Recording], key: int, name: str) -> None:
-        super().__init__(namespace, recording, key, name)
-        self._beside = 0  # estimated tokens beside the pages, as last packed
 
     def runtime(self) -> Runtime:
         """What acts; for two handles on a session of one store the same."""
         runtimes = self._ns.live
         if self._key not in runtimes:
             self._ns.follow()
-            runtimes[self._key] = Runtime(self._ns.engine, self._lane(), Shorter())
+            runtimes[self._key] = Runtime(self._ns.engine, self._lane())
         return runtimes[self._key]
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
@@ -109,16 +94,47 @@ class Live(Session):
         Citations in it (`[ref: p17]`) are told, decisions become claims. Token counts are the
         provider's and correct the estimate; `cost` is in dollars.
         """
-        usage = Usage(tokens_in, tokens_cached, tokens_out, None if cost is None else round(cost * 1e9))
+        usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
         def do(act: Act) -> Spoke:
-            counted = act.state.used + self._beside if self._beside else 0
-            spoke = saying.assistant(act, message, usage, counted=counted)
+            spoke = saying.assistant(act, message, usage, counted=self._counted(act, usage))
             remembering.cite(act, spoke)
             remembering.notice(act, spoke)
             return spoke
 
         return self._names(self._act(do, at).pages)
+
+    def record(
+        self,
+        request: dict[str, Any],
+        response: Any = None,
+        *,
+        at: int | None = None,
+        latency: int | None = None,
+        cost: float | None = None,
+        request_id: str | None = None,
+    ) -> Recorded:
+        """Takes in what came back for the prompt that was packed: the provider's response, as `Store.record` takes it.
+
+        The prompt stands in the log already, so `request` is not looked at. What a tool of the
+        provider's answered by itself is in its response.
+        """
+        if request_id is not None:
+            raise InputError("a session that manages its memory takes each answer once; leave request_id out")
+        told = used(latency, cost)
+
+        def do(act: Act) -> Recorded:
+            reply = measured(take_reply(Shape.CHAT, response), told)
+            for spoke in saying.answered(act, reply, counted=self._counted(act, reply.usage)):
+                remembering.cite(act, spoke)
+                remembering.notice(act, spoke)
+            return Recorded(self.name, act.state.call, act.state.turn, act.state.position)
+
+        return self._act(do, at)
+
+    def _counted(self, act: Act, usage: Usage) -> int:
+        """What the call that is answered was estimated at, where the provider says what it was."""
+        return act.state.used + self._packed(act, act.state.call).tokens_beside if usage.tokens_in else 0
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
@@ -211,9 +227,7 @@ class Live(Session):
             call = pack(act)
             return self._packed(act, call)
 
-        packed = self._act(do, at)
-        self._beside = packed.tokens_beside
-        return packed
+        return self._act(do, at)
 
     def run(
         self,
@@ -223,7 +237,7 @@ class Live(Session):
         shape: str = "chat",
         rounds_max: int = ROUNDS_MAX,
     ) -> Ran:
-        """Calls the model with the packed prompt until it answers, answers the memory's tools meanwhile, and logs it all.
+        """Calls the model with the packed prompt until it answers, and answers the memory's tools; all is logged.
 
         `model_call` takes a request and gives the provider's response. Each of its calls is packed and
         logged; the answer is taken in as the model's. A call of one of your own `tools` ends the run:

@@ -17,6 +17,7 @@ from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedErr
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.together import Writing
+from vmstore.views.decisions import in_force
 from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
@@ -46,7 +47,7 @@ class Recording:
         request_id: str | None,
     ) -> Recorded:
         """Records one call; see `Store.record`."""
-        told = Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
+        told = used(latency, cost)
         asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
@@ -116,6 +117,11 @@ class Recording:
             conversation = load(self._ns.engine, key)
             if self._ns.engine.head(key).position != now:
                 raise OvertakenError("the session moved on while it was read; read it again")
+            if in_force(Lane(self._ns.views, key), now) is not None:
+                raise RefusedError(
+                    "this session manages its memory, so its prompts are its own: tell it what happens with user, "
+                    "assistant and tool, or record under another name"
+                )
         return now, conversation
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:
@@ -143,6 +149,11 @@ class Recording:
             (key, row[1]),
         ).get
         return Recorded(name, *call)
+
+
+def used(latency: int | None, cost: float | None) -> Usage:
+    """What the caller measured of a call: microseconds, and dollars."""
+    return Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
 
 
 def _nano(dollars: float) -> int:

@@ -12,7 +12,6 @@ from vmstore.live.configuring import configure
 from vmstore.live.facts import Facts
 from vmstore.live.redrive import Redrive, Step, Uses
 from vmstore.live.runtime import Runtime
-from vmstore.live.shorter import Shorter
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.projection import Progress
@@ -33,7 +32,7 @@ def redrive(ns: Namespace, source: Lane, name: str, settings: dict[str, Any], pr
         yield Step(first.at, lambda act: configure(act, settings))
         yield from chain((first,), steps)
 
-    runtime = Runtime(ns.engine, Lane(ns.views, 0), Shorter())
+    runtime = Runtime(ns.engine, Lane(ns.views, 0))
     batch = ns.begin(Opening(name), ns.clock.now())
     at = runtime.play(batch, begun(), lambda done: progress(done, total + 1) if progress else None)
     return batch.commit(at, dense=True)[-1].session

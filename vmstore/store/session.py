@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
+# What a live session can do besides; see `vmstore.store.live`.
+ACTS = (
+    "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
+    "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings",
+)  # fmt: skip
+
 
 class Session:
     """One session of a store. Questions take a moment: `at=`, or `turn=`, `call=`, `position=`, `time=`."""
@@ -63,6 +69,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session {self.name!r}>"
+
+    if not TYPE_CHECKING:  # a checker tells the two kinds of sessions apart by their types
+
+        def __getattr__(self, name: str) -> Any:
+            """Says what to do where a recorded session is told what only a live one can do."""
+            remedy = ""
+            if name in ACTS:
+                remedy = f"; {self.name!r} was recorded: redrive it, or open another session with l0_tokens_max"
+            raise AttributeError(f"a recorded session has no {name!r}{remedy}")
 
     def _lane(self) -> Lane:
         """What the session sees, which is settled where it begins."""

@@ -12,8 +12,7 @@ import apsw
 
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.engine.gate import Opening
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
@@ -27,6 +26,7 @@ from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
+from vmstore.store.sessions import Sessions
 from vmstore.store.tail import tail
 from vmstore.store.usage import usage
 from vmstore.store.verdict import verdict_on
@@ -49,6 +49,7 @@ class Store:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._columns = ColumnStore(namespace)
+        self._sessions = Sessions(namespace, lambda: self._recording)
         self._asker: Asker | None = None
 
     def __enter__(self) -> Store:
@@ -154,32 +155,12 @@ class Store:
         `user`, `agent` and `title` are told to a session at its beginning and stay. With
         `l0_tokens_max`, its budget, it manages its memory, and is opened where there is none of the
         name: `system` and the schemas of `tools` then stand before all else, and the other settings
-        of `specs/kernel.md` may be given too.
+        of `specs/kernel.md` may be given too. `compressor` and `finder` are callbacks, asked for at
+        most `callback_timeout_s`; they work through this handle alone, and what they say is logged.
         """
         with self._ns.lock:
-            key = self._ns.key(session_name(name))
-            if key is None and (create or live):
-                told = {"user": user, "agent": agent, "title": title}
-                opening = Opening(name, {word: text for word, text in told.items() if text is not None})
-                key = self._ns.retried(lambda: self._opened(opening))
-            if key is None:
-                names = [info.session for info in self.sessions()]
-                raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-            session = Session(self._ns, lambda: self._recording, key, name)
-            if not live:
-                return session
-            from vmstore.store.live import live_session
-
-            return live_session(session, **live)
-
-    def _opened(self, opening: Opening) -> int:
-        """The key of a session, opened where nobody did."""
-        key = self._ns.key(opening.name)
-        if key is None:
-            now = self._ns.clock.now()
-            key = self._ns.begin(opening, now).commit(now)[-1].session
-            self._ns.follow()
-        return key
+            told = {"user": user, "agent": agent, "title": title}
+            return self._sessions.find(name, create=create, told=told, live=live)
 
     def find(self, reference: str) -> tuple[Session, str]:
         """The session and page that a reference is an unambiguous tail of: `p17`, `s1/p17`, `vm://…`.

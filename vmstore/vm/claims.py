@@ -15,7 +15,7 @@ import msgspec
 from vmstore.core.page import Role, Standing, Word
 from vmstore.core.words import words
 from vmstore.errors import InputError
-from vmstore.vm.phrases import Choice, Phrase, read, spoken, without_article
+from vmstore.vm.phrases import Choice, Phrase, phrases, without_article
 from vmstore.vm.topics import profile
 from vmstore.vm.wording import Act
 
@@ -120,6 +120,11 @@ def name_of(topic: str) -> str:
     return "_".join(["claim", *telling[:NAME_WORDS_MAX]])[:NAME_CHARS_MAX]
 
 
+def topic_of(name: str) -> str:
+    """The topic of a claim by its name, for whoever kept no more of it."""
+    return name.removeprefix("claim_").replace("_", " ")
+
+
 @lru_cache(maxsize=KEYS_MAX)
 def key_of(topic: str) -> tuple[str, ...]:
     """What two topics have in common when they are one: their terms, without the words any topic may have."""
@@ -145,8 +150,7 @@ class _Finder:
         if said.role not in (Role.USER, Role.ASSISTANT):
             return
         answered = False
-        for number, sentence in enumerate(spoken(said.text)):
-            phrase = read(sentence)
+        for number, phrase in enumerate(phrases(said.text)):
             if phrase.act is Act.WISH:
                 phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:

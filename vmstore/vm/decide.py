@@ -115,7 +115,7 @@ class Deciding:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
         used = room.used
-        if not room.make(state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=False):
+        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=False):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
         tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2

@@ -58,6 +58,11 @@ class Prefix:
         self.voided += sum(shown.tokens for shown in before[same:])
 
 
+def _real(state: State, tokens: int) -> int:
+    """Estimated tokens in those of the model, which the factor in force makes of them."""
+    return tokens * state.factor_ppm // PPM
+
+
 def _shown(state: State, residence: m.Residence) -> Shown:
     page, content, level, rank = residence
     form = state.pages[page].forms[level]
@@ -206,7 +211,7 @@ class Metrics:
         self._prefix.move(state, pack)
         self._cited.clear()
         self.sent += state.used
-        self.peak = max(self.peak, state.used)
+        self.peak = max(self.peak, _real(state, state.used))
         part = state.used * PPM // state.budget
         self.shares += part
         self.peak_share = max(self.peak_share, part)
@@ -248,8 +253,8 @@ class Metrics:
             utilisation=share(self.shares, self.calls * PPM),
             utilisation_peak=self.peak_share / PPM if self.calls else None,
             l0_peak=self.peak,
-            l0_tokens=state.used,
-            l0_available=max(0, state.budget - state.used),
+            l0_tokens=_real(state, state.used),
+            l0_available=max(0, _real(state, state.budget - state.used)) if state.settings else 0,
             calls_over_budget=self.over,
             pages={Tier.L0.name: len(state.here), Tier.L2.name: len(state.pages) - len(state.here)},
             prefix_voided=voided,

@@ -7,6 +7,7 @@ Patterns stand at the beginning of the sentence, after words that only lead in, 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.vm import wording
@@ -47,17 +48,23 @@ class Phrase(NamedTuple):
     swaps: bool = False  # it puts one thing in the place of another
 
 
-def spoken(text: str) -> list[str]:
-    """The sentences somebody says in a message: code, tables and quotations are somebody else's."""
-    head, tail = bounded(without_controls(text), MESSAGE_CHARS_MAX)
+def phrases(text: str) -> tuple[Phrase, ...]:
+    """What the sentences of a message do, in order; the last few messages are not read twice."""
+    return _phrases(*bounded(text, MESSAGE_CHARS_MAX))
+
+
+@lru_cache(maxsize=16)
+def _phrases(*parts: str) -> tuple[Phrase, ...]:
+    return tuple(read(sentence) for part in parts for sentence in _spoken(part))
+
+
+def _spoken(text: str) -> list[str]:
+    """The sentences somebody says in a text: code, tables and quotations are somebody else's."""
     found: list[str] = []
-    for part in (head, tail):
-        for piece in pieces(wording.QUOTED.sub("…", part)):
-            if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
-                bare = " ".join(
-                    wording.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'").split()
-                )
-                found.append(bare)
+    for piece in pieces(wording.QUOTED.sub("…", without_controls(text))):
+        if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
+            bare = wording.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'")
+            found.append(" ".join(bare.split()))
     return found
 
 

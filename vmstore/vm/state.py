@@ -121,6 +121,7 @@ class State:
     # ---- pages
 
     def _on_create(self, position: int, made: m.Create) -> None:
+        self.references += 1  # being written is a page's first use, and time goes by where nothing is asked for
         held = Held(
             page=position,
             tokens=made.tokens,

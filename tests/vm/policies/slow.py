@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from decimal import Decimal
 
 from vmstore.core.page import Modality, PageType
@@ -55,7 +56,7 @@ class SlowLRU(Slow):
 
 class SlowImportance(Slow):
     def score(self, page: Resident, now: Now) -> int:
-        return 1_000_000 * page.used + 400 * page.importance
+        return 1_000_000 * page.used + 16 * 3 * page.importance  # at a budget of 3,000
 
 
 class SlowModality(Slow):
@@ -109,7 +110,7 @@ class SlowDemand(Slow):
 
     def score(self, page: Resident, now: Now) -> int:
         uses = self.used[page.page]
-        apart = [late for early, late in zip(uses, uses[1:], strict=False) if late - early > 32]
+        apart = [late for early, late in itertools.pairwise(uses) if late - early > 32]
         weight = (2 + self.first[page.page]) * exp2(64 * uses[0] // 4000) + sum(exp2(64 * at // 4000) for at in apart)
         size = 200 * OCTAVE // 1000 * page.tokens.bit_length()
         rate = log2(weight) + 4 * OCTAVE * (page.importance - 500_000) // 1_000_000 - now.reference * OCTAVE // 4000

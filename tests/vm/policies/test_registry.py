@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from vmstore.core.decision import POLICY_NAMES
 from vmstore.errors import InputError
 from vmstore.vm.policies import registry
+from vmstore.vm.policies.keep import CLASSES
 from vmstore.vm.policies.lru import LRU1
 from vmstore.vm.policies.registry import DEFAULT, SHIPPED, full_name, names, numbered, policy, shipped
 
@@ -63,7 +67,7 @@ def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
     [
         ("lru", {"weight": 3}, "no parameter 'weight'; it has transcript"),
         ("demand", {"half_lief": 3}, "half_life, burst"),
-        ("demand", {"half_life": 0}, "it is from 1 to 1,000,000"),
+        ("demand", {"half_life": 0}, "it is from 100 to 1,000,000"),
         ("recency", {"decay_ppm": 999}, "it is from 1000 to"),
         ("importance", {"weight": -1}, "it is from 0 to"),
         ("lru", {"claim": 10}, "it is from 0 to 9"),
@@ -80,3 +84,27 @@ def test_a_number_of_a_later_version_is_said() -> None:
     """A number nobody knows yet is an error that says where it comes from."""
     with pytest.raises(InputError, match="a later version of vmstore"):
         numbered(98)
+
+
+# ---- specs/policies.md
+
+PAGE = (Path(__file__).resolve().parents[3] / "specs" / "policies.md").read_text()
+
+
+def test_the_table_of_policies_is_the_code_s() -> None:
+    """Every policy stands in the spec with its number, its name, and its parameters as they are where nobody says."""
+    rows = re.findall(r"^\| (\d+) \| `(.+?)` \| .+? \|(.*)\|$", PAGE, re.MULTILINE)
+    told = {int(number): (name, _parameters(cell)) for number, name, cell in rows}
+    assert told == {one.NUMBER: (full_name(one), dict(one.PARAMETERS)) for one in SHIPPED}
+    assert f"`default` names `{registry.CHOSEN}`" in PAGE
+
+
+def _parameters(cell: str) -> dict[str, int]:
+    return {name: int(value) for name, value in re.findall(r"`(\w+)` (\d+)", cell)}
+
+
+def test_the_table_of_classes_is_the_code_s() -> None:
+    """Every type of page stands in the spec with the class it is kept in."""
+    rows = re.findall(r"^\| ([a-z, ]+) \| (\d) \|$", PAGE, re.MULTILINE)
+    told = {word: int(kept) for words, kept in rows for word in words.split(", ")}
+    assert told == {type_.word: kept for type_, kept in CLASSES.items()}

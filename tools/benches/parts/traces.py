@@ -124,7 +124,7 @@ def real(folder: Path) -> Iterator[Trace]:
 
 
 def _read(session: Session) -> Trace:
-    """A session's pages in order, each after the earlier pages it uses; system prompts aside, which are always there."""
+    """A session's pages in order, each after the earlier pages it uses; without system prompts, which always stay."""
     pages = [page for page in session.pages() if page.role != "system"]
     sorts = {
         page.position: Sort(

@@ -65,27 +65,27 @@ def ask(
     instead = compressed(material, level, page_type, below)
     if isinstance(instead, NoForm) and instead.reason in (Reason.NOT_ALLOWED, Reason.EMPTY):
         return Answer(instead, Outcome.NOT_ASKED, instead.found)
-    outcome, said = _said(callback, material, level, timeout_s)
+    outcome, said = heard(lambda: callback(material.content, material.mime, level), timeout_s)
     if outcome is not Outcome.ANSWERED:
         return Answer(instead, outcome, str(said)[:FOUND_CHARS_MAX])
     outcome, form = _form(said, material, below)
     return Answer(instead, outcome, str(form)[:FOUND_CHARS_MAX]) if isinstance(form, str) else Answer(form, outcome)
 
 
-def _said(callback: Callback, material: Material, level: int, timeout_s: float) -> tuple[Outcome, Any]:
+def heard(callback: Callable[[], Any], timeout_s: float) -> tuple[Outcome, Any]:
     """What a callback returns, or how it failed, in a thread of its own that nobody waits for too long."""
-    heard: list[tuple[Outcome, Any]] = []
+    answers: list[tuple[Outcome, Any]] = []
 
     def run() -> None:
         try:
-            heard.append((Outcome.ANSWERED, callback(material.content, material.mime, level)))
+            answers.append((Outcome.ANSWERED, callback()))
         except BaseException as error:  # a callback that calls exit() fails as any other does
-            heard.append((Outcome.RAISED, f"{type(error).__name__}: {_words(error)}"))
+            answers.append((Outcome.RAISED, f"{type(error).__name__}: {_words(error)}"))
 
-    thread = threading.Thread(target=run, name="vmstore-compress", daemon=True)
+    thread = threading.Thread(target=run, name="vmstore-callback", daemon=True)
     thread.start()
     thread.join(timeout_s)
-    return heard[0] if heard else (Outcome.HUNG, f"nothing came back in {timeout_s:g} s")
+    return answers[0] if answers else (Outcome.HUNG, f"nothing came back in {timeout_s:g} s")
 
 
 def _words(error: BaseException) -> str:

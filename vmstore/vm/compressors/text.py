@@ -30,6 +30,7 @@ POINTS_CHARS = (150, 1_200)
 POINT_CHARS_MAX = 180
 TOPICS_CHARS_MAX = 120
 CODE_NAMES_MAX = 8
+CODE_CHARS_MAX = 400  # a longer block of code is named
 GAP = "[…]"
 TERMS_ENOUGH = 6  # a sentence of fewer terms counts for less
 HOLDERS_MAX = 50  # what stands in more sentences than that is no more central
@@ -180,7 +181,7 @@ def _named(piece: Piece) -> str:
     if piece.kind is not Kind.CODE:
         return piece.text
     count = piece.text.count("\n") + 1
-    if count <= 6 and len(piece.text) <= 400:
+    if len(piece.text) <= CODE_CHARS_MAX:
         return piece.text
     names = lines.names(piece.text)
     more = f", {len(names) - CODE_NAMES_MAX} more" if len(names) > CODE_NAMES_MAX else ""

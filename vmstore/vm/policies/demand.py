@@ -8,7 +8,7 @@ more, because large pages are gone back to more often.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from vmstore.core.page import IMPORTANCE
 from vmstore.vm.policies.fixed import OCTAVE, STEPS, exp2, log2
@@ -18,14 +18,6 @@ from vmstore.vm.resident import Resident
 
 COLD = -1
 LULL = 8  # references; an age below it hardly counts
-
-
-class Demand(NamedTuple):
-    """When a page was used last, and what warmth and rate are worth but for the time gone by."""
-
-    used: int
-    warm: int
-    cold: int
 
 
 class Demand1(Lines):
@@ -50,7 +42,10 @@ class Demand1(Lines):
         "size": 200,
         "cooling": 200,
     }
-    LOWEST: ClassVar[Mapping[str, int]] = {"half_life": 1, "prior": 1}
+    LOWEST: ClassVar[Mapping[str, int]] = {
+        "half_life": 100,
+        "prior": 1,
+    }  # a count stays a number of some thousand digits
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         super().__init__(budget, parameters)
@@ -58,54 +53,63 @@ class Demand1(Lines):
         self._half_life, self._burst, self._prior = told["half_life"], told["burst"], told["prior"]
         self._importance, self._size = told["importance"] * OCTAVE // 1000, told["size"] * OCTAVE // 1000
         self._glow = log2(self._prior * exp2(0)) + _fall(told["cooling"])
-        self._weights: dict[int, tuple[int, int]] = {}  # of every page ever seen: what its uses weigh, and the last
-        self._demands: dict[int, Demand] = {}
+        self._weights: dict[int, tuple[int, int, int]] = {}  # of every page ever seen: its last use, what all weigh
+        self._worths: dict[int, tuple[int, int, int]] = {}  # of those here: last use, warm and cold, but for the time
 
     def place(self, resident: Resident, now: Now) -> Place:
         """In the line of its class and size, by last use."""
-        warm = self._classes[resident.type] + self._size * resident.tokens.bit_length()
+        extra = self._classes[resident.type] + self._size * resident.tokens.bit_length()
         importance = self._importance * (resident.importance - IMPORTANCE) // (2 * IMPORTANCE)
-        cold = warm + importance + log2(self._weight(resident))
-        self._demands[resident.page] = Demand(resident.used, warm + self._glow, cold)
-        return Place(warm + self._glow, resident.used)
+        warm = extra + self._glow
+        self._worths[resident.page] = resident.used, warm, extra + importance + self._rate(resident)
+        return warm, resident.used
 
-    def _weight(self, resident: Resident) -> int:
-        """What a page's uses weigh: a later one more than those before, so that nothing must be made less."""
-        weight, last = self._weights.get(resident.page, (0, 0))
-        if not weight or resident.used - last > self._burst:
+    def _rate(self, resident: Resident) -> int:
+        """The logarithm of what a page's uses weigh: later ones more, so that earlier ones need not be made less."""
+        page, used = resident.page, resident.used
+        last, weight, rate = self._weights.get(page, (0, 0, 0))
+        if not weight or used - last > self._burst:
             uses = 1 if weight else self._prior + resident.uses
-            weight += uses * exp2(resident.used * STEPS // self._half_life)
-        self._weights[resident.page] = weight, resident.used
-        return weight
+            weight += uses * exp2(used * STEPS // self._half_life)
+            rate = log2(weight)
+        if used != last or not last:
+            self._weights[page] = used, weight, rate
+        return rate
 
     def score(self, line: int, number: int, now: Now) -> int:
         """Of a warm line its worth less its age's, of the cold one the worth less the time's."""
         if line == COLD:
             return number - now.reference * OCTAVE // self._half_life
-        return line - _fall(now.reference - number)
+        age = now.reference - number
+        return line - (_FALLS[age] if age < _NEAR else _fall(age))
 
     def worth(self, page: int, score: int, now: Now) -> int:
         """The greater of both."""
-        used, warm, cold = self._demands[page]
+        used, warm, cold = self._worths[page]
         return max(self.score(warm, used, now), self.score(COLD, cold, now))
 
     def touch(self, resident: Resident, now: Now) -> None:
         """A page was used and is warm again, or one of its numbers changed."""
-        super().touch(resident, now)
-        line = self._places[resident.page].line
+        place = self.place(resident, now)
+        self._move(resident.page, place)
+        line, pages = place[0], self._lines[place[0]]
         for _ in range(2):  # one comes, up to two go, so lines stay short
-            number, page = self._lines[line][0]
-            cold = self._demands[page].cold
+            number, page = pages[0]
+            cold = self._worths[page][2]
             if page == resident.page or self.score(COLD, cold, now) <= self.score(line, number, now):
                 return
-            self._move(page, Place(COLD, cold))
+            self._move(page, (COLD, cold))
 
     def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
         """A page leaves; what its uses weigh is kept."""
-        super().leave(resident, now, evicted=evicted)
-        del self._demands[resident.page]
+        self._move(resident.page, None)
+        del self._worths[resident.page]
 
 
 def _fall(age: int) -> int:
     """The worth that warmth has lost at an age in references."""
     return log2(age + LULL) * 3 // 2
+
+
+_NEAR = 1_024
+_FALLS = [_fall(age) for age in range(_NEAR)]

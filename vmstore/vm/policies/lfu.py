@@ -39,11 +39,11 @@ class LFU1(Lines):
     def place(self, resident: Resident, now: Now) -> Place:
         """One line, by age, uses and importance."""
         score = (1 + resident.uses) * (self._parameters["base_ppm"] + resident.importance)
-        return Place(0, self._classes[resident.type] + self._ages[resident.page] + score)
+        return 0, self._classes[resident.type] + self._ages[resident.page] + score
 
     def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
         """A page leaves; where it was sent away, the others have aged."""
         if evicted:
-            self._age = max(self._age, self._places[resident.page].number % CLASS_STEP)
+            self._age = max(self._age, self._places[resident.page][1] % CLASS_STEP)
         del self._ages[resident.page]
         super().leave(resident, now, evicted=evicted)

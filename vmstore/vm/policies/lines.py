@@ -10,18 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from vmstore.vm.policies.keep import classes
 from vmstore.vm.policy import Now, Scored
 from vmstore.vm.resident import Resident
 
-
-class Place(NamedTuple):
-    """A page's line, and its number there: the lower, the sooner it goes."""
-
-    line: int
-    number: int
+Place = tuple[int, int]
+"""A page's line, and its number there: the lower, the sooner it goes."""
 
 
 class Lines:
@@ -34,7 +30,6 @@ class Lines:
     LOWEST: ClassVar[Mapping[str, int]] = {}  # of the parameters that may not be 0
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
-        self._budget = budget
         self._parameters = {**self.PARAMETERS, **parameters}
         self._classes = classes(parameters)
         self._lines: dict[int, list[tuple[int, int]]] = {}  # numbers and pages
@@ -73,15 +68,21 @@ class Lines:
         if before == place:
             return
         if before is not None:
-            line = self._lines[before.line]
-            del line[bisect_left(line, (before.number, page))]
-            if not line:
-                del self._lines[before.line]
+            line, number = before
+            pages = self._lines[line]
+            del pages[bisect_left(pages, (number, page))]
+            if not pages:
+                del self._lines[line]
         if place is None:
             del self._places[page]
+            return
+        self._places[page] = place
+        line, number = place
+        at_line = self._lines.get(line)
+        if at_line is None:
+            self._lines[line] = [(number, page)]
         else:
-            self._places[page] = place
-            insort(self._lines.setdefault(place.line, []), (place.number, page))
+            insort(at_line, (number, page))
 
     def victims(self, now: Now) -> Iterator[Scored]:
         """Every resident, the first to go first; good until something happens to one."""

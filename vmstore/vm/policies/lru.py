@@ -14,4 +14,4 @@ class LRU1(Lines):
 
     def place(self, resident: Resident, now: Now) -> Place:
         """One line, by last use."""
-        return Place(0, self._classes[resident.type] + resident.used)
+        return 0, self._classes[resident.type] + resident.used

@@ -26,4 +26,4 @@ class Modality1(Lines):
 
     def place(self, resident: Resident, now: Now) -> Place:
         """One line, by modality and last use."""
-        return Place(0, self._classes[resident.type] + STEP * KEPT[resident.modality] + resident.used)
+        return 0, self._classes[resident.type] + STEP * KEPT[resident.modality] + resident.used

@@ -34,7 +34,7 @@ class Recency1(Lines):
         """A line for each turn and class, by similarity and anchor strength."""
         number = (self._similarity * resident.similarity + self._anchor * resident.anchor) // 1000
         kept = self._classes[resident.type]
-        return Place(resident.used_turn, kept + number)
+        return resident.used_turn, kept + number
 
     def score(self, line: int, number: int, now: Now) -> int:
         """Adds what is left of the recency of a turn."""

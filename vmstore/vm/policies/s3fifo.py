@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from vmstore.vm.policies.keep import classes
@@ -91,20 +92,31 @@ class Queues:
 
     def steps(self) -> Iterator[Step]:
         """What comes up next, one after the other, if everything that may go does; changes nothing."""
-        short, tokens = deque(self._short), self._short_tokens
-        long, hits = deque(self._long), dict(self._hits)
-        while short or long:
-            if short and (tokens > self._short_tokens_max or not long):
-                page = short.popleft()
+        short, tokens, shorts = iter(self._short), self._short_tokens, len(self._short)
+        again: deque[int] = deque()
+        long, longs = chain(self._long, _emptied(again)), len(self._long)
+        hits: dict[int, int] = {}  # of those who come up again
+        while shorts or longs:
+            if shorts and (tokens > self._short_tokens_max or not longs):
+                page = next(short)
+                shorts, longs = shorts - 1, longs + 1
                 tokens -= self._tokens[page]
-                step = Step(page, 0, not hits[page])
+                left = 0 if self._hits[page] else -1
             else:
-                page = long.popleft()
-                step = Step(page, hits[page] - 1, not hits[page])
-            if not step.goes:
-                long.append(page)
-                hits[page] = step.hits
-            yield step
+                page = next(long)
+                left = hits.get(page, self._hits[page]) - 1
+            if left < 0:
+                longs -= 1
+            else:
+                again.append(page)
+                hits[page] = left
+            yield Step(page, max(left, 0), left < 0)
+
+
+def _emptied(queue: deque[int]) -> Iterator[int]:
+    """What stands in a queue, and what comes to it meanwhile."""
+    while queue:
+        yield queue.popleft()
 
 
 class S3FIFO1:

@@ -1,0 +1,194 @@
+"""The laws of a live session: each looks at a life that was played and raises where it is broken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tests.live.played import Played, Step, played
+from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Holder, Use
+from vmstore.core.mutation import AnyMutation, CellRef
+from vmstore.core.tokens import estimate
+from vmstore.live.facts import Facts
+from vmstore.live.runtime import Runtime
+from vmstore.live.spoken import Spoken
+from vmstore.store.live import Live
+from vmstore.vm.state import State
+
+
+class Refolded:
+    """A session's state and words folded from the log alone, commit by commit."""
+
+    def __init__(self, session: Live) -> None:
+        session.look(lambda runtime: None)
+        session._ns.follow()
+        self._facts = Facts(session._ns.log, session._lane())
+        self.state, self.spoken = State(self._read), Spoken(self._read)
+        self.cells: dict[tuple[int, CellRef], bytes] = {}
+
+    def _read(self, position: int, ref: CellRef) -> bytes:
+        return self._facts.cell(position, ref)
+
+    def commits(self) -> Any:
+        """Each commit, folded."""
+        for told in self._facts.after(0):
+            for position, mutation in told.mutations:
+                self.state.apply(position, mutation)
+                self.spoken.apply(position, mutation)
+            yield told
+
+
+def mutations(session: Live) -> list[tuple[int, AnyMutation]]:
+    """What a session is made of."""
+    return [one for told in Refolded(session).commits() for one in told.mutations]
+
+
+def plain(thing: Any) -> Any:
+    """All a state or what was spoken holds, in plain values."""
+    values = {name: value for name, value in vars(thing).items() if name not in ("_read", "policy")}
+    if isinstance(thing, State) and thing.policy is not None:
+        values["order"] = [tuple(one) for one in thing.policy.victims(thing.now)]
+    return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=repr)
+
+
+# ---- 6: the budget and the pins
+
+
+def within_budget(life: Played) -> None:
+    """At the end of every commit the prompt is within the budget in force, and at every pack what was packed is."""
+    for session in life.live:
+        folded = Refolded(session)
+        for told in folded.commits():
+            state = folded.state
+            assert state.used == sum(held.tokens for held in state.here.values())
+            assert state.settings is None or state.used <= state.budget, (
+                f"{state.used} of {state.budget} at {state.position}"
+            )
+            for position, mutation in told.mutations:
+                if isinstance(mutation, m.Pack):
+                    assert mutation.tokens <= state.budget, f"the pack at {position} is over the budget"
+
+
+def pins_hold(life: Played) -> None:
+    """Nothing that is pinned by hand, or by what it is, leaves the prompt."""
+    for session in life.live:
+        held: dict[int, set[int]] = {}
+        for position, mutation in mutations(session):
+            match mutation:
+                case m.Pin():
+                    held.setdefault(mutation.page, set()).add(mutation.holder)
+                case m.Unpin() if mutation.holder != Holder.TURNS:
+                    held.setdefault(mutation.page, set()).discard(mutation.holder)
+                case m.Evict() if mutation.cause not in (Cause.ASKED,) or mutation.level is None:
+                    assert not held.get(mutation.page), f"p{mutation.page} is pinned and gave way at {position}"
+
+
+# ---- 5: full stays full
+
+
+def full_stays_full(life: Played) -> None:
+    """Every byte that was handed in comes back, from the store and through a fault at level 0."""
+    for session in life.live:
+        for (owner, page), exact in life.exact.items():
+            if owner == session.name:
+                assert session.content(page) == exact
+    for (owner, page), exact in list(life.exact.items()):
+        if owner == life.session.name:
+            state, number = life.runtime.state, int(page[1:])
+            staying = state.pinned + sum(state.here[one].tokens for one in state.yielding() if one != number)
+            found = life.session.page_fault(page, 0)
+            if found.level == 0:
+                assert found.content == exact, f"{page} came back as something else"
+            else:
+                assert estimate(exact, state.pages[number].modality) > state.budget - staying, f"{page} fits"
+                assert found.granted or found.denied_because == "no_room", found.denied_because
+
+
+# ---- 1: live equals replayed, 2: another process sees the same
+
+
+def live_is_replayed(life: Played) -> None:
+    """A state and words folded anew from the log equal those that lived, field by field."""
+    for session in life.live:
+        session.look(lambda runtime: None)
+        runtime: Runtime = session.runtime()
+        folded = Refolded(session)
+        assert list(folded.commits())
+        assert plain(folded.state) == plain(runtime.state)
+        assert plain(folded.spoken) == plain(runtime.spoken)
+
+
+def told_again(steps: list[Step]) -> None:
+    """The same acts write the same mutation bodies: in one process, and in one that dies after every act."""
+    first = played(steps, calm=True)
+    second = Played(calm=True)
+    for step in steps:
+        second.play(step)
+        second.store._ns.live.clear()
+    assert bodies(first) == bodies(second)
+
+
+def bodies(life: Played) -> list[tuple[int, bytes]]:
+    """The bodies of all commits, each with its session."""
+    return [(commit.session, commit.body) for commit in life.store.log.tail(0, 1 << 30)]
+
+
+# ---- 4: reasons
+
+
+def reasons_are_told(life: Played) -> None:
+    """Every decision carries its reasons or points at them, and they say what the state was."""
+    for session in life.live:
+        folded = Refolded(session)
+        used = 0
+        known: dict[int, Any] = {}
+        references: dict[int, m.Reference] = {}
+        for position, mutation in each(folded):
+            state = folded.state
+            match mutation:
+                case m.Reference():
+                    references[position] = mutation
+                case m.FaultIn() | m.Prefetch() | m.FaultDenied():
+                    asked = references[mutation.reference]
+                    assert (asked.use == Use.SIGNAL) == isinstance(mutation, m.Prefetch)
+                    assert asked.page == mutation.page or mutation.page == 0
+                    told(mutation.why, state, known, used)
+                case m.Evict() if mutation.cause not in (Cause.ASKED, Cause.RESTORE, Cause.SEGMENT):
+                    if mutation.why is None:
+                        assert mutation.first in known, f"nobody says why p{mutation.page} gave way at {position}"
+                    else:
+                        known[position] = mutation.why
+                        told(mutation.why, state, {}, used)
+            used = state.used
+
+
+def each(folded: Refolded) -> Any:
+    """Mutations one by one, each folded when it is given."""
+    for told in folded._facts.after(0):
+        for position, mutation in told.mutations:
+            folded.state.apply(position, mutation)
+            folded.spoken.apply(position, mutation)
+            yield position, mutation
+
+
+def told(why: Any, state: State, contests: dict[int, Any], used: int) -> None:
+    """The numbers of a decision's reasons that the state tells."""
+    assert state.policy is not None
+    assert why.policy == state.policy.NUMBER and why.budget == state.budget
+    assert why.used == used or any(one.used == why.used for one in contests.values()), "it used what it used"
+
+
+# ---- what the model saw
+
+
+def contexts_verify(life: Played) -> None:
+    """The log verifies, and each pack's context is the prompt the kernel had, page by page, in its order."""
+    verdict = life.store.verify()
+    assert verdict.ok, verdict
+    for name, call, here in life.packs:
+        context = life.store.session(name).context(call=call)
+        shown = {page.page: page.level for page in context.pages}
+        assert shown == {page: level for page, (level, _) in here.items()}
+        assert [page.page for page in context.pages] == sorted(here, key=lambda page: here[page][1])

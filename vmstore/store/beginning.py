@@ -1,0 +1,78 @@
+"""Begins live sessions: opened with their settings and what stands before all, or gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vmstore.engine.gate import Opening
+from vmstore.errors import InputError, RefusedError
+from vmstore.live import saying
+from vmstore.live.configuring import configure
+from vmstore.live.finder import Callback as Finding
+from vmstore.live.finder import Finder
+from vmstore.live.runtime import Act, Runtime
+from vmstore.live.shorter import Shorter
+from vmstore.store.live import Live
+from vmstore.store.namespace import Namespace
+from vmstore.views.lane import Lane
+from vmstore.vm.compressors.callback import TIMEOUT_S
+from vmstore.vm.compressors.callback import Callback as Compressor
+
+if TYPE_CHECKING:
+    from vmstore.store.recording import Recording
+
+
+def live_session(
+    namespace: Namespace,
+    recording: Callable[[], Recording],
+    opening: Opening,
+    *,
+    system: str | None = None,
+    tools: list[Any] | None = None,
+    compressor: Compressor | None = None,
+    finder: Finding | None = None,
+    callback_timeout_s: float = TIMEOUT_S,
+    **told: Any,
+) -> Live:
+    """A session that manages its memory, opened where there is none: all of its beginning is written, or nothing.
+
+    Of one that is live already the settings that differ are logged; what was recorded is refused.
+    """
+    shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
+
+    def begin(act: Act) -> None:
+        configure(act, told)
+        saying.instruct(act, system, tools)
+
+    def opened() -> int:
+        key = namespace.key(opening.name)
+        if key is None:
+            if "l0_tokens_max" not in told:
+                raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
+            now = namespace.clock.now()
+            batch = namespace.begin(opening, now)
+            runtime = Runtime(namespace.engine, Lane(namespace.views, 0), shorter, finding)
+            key = batch.commit(runtime.play(batch, [(now, begin)]))[-1].session
+            namespace.follow()
+        return key
+
+    live = Live(namespace, recording, namespace.retried(opened), opening.name)
+    runtime = live.runtime()
+    if compressor is not None or finder is not None:
+        runtime.shorter, runtime.finder = shorter, finding
+    if runtime.current().settings is None:
+        unbegun(runtime, opening.name, told)
+        live._act(begin)
+    else:
+        live.configure(**told)
+    return live
+
+
+def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:
+    """Refuses to manage the memory of a session in which something was recorded."""
+    if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in told:
+        raise RefusedError(
+            f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
+            f"that manages itself: store.session({name!r}).redrive('another name', l0_tokens_max=…)"
+        )

@@ -1,0 +1,54 @@
+"""Finds sessions by name, and opens them: recorded ones, and live ones, which manage their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vmstore.engine.gate import Opening
+from vmstore.errors import UnknownError
+from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.session import Session
+from vmstore.views.decisions import in_force
+from vmstore.views.lane import NEVER, Lane
+
+if TYPE_CHECKING:
+    from vmstore.store.recording import Recording
+
+
+class Sessions:
+    """The sessions of a namespace by name; whoever asks holds its lock."""
+
+    def __init__(self, namespace: Namespace, recording: Callable[[], Recording]) -> None:
+        self._ns = namespace
+        self._recording = recording
+
+    def find(self, name: str, *, create: bool, told: dict[str, str | None], live: dict[str, Any]) -> Session:
+        """The session of a name, opened where `create` or `live` says so; `told` is what it begins with."""
+        key = self._ns.key(session_name(name))
+        opening = Opening(name, {word: text for word, text in told.items() if text is not None})
+        if live:
+            from vmstore.store.beginning import live_session
+
+            return live_session(self._ns, self._recording, opening, **live)
+        if key is None and create:
+            key = self._ns.retried(lambda: self._opened(opening))
+        if key is None:
+            names = [
+                row[0] for row in self._ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")
+            ]
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
+        if key in self._ns.live or in_force(Lane(self._ns.views, key), NEVER) is not None:
+            from vmstore.store.live import Live
+
+            return Live(self._ns, self._recording, key, name)
+        return Session(self._ns, self._recording, key, name)
+
+    def _opened(self, opening: Opening) -> int:
+        """The key of a session, opened where nobody did."""
+        key = self._ns.key(opening.name)
+        if key is None:
+            now = self._ns.clock.now()
+            key = self._ns.begin(opening, now).commit(now)[-1].session
+            self._ns.follow()
+        return key
