@@ -54,7 +54,7 @@ class Prompt:
         room = budget - RESERVE
         self.budget, self.high, self.low = budget, int(room * 0.85), int(room * 0.70)
         self.tokens: list[int] = []  # of every page
-        self.used: list[int] = []  # when it was last used, counted in uses
+        self.used: list[int] = []  # when it was last used, counted in uses and in pages written
         self.here: list[int] = []
         self.last: list[int] = []  # as the call before had it
         self.evictions = self.voided = self.peak = 0
@@ -101,7 +101,8 @@ def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -
         if why is not None:
             denials[why] = denials.get(why, 0) + 1
             continue
-        prompt.leave(prompt.budget - prompt.tokens[page], came)
+        if prompt.full() + prompt.tokens[page] > prompt.budget:
+            prompt.leave(prompt.low - prompt.tokens[page], came)
         prompt.here.append(page)
         came.append(page)
         asked += by_model
@@ -119,11 +120,11 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
         new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
         prompt.here += new
         prompt.tokens += turn.new
-        prompt.used += [uses] * len(new)
+        prompt.used += [uses + page + 1 for page in new]
         for page, _ in turn.uses:
             uses += 1
             if page >= 0:
-                prompt.used[page] = uses
+                prompt.used[page] = uses + len(prompt.tokens)
         missed, came = ask(prompt, turn.uses, denials)
         faults += [(number, page) for page in missed]
         served += len(came)
