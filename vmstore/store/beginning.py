@@ -39,6 +39,9 @@ def live_session(
 
     Of one that is live already the settings that differ are logged; what was recorded is refused.
     """
+    for callback in (compressor, finder):
+        if callback is not None and not callable(callback):
+            raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
     shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
@@ -63,7 +66,7 @@ def live_session(
         runtime.shorter, runtime.finder = shorter, finding
     if runtime.current().settings is None:
         unbegun(runtime, opening.name, told)
-        live._act(begin)
+        namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
         live.configure(**told)
     return live

@@ -38,7 +38,10 @@ class Sessions:
                 row[0] for row in self._ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")
             ]
             raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-        if key in self._ns.live or in_force(Lane(self._ns.views, key), NEVER) is not None:
+        runtime = self._ns.live.get(key)
+        if (runtime is not None and runtime.state.settings is not None) or in_force(
+            Lane(self._ns.views, key), NEVER
+        ) is not None:
             from vmstore.store.live import Live
 
             return Live(self._ns, self._recording, key, name)

@@ -106,6 +106,6 @@ def _form(said: Any, material: Material, below: Sequence[Form]) -> tuple[Outcome
     if not form.content:
         return Outcome.EMPTY, "nothing but spaces"
     if not form.shorter_than(material.content, material.modality) or not undercuts(form, below):
-        least = min(len(one.content) for one in (material, *below))
+        least = min(len(content) for content in (material.content, *(one.content for one in below)))
         return Outcome.TOO_LONG, f"{len(form.content):,} bytes where {least:,} are to be undercut"
     return Outcome.ANSWERED, form
