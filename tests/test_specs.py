@@ -18,7 +18,7 @@ from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
-from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.page import METHODS, Modality, PageType, Role
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
@@ -30,6 +30,13 @@ from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import OPTIONS
 from vmstore.shell.vmql.settings import AUTO
 from vmstore.views.projection import PROJECTORS, Projection
+from vmstore.vm.compressors.callback import Outcome
+from vmstore.vm.compressors.form import Reason
+from vmstore.vm.compressors.registry import COMPRESSORS
+from vmstore.vm.measures import BANDS, Band, Measures, judged
+from vmstore.vm.metrics import Metrics
+from vmstore.vm.pagetypes import COMPRESSION
+from vmstore.vm.state import State
 
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
@@ -177,6 +184,27 @@ def cut(text: str) -> list[str]:
     return [] if told == COLUMNS else [f"tables {told}"]
 
 
+def forms(text: str) -> list[str]:
+    """What compression.md gets wrong about compressors, methods, reasons, outcomes and types of pages."""
+    made, reasons = tables(section(text, "Forms"))[:2]
+    methods, types, outcomes = (tables(section(text, title))[0] for title in ("Methods", "Types of pages", "Callbacks"))
+    told = [
+        {(quoted(row[0])[0], level): quoted(row[level])[0] for row in made for level in (1, 2, 3)},
+        [quoted(row[0])[0] for row in reasons],
+        [(int(row[0]), quoted(row[1])[0]) for row in methods],
+        [quoted(row[0])[0] for row in outcomes],
+        [(quoted(row[0])[0], int(row[1]), row[2] == "rarely") for row in types],
+    ]
+    right = [
+        {(modality.word, int(level)): METHODS[one.method] for (modality, level), one in COMPRESSORS.items()},
+        [reason.word for reason in Reason],
+        [(int(method), name) for method, name in METHODS.items()],
+        [outcome.word for outcome in Outcome],
+        [(kind.word, int(rule.level_max), rule.rarely) for kind, rule in COMPRESSION.items()],
+    ]
+    return [f"{one} is not {other}" for one, other in zip(told, right, strict=True) if one != other]
+
+
 def campaigns(text: str) -> list[str]:
     """What reliability.md gets wrong about which campaigns there are."""
     told = [quoted(row[0])[0] for row in tables(section(text, "The campaigns"))[0]]
@@ -322,6 +350,23 @@ class Check(NamedTuple):
     mistake: str
 
 
+def numbers_of_memory(text: str) -> list[str]:
+    """What replay.md gets wrong about the numbers, the targets and the bands of reasons."""
+    told, targets, reasons = tables(section(text, "The numbers"))
+    names = [name for row in told for name in quoted(row[0])]
+    wrong = [f"number {name}" for name in sorted({*names} ^ {*Measures.__struct_fields__})]
+    bands = [(quoted(row[0])[0], *map(int, re.findall(r"\d+", row[1] + row[2]))) for row in reasons]
+    right = [(reason.word, *_percents(band)) for reason, band in BANDS.items()]
+    judges = list(judged(Metrics().measures(State(lambda position, ref: b""))).targets)
+    wrong += [] if [quoted(row[0])[0] for row in targets] == judges else ["targets"]
+    return wrong + ([] if bands == right else [f"{bands} are not {right}"])
+
+
+def _percents(band: Band) -> list[int]:
+    told = [band.low, band.high, band.below, band.above if band.above < 1 else 0.0]
+    return [round(part * 100) for part in told if part]
+
+
 CHECKS = [
     Check("mutations.md", kinds, "| `valid_to` |", "| `valid_till` |"),
     Check("mutations.md", kinds, "Number 26.", "Number 27."),
@@ -350,6 +395,14 @@ CHECKS = [
     Check("shell.md", shell, "| `\\once FILE` |", "| `\\one FILE` |"),
     Check("performance.md", figures, "| at most 5 |", "| at most 50 |"),
     Check("performance.md", figures, "| `many` | open", "| `one` | open"),
+    Check("compression.md", forms, "| 13 | `lines@1` |", "| 14 | `lines@1` |"),
+    Check("compression.md", forms, "| `image` | `thumbnail@1`", "| `image` | `thumbs@1`"),
+    Check("compression.md", forms, "| `claim` | 2 | rarely |", "| `claim` | 3 | rarely |"),
+    Check("compression.md", forms, "| `hung` |", "| `hanging` |"),
+    Check("compression.md", forms, "| `too_large` |", "| `large` |"),
+    Check("replay.md", numbers_of_memory, "| `l0_peak` |", "| `l0_most` |"),
+    Check("replay.md", numbers_of_memory, "| `hit_rate` | over", "| `hits` | over"),
+    Check("replay.md", numbers_of_memory, "| 40 to 60 % | under 20 % |", "| 40 to 60 % | under 30 % |"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),

@@ -45,6 +45,8 @@ NAMES = (
     "many",
     "record",
     "vmql",
+    "evict",
+    "kernel",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -11,7 +11,8 @@ import apsw
 import vmstore
 from tests.engine.author import engine_over
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.mutation import Link, Mark
+from vmstore.core.decision import Cause, Holder, Use, Why
+from vmstore.core.mutation import Evict, Link, Mark, Pin, Reference, Settings
 from vmstore.core.page import LinkKind
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import VmstoreError
@@ -66,6 +67,21 @@ def _relate(path: Path) -> None:
     batch = engine.batch(key)
     batch.add(Link(pages[1][0], pages[0][0], LinkKind.REFERENCES))
     batch.add(Mark(Mark.NAMED, name=batch.cell(b"a good place to stop")))
+    batch.commit(engine.clock.now())
+    log.close()
+
+
+def decide(path: Path) -> None:
+    """Settings, a reference, a page that gives way and one that is held, which no recorded call has."""
+    log = SqliteLog(path / LOG)
+    engine = engine_over(log, seed=9)
+    engine.follow()
+    batch = engine.batch(engine.projection.db.execute("SELECT session FROM sessions WHERE name = 'other'").get)
+    page = engine.projection.db.execute("SELECT min(page) FROM pages WHERE session = ?", (batch.head.session,)).get
+    batch.add(Settings(batch.cell(b'{"l0_tokens_max": 100}')))
+    batch.add(Reference(page, Use.QUOTE, evidence=batch.cell(b"as you said")))
+    batch.add(Evict(page, Cause.PRESSURE, 9, 7, why=Why(1, 100, 109, 9, 0, 1, 7, ())))
+    batch.add(Pin(page, Holder.HAND))
     batch.commit(engine.clock.now())
     log.close()
 

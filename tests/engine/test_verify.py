@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import vmstore
-from tests.engine.stories import LOG, copied, edit, problems, rows, tell
+from tests.engine.stories import LOG, copied, decide, edit, problems, rows, tell
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import Configure, Link, Message, Open, encode
 from vmstore.engine import verify as verify_module
@@ -31,6 +31,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     """A store with sessions and forks, closed and sound; its cells as they were appended, or packed."""
     path = tmp_path_factory.mktemp("told") / "a.vms"
     tell(path)
+    decide(path)
     if request.param == "packed":
         log = SqliteLog(path / LOG)
         log.compact()

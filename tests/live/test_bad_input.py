@@ -147,12 +147,8 @@ def test_a_call_larger_than_the_budget_leaves(store: Store) -> None:
 
 def test_pins_that_cannot_fit_are_refused(store: Store) -> None:
     """A page that does not fit beside what is pinned is refused by name and number, and nothing is written."""
-    session = store.session("s", compress=False, **FEW)
-    pages = []
-    for _ in range(8):
-        pages += session.user("Line of some length, told again and again. " * 60)
-        session.pack()
-        session.assistant("Yes.")
+    session = store.session("s", **FEW)
+    pages = [session.attach(f"{n} lines, told again and again. ".encode() * 60, "text/plain") for n in range(8)]
     pinned = 0
     for page in pages:
         session.page_fault(page, 0)

@@ -10,205 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
-from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of
+from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
 
 U, A = Role.USER, Role.ASSISTANT
 DATABASE = Known("claim_database", "database", "Decision: use PostgreSQL for the database")
-
-# What a user says, and the claims in it: text and name.
-DECISIONS = [
-    ("Let's use PostgreSQL for the database.", "use PostgreSQL for the database", "claim_database"),
-    ("Let's go with FastAPI for the API framework.", "use FastAPI for the API framework", "claim_api_framework"),
-    (
-        "Agreed, let's go with Kubernetes for deployment_strategy",
-        "use Kubernetes for deployment_strategy",
-        "claim_deployment_strategy",
-    ),
-    ("let us use tabs for indentation", "use tabs for indentation", "claim_indentation"),
-    ("OK, let's stick with SQLite for the tests.", "use SQLite for the tests", "claim_tests"),
-    ("Great, then let's adopt ruff for linting!", "use ruff for linting", "claim_linting"),
-    (
-        "We'll go with React with TypeScript for the frontend.",
-        "use React with TypeScript for the frontend",
-        "claim_frontend",
-    ),
-    ("We will use port 8443 for the admin console.", "use port 8443 for the admin console", "claim_admin_console"),
-    ("We're going with Redis for the cache.", "use Redis for the cache", "claim_cache"),
-    ("I'm going to use pnpm as the package manager.", "use pnpm for the package manager", "claim_package_manager"),
-    ("I'll pick the blue theme for the landing page.", "use the blue theme for the landing page", "claim_landing_page"),
-    ("We are switching to uv for packaging.", "use uv for packaging", "claim_packaging"),
-    ("We decided to use Kafka for the event bus.", "use Kafka for the event bus", "claim_event_bus"),
-    ("We've decided on GCP for hosting.", "use GCP for hosting", "claim_hosting"),
-    (
-        "We have decided to go with two-week sprints for planning.",
-        "use two-week sprints for planning",
-        "claim_planning",
-    ),
-    (
-        "We decided that the request timeout is 30 seconds.",
-        "the request timeout is 30 seconds",
-        "claim_request_timeout",
-    ),
-    ("We agreed that the API will be versioned by URL.", "the API will be versioned by URL", "claim_api"),
-    ("I've decided to rewrite the parser in Rust.", "rewrite the parser in Rust", "claim_rewrite_parser_rust"),
-    ("We agreed on Friday releases for the mobile app.", "use Friday releases for the mobile app", "claim_mobile_app"),
-    ("We settled on snake_case for column names.", "use snake_case for column names", "claim_column_names"),
-    ("We chose Terraform over Pulumi for infrastructure.", "use Terraform for infrastructure", "claim_infrastructure"),
-    ("I picked Inter for the body font.", "use Inter for the body font", "claim_body_font"),
-    ("We finally settled on OAuth for the login flow.", "use OAuth for the login flow", "claim_login_flow"),
-    ("Decision: Postgres 16 for the warehouse.", "Postgres 16 for the warehouse", "claim_postgres_16_warehouse"),
-    ("Final decision: use gRPC for internal calls.", "use gRPC for internal calls", "claim_internal_calls"),
-    ("The decision is to use Vault for secrets.", "use Vault for secrets", "claim_secrets"),
-    ("Decided: the retention is 90 days.", "the retention is 90 days", "claim_retention"),
-    ("It's settled: we'll use Stripe for payments.", "use Stripe for payments", "claim_payments"),
-    ("From now on, use UTC for timestamps.", "use UTC for timestamps", "claim_timestamps"),
-    (
-        "From now on we'll use conventional commits for messages.",
-        "use conventional commits for messages",
-        "claim_messages",
-    ),
-    ("Going forward, always use feature flags for launches.", "use feature flags for launches", "claim_launches"),
-    ("Let's not use an ORM for reports.", "do not use an ORM for reports", "claim_reports"),
-    ("We won't support Windows.", "do not support Windows", "claim_windows"),
-    ("Let's set the pool size to 20.", "set the pool size to 20", "claim_pool_size"),
-    ("Let's limit uploads to 25 MB.", "limit uploads to 25 MB", "claim_uploads_25_mb"),
-    ("Let's drop Python 3.9 support.", "drop Python 3.9 support", "claim_python_support"),
-    ("Let's deploy to Fly.io.", "deploy to Fly.io", "claim_fly_io"),
-    ("Let's keep the monolith for this year.", "keep the monolith for this year", "claim_monolith_year"),
-    (
-        "For the database connection pool, let's use PgBouncer.",
-        "use PgBouncer for the database connection pool",
-        "claim_database_connection_pool",
-    ),
-    (
-        "As for testing, we'll use pytest with 80% coverage.",
-        "use pytest with 80% coverage for testing",
-        "claim_testing",
-    ),
-    ("Regarding logging: let's use structlog.", "use structlog for logging", "claim_logging"),
-    ("PostgreSQL it is.", "use PostgreSQL", "claim_postgresql"),
-    ("Sounds good, let's use MapLibre for maps because it is open.", "use MapLibre for maps", "claim_maps"),
-    (
-        "Perfect. Let's use Sentry for error tracking, since the team knows it.",
-        "use Sentry for error tracking",
-        "claim_error_tracking",
-    ),
-    (
-        "Alright, we'll use Celery for background jobs — it's what ops runs.",
-        "use Celery for background jobs",
-        "claim_background_jobs",
-    ),
-    ("So, let's go for the annual plan for hosting.", "use the annual plan for hosting", "claim_hosting"),
-    ("Let's **use `uv`** for installs.", "use uv for installs", "claim_installs"),
-    ("- Let's use Figma for mockups.", "use Figma for mockups", "claim_mockups"),
-    ("We’ll use Kotlin for the Android app.", "use Kotlin for the Android app", "claim_android_app"),
-    ("Actually, let's use MySQL for the database.", "use MySQL for the database", "claim_database"),
-    ("On second thought, let's go with Svelte for the frontend.", "use Svelte for the frontend", "claim_frontend"),
-    ("Scratch that, use DynamoDB for sessions.", "use DynamoDB for sessions", "claim_sessions"),
-    ("I changed my mind, let's use CSS modules for styling.", "use CSS modules for styling", "claim_styling"),
-    ("Change of plans: we'll use Azure for hosting.", "use Azure for hosting", "claim_hosting"),
-    ("Actually use Bun instead of Node for the scripts.", "use Bun for the scripts", "claim_scripts"),
-    ("Instead of Redis, let's use Valkey for the cache.", "use Valkey for the cache", "claim_cache"),
-    ("Let's switch to MySQL for the database.", "use MySQL for the database", "claim_database"),
-    ("Let's go back to REST for the public API.", "use REST for the public API", "claim_public_api"),
-    ("No, let's use spaces for indentation.", "use spaces for indentation", "claim_indentation"),
-    ("We will use JWT for authentication, not sessions.", "use JWT for authentication", "claim_authentication"),
-    ("Let's use Go for the server.", "use Go for the server", "claim_server"),
-    ("We committed to use semver for releases.", "use semver for releases", "claim_releases"),
-]
-
-# What nobody decides by: questions, conditions, other people, tasks, small talk, memories.
-NO_DECISIONS = [
-    "Should we use PostgreSQL for the database?",
-    "Let's use PostgreSQL?",
-    "Did we decide to use Kafka?",
-    "What did we decide about the cache?",
-    "Can we go with the second option?",
-    "Have you decided on a name?",
-    "If we decided to use Kafka, we would need more ops people.",
-    "If we go with Redis, the cache is fast.",
-    "We could go with Redis.",
-    "We might use Redis for the cache.",
-    "Maybe let's use Redis.",
-    "Perhaps we'll use Redis for the cache.",
-    "Let's use Redis if it is fast enough.",
-    "Let's use Redis for the cache, maybe.",
-    "We'll use Redis unless ops objects.",
-    "Suppose we go with Kafka for the bus.",
-    "Imagine we decided to use Kafka.",
-    "What if we go with Kafka?",
-    "Once we decided to use Kafka, everything got slower.",
-    "When we go with Kafka, remember the brokers.",
-    "Before we settled on Go we wrote Perl.",
-    "As we decided earlier, what's our database?",
-    "As we decided earlier, the database is PostgreSQL.",
-    "Like we agreed, I sent the file.",
-    "Remember when we decided to use Kafka?",
-    "We haven't decided on the database.",
-    "We have not decided anything.",
-    "We decided nothing.",
-    "We decided.",
-    "We need to decide on the database.",
-    "Let's decide tomorrow.",
-    "We decided to think about it.",
-    "We agreed to disagree.",
-    "We decided to wait for the benchmark.",
-    "We decided to discuss it next week.",
-    "They decided to use MySQL.",
-    "The team at Google chose Spanner.",
-    "He said we'll use MySQL.",
-    "My boss decided on Jira.",
-    "Netflix uses Cassandra for viewing history.",
-    "You can choose the theme in the settings.",
-    "Choose File > Save to store the document.",
-    "Use the search tool to list the files.",
-    "Use grep for searching.",
-    "Let's see.",
-    "Let's look at the tests.",
-    "Let's run the tests.",
-    "Let's go.",
-    "Let's go over the plan again.",
-    "Let's talk about the database.",
-    "Let's take a break.",
-    "Let's take a look at the schema.",
-    "Let's keep going.",
-    "Let's keep in mind that disks are slow.",
-    "Let's keep it simple.",
-    "Let's keep pushing each other and staying motivated.",
-    "I'll keep my fingers crossed for you.",
-    "We'll keep you posted.",
-    "I love how uncomplicated it is.",
-    "We decided to go camping.",
-    "I recommend running the tests first.",
-    "Let's pick up where we left off.",
-    "Let's move on to the next topic.",
-    "Let's use this opportunity to say thanks.",
-    "Let's use the time to write tests.",
-    "Let's use the edit command to change the file.",
-    "I'll go with you to the store.",
-    "The shoes go with the dress.",
-    "I'll take the dog for a walk.",
-    "Just go with the flow.",
-    'He wrote: "Great. Let\'s use MySQL for the database. Thanks a lot."',
-    "> Let's use MySQL for the database.",
-    "```\nLet's use MySQL for the database.\n```",
-    "    let's use MySQL for the database;",
-    "| Let's use MySQL | for the database |",
-    "`Let's use MySQL for the database`?",
-    "I guess we'll use Redis for the cache.",
-    "I'm not sure we decided on Redis for the cache.",
-    "Every time we use Redis for the cache it breaks.",
-    "The migration guide says to use version 2 for the client.",
-    "How do I use Redis for a cache?",
-    "I would like to use the bathroom.",
-    "Thanks, that works!",
-    "Yes.",
-    "Sounds good, talk to you tomorrow.",
-    "We use PostgreSQL at work.",
-    "It would have been better to use Go for the server.",
-]
 
 
 @pytest.mark.parametrize(("said", "decided", "name"), DECISIONS, ids=[row[0] for row in DECISIONS])
@@ -224,6 +32,29 @@ def test_no_decision_is_found_where_there_is_none(said: str) -> None:
     assert find([Said(7, U, said)]) == ()
 
 
+PLAIN = [row for row in DECISIONS if not row[0].startswith("- ") and ". " not in row[0]]
+WRAPPED = ["If {}", "> {}", "```\n{}\n```", "    {}", 'She wrote: "{} And that was all there was."', "| {} | x |"]
+
+
+@pytest.mark.parametrize("wrapping", WRAPPED)
+def test_the_same_words_elsewhere_decide_nothing(wrapping: str) -> None:
+    """A decision under a condition, in a quotation, in code or in a table is no claim."""
+    found = {row[0]: find([Said(7, U, "Hello.\n\n" + wrapping.format(row[0]) + "\n\nBye.")]) for row in PLAIN}
+    assert {said: claims for said, claims in found.items() if claims} == {}
+
+
+def test_a_decision_asked_is_no_decision() -> None:
+    """A sentence that decides, said with a question mark, waits for an answer and is no claim."""
+    assert [row[0] for row in DECISIONS if find([Said(7, U, row[0].rstrip(".!") + "?")])] == []
+
+
+def test_words_around_a_decision_change_nothing() -> None:
+    """A greeting before it and thanks after it leave a decision as it is."""
+    for said, decided, name in PLAIN:
+        (claim,) = find([Said(7, U, f"Hi there. {said}\n\nThanks a lot! What is next?")])
+        assert (claim.text, claim.name) == (f"Decision: {decided}", name)
+
+
 @pytest.mark.parametrize("said", [row[0] for row in DECISIONS])
 def test_tools_and_systems_decide_nothing(said: str) -> None:
     """The same sentences in the output of a tool or in a system prompt are no claims."""
@@ -233,47 +64,6 @@ def test_tools_and_systems_decide_nothing(said: str) -> None:
 def test_the_tables_are_long_enough() -> None:
     """At least sixty sentences decide and at least sixty do not."""
     assert len(DECISIONS) >= 60 <= len(NO_DECISIONS)
-
-
-# What is said to and fro, and the texts of the claims in it; a message of the user first unless it begins with "A:".
-DIALOGUES = [
-    (["A: Should we use Redis or Memcached for the cache?", "yes, Redis"], ["use Redis for the cache"]),
-    (["A: Should we use Redis or Memcached for the cache?", "Memcached."], ["use Memcached for the cache"]),
-    (["A: Should we use Redis or Memcached for the cache?", "The latter please."], ["use Memcached for the cache"]),
-    (["A: Should we use Redis or Memcached for the cache?", "neither"], []),
-    (["A: Should we use Redis or Memcached for the cache?", "Not Redis."], []),
-    (["A: Should we use Redis or Memcached for the cache?", "Yes."], []),
-    (["A: Should we use Redis or Memcached for the cache?", "What is Memcached?"], []),
-    (["A: Should we use A or B?", "yes, B"], ["use B rather than A"]),
-    (["A: Tabs or spaces?", "Spaces."], ["use spaces rather than Tabs"]),
-    (["A: Which should we use for the docs: Sphinx or MkDocs?", "MkDocs"], ["use MkDocs for the docs"]),
-    (["A: Should we use Redis for the cache?", "Yes."], ["use Redis for the cache"]),
-    (["A: Should we use Redis for the cache?", "Yes, let's do that."], ["use Redis for the cache"]),
-    (["A: Should we use Redis for the cache?", "No."], []),
-    (["A: Should we use Redis for the cache?", "Yes, but not yet."], []),
-    (["A: Shall we drop IE support?", "agreed"], ["drop IE support"]),
-    (["A: How about Redis for the cache?", "Sounds good!"], ["use Redis for the cache"]),
-    (["A: I recommend FastAPI for the API. It is quick.", "Sounds good."], ["use FastAPI for the API"]),
-    (["A: I recommend FastAPI for the API. We could also use Flask.", "ok do it"], ["use FastAPI for the API"]),
-    (["A: We could use Flask.", "Hm, tell me more about it."], []),
-    (["A: I recommend running the tests first.", "Yes."], []),
-    (["For search, what should we use?", "A: I recommend tantivy.", "Agreed."], ["use tantivy for search"]),
-    (
-        ["Which database should we use?", "A: I'd go with PostgreSQL.", "Perfect, go with that."],
-        ["use PostgreSQL for database"],
-    ),
-    (["A: Which database should we use?", "Let's use MariaDB."], ["use MariaDB for database"]),
-    (["A: Which database should we use?", "Use MariaDB."], ["use MariaDB for database"]),
-    (["Should we use tabs or spaces?", "A: Yes, spaces."], ["use spaces rather than tabs"]),
-    (["Should we use tabs or spaces?", "A: Spaces are better because editors differ."], []),
-    (["A: Let's use Redis for the cache."], []),
-    (["A: Let's use Redis for the cache.", "Agreed!"], ["use Redis for the cache"]),
-    (["A: I'll use Redis for the cache.", "Thanks."], []),
-    (["A: We decided to use Redis for the cache."], ["use Redis for the cache"]),
-    (["A: Do you want me to use the web search?", "yes"], []),
-    (["A: Should we use Redis for the cache?", "Wait.", "A: ok", "Yes."], ["use Redis for the cache"]),
-    (["A: Should we use Redis?", "Tell me a joke.", "A: Ha.", "Another.", "A: Ho.", "One more.", "A: Hi.", "Yes."], []),
-]
 
 
 def dialogue(messages: list[str]) -> list[Said]:
@@ -329,6 +119,27 @@ def test_a_reversal_supersedes_the_claim_of_its_topic(said: str) -> None:
     assert "MySQL" in claim.text and "database" in claim.text and "PostgreSQL" not in claim.text
 
 
+SWAPS = ["Let's replace PostgreSQL with MySQL.", "Let's swap PostgreSQL for MySQL."]
+
+
+@pytest.mark.parametrize("said", SWAPS)
+def test_to_swap_what_was_decided_is_a_reversal(said: str) -> None:
+    """One thing in the place of another supersedes the claim that named it; of what nobody decided it is a task."""
+    (claim,) = find([Said(9, U, said)], known=[DATABASE])
+    assert (claim.text, claim.supersedes) == ("Decision: use MySQL for database", "claim_database")
+    assert find([Said(9, U, said)]) == ()
+
+
+def test_a_name_is_enough_to_take_back() -> None:
+    """A claim of which only the name and the text were kept is superseded, by its topic or by nothing but a word."""
+    for said in ("Actually, let's use NATS instead for the orders queue.", "Actually, use NATS instead."):
+        (first,) = find([Said(1, U, "Let's use Kafka for the orders queue.")])
+        known = [DATABASE, Known(first.name, topic_of(first.name), first.text)]
+        (claim,) = find([Said(9, U, said)], known=known)
+        assert (claim.name, claim.supersedes) == ("claim_orders_queue", "claim_orders_queue")
+        assert claim.text.startswith("Decision: use NATS for") and "orders queue" in claim.text
+
+
 def test_saying_it_again_is_no_new_claim() -> None:
     """A decision that is known in the same words is not made twice."""
     assert find([Said(9, U, "Let's use PostgreSQL for the database.")], known=[DATABASE]) == ()
@@ -366,12 +177,17 @@ def test_any_text_is_read(text: str, other: str) -> None:
 
 
 HOSTILE = [
-    "what " + "a" * 399,
+    "what " + "a" * 380 + "?",
+    "what " + "a" * 380,
     "for " + "a " * 199 + ", x",
-    "which " + "w " * 190 + "should we use",
+    "which " + "w " * 180 + "should we use?",
+    "do you want us to " + "use " * 90 + "?",
+    "we decided" + " that" * 70,
+    "let's make " + "the " * 90 + "1",
     "ok " * 130,
     "let's use " + "and x for " * 38,
     "Should we use " + "a or " * 75 + "b?",
+    "a" * 390 + " it is",
     '"a b c ' * 60,
 ]
 
@@ -382,9 +198,9 @@ def test_no_sentence_takes_long(sentence: str) -> None:
 
     def cost(text: str) -> int:
         times = []
-        for _ in range(3):
+        for again in range(3):
             start = time.process_time_ns()
-            find([Said(1, U, text)] * 5)
+            find([Said(1, U, f"{text}\n\n{again}{number}.") for number in range(5)])  # none was read before
             times.append(time.process_time_ns() - start)
         return min(times)
 
@@ -437,11 +253,11 @@ def test_a_name_is_made_of_the_topic() -> None:
 
 
 def test_customers_of_an_airline_decide_little() -> None:
-    """In a hundred runs of an airline's agent one message in forty at most decides, and each names a choice."""
+    """In a hundred runs of an airline's agent one message in twenty-five at most decides, and each names a choice."""
     data = Path(__file__).resolve().parents[3] / "shared" / "data" / "tau-bench" / "airline_even_tasks.json"
     if not data.exists():
         pytest.skip("../shared/data is not here")
     turns = [turn for run in json.loads(data.read_text()) for turn in run["traj"] if turn["role"] == "user"]
     found = [claim for at, turn in enumerate(turns) for claim in find([Said(at, U, turn["content"])])]
-    assert 0 < len(found) * 40 < len(turns), [claim.text for claim in found]
+    assert 0 < len(found) * 25 < len(turns), [claim.text for claim in found]
     assert all(claim.text.startswith("Decision: use ") for claim in found), [claim.text for claim in found]

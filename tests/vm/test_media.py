@@ -83,6 +83,7 @@ WRONG = {
     "nothing": b"",
     "half an image": None,
     "a bomb": None,
+    "too many pixels": None,
 }
 
 
@@ -96,7 +97,7 @@ def wrong(name: str) -> bytes:
         return whole[: len(whole) // 2]
     image_of = pytest.importorskip("PIL.Image")
     made = io.BytesIO()
-    image_of.new("1", (12_000, 12_000)).save(made, "PNG")
+    image_of.new("1", (12_000, 12_000) if name == "a bomb" else (8_100, 8_100)).save(made, "PNG")
     return made.getvalue()
 
 
@@ -107,6 +108,7 @@ def wrong(name: str) -> bytes:
         ("nothing", Reason.EMPTY),
         ("half an image", Reason.MISMATCH),
         ("a bomb", Reason.TOO_LARGE),
+        ("too many pixels", Reason.TOO_LARGE),
     ],
 )
 def test_what_is_no_image_has_no_thumbnail(name: str, reason: Reason) -> None:
@@ -179,7 +181,7 @@ def test_sound_and_film_have_what_was_handed_in(modality: Modality) -> None:
     assert whole == Form(TRANSCRIPT.encode(), Method.TRANSCRIPT)
     assert isinstance(points, Form) and points.content.startswith(b"- ") and b"weather" not in points.content
     assert isinstance(line, Form)
-    assert line.content.decode().startswith("[audio/wav: 1,024,012 bytes, 1:35, cache, job, ")
+    assert line.content.decode().startswith("[audio/wav: 1,024,012 bytes, 1:35, cache, limit, ")
     assert [form.tokens for form in (whole, points, line)] == sorted([form.tokens for form in (whole, points, line)])[
         ::-1
     ]

@@ -29,6 +29,9 @@ SENTENCES = [
     ("Wait... what? Yes.", ["Wait... what?", "Yes."]),
     ("Open https://example.org/a.b?c=d.e now. Then go.", ["Open https://example.org/a.b?c=d.e now.", "Then go."]),
     ("今日は。元気？はい", ["今日は。", "元気？", "はい"]),
+    ("ok. let's go! yes? fine", ["ok.", "let's go!", "yes?", "fine"]),
+    ("The U.S. economy grew.", ["The U.S. economy grew."]),
+    ("Hm... maybe so.", ["Hm... maybe so."]),
     ("...", ["..."]),
     ("", []),
 ]

@@ -75,6 +75,13 @@ def test_alike_is_more_alike() -> None:
     assert similarity(asked, profile("Decision: use React for the frontend")) == 0
 
 
+def test_similarity_is_the_cosine() -> None:
+    """It is the cosine of the terms' weights, cut to whole parts per million."""
+    assert similarity(profile("cache"), profile("cache log")) == 707_106
+    assert similarity(profile("cache cache cache cache"), profile("cache log")) == 707_106
+    assert similarity(profile("cache cache log"), profile("cache log log")) == 800_000
+
+
 @given(TEXTS, TEXTS)
 def test_similarity_is_a_measure(a: str, b: str) -> None:
     """It is whole, symmetric, between 0 and a million, a million for the same text, the same twice."""

@@ -177,9 +177,11 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> tuple[str, tuple[s.Column, ...], s.Tail]:
+def asked(
+    draw: st.DrawFn, relations: tuple[str, ...] = ("PAGES", *COLUMNS)
+) -> tuple[str, tuple[s.Column, ...], s.Tail]:
     """A relation, its columns and its tail, scope and moment left out."""
-    relation = draw(st.sampled_from(["PAGES", "PAGES", *COLUMNS]))
+    relation = draw(st.sampled_from(relations))
     names = COLUMNS[relation]
     where = draw(st.none() | conditions(relation))
     limit = draw(st.none() | st.integers(0, 6).map(lambda n: s.Value(value=n)))

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from specs.model import Model
+from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
 from vmstore.core import mutation as m
-from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use
+from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.page import (
     Fidelity,
     Level,
@@ -187,12 +188,12 @@ class Naive:
                 "turn": turn,
                 "call": call,
                 "kind": fact.mutation.kind,
-                "page": _about(fact),
-                "cause": _cause(fact.mutation),
+                "page": about(fact),
+                "cause": cause_of(fact.mutation),
                 "at": iso(fact.at),
-                "tier_before": _tiers(fact.mutation)[0],
-                "tier_after": _tiers(fact.mutation)[1],
-                "level": _level(fact.mutation),
+                "tier_before": tiers_of(fact.mutation)[0],
+                "tier_after": tiers_of(fact.mutation)[1],
+                "level": level_of(fact.mutation),
                 "reason": self._reason(session, fact.mutation),
                 "tokens": getattr(fact.mutation, "tokens", getattr(fact.mutation, "tokens_out", None)),
             }
@@ -204,9 +205,9 @@ class Naive:
         match told:
             case m.FaultIn(reference=asked) | m.Prefetch(reference=asked):
                 fact = next(fact for fact in self.model.seen(session) if fact.position == asked)
-                return _use(fact.mutation) if isinstance(fact.mutation, m.Reference) else None
+                return use_of(fact.mutation) if isinstance(fact.mutation, m.Reference) else None
             case m.Reference():
-                return _use(told)
+                return use_of(told)
             case m.FaultDenied(because=because):
                 return Denial(because).word
             case m.Evict(cause=cause):
@@ -236,7 +237,7 @@ class Naive:
                     "turn": fault.turn,
                     "call": calls[fault.position],
                     "page": f"p{fault.page}" if fault.page else None,
-                    "reason": None if asked is None else _use(asked),
+                    "reason": None if asked is None else use_of(asked),
                     "level_asked": None if asked is None else asked.level,
                     "level_served": level,
                     "from_tier": 2 if answer is None else getattr(answer, "tier", None),
@@ -366,41 +367,3 @@ class Naive:
                 "position": own[-1].position,
             }
         ]
-
-
-def _about(fact: Any) -> str | None:
-    match fact.mutation:
-        case m.Create():
-            return f"p{fact.position}"
-        case m.Link(source=page) | m.Segment(summary=page):
-            return f"p{page}" if page else None
-    page = getattr(fact.mutation, "page", 0)
-    return f"p{page}" if page else None
-
-
-def _cause(told: Any) -> int | None:
-    return getattr(told, "reference", None) or getattr(told, "first", None) or getattr(told, "by", None)
-
-
-def _tiers(told: Any) -> tuple[int | None, int | None]:
-    match told:
-        case m.Create():
-            return None, 2
-        case m.FaultIn(tier=tier):
-            return tier, 0
-        case m.Prefetch():
-            return 2, 0
-        case m.Evict(level=level):
-            return 0, 2 if level is None else 0
-    return None, None
-
-
-def _level(told: Any) -> int | None:
-    shows = m.Compress | m.FaultIn | m.Prefetch | m.Evict
-    return 0 if isinstance(told, m.Create | m.Update) else told.level if isinstance(told, shows) else None
-
-
-def _use(asked: Any) -> str:
-    if asked.use in (Use.FAULT, Use.ASKED):
-        return FaultReason(asked.reason).word
-    return Signal(asked.signal).word if asked.use == Use.SIGNAL else Use(asked.use).word

@@ -8,7 +8,7 @@ import pytest
 
 from tests.decided import Live
 from vmstore.core.decision import Holder
-from vmstore.core.mutation import Evict, Pin, Unpin
+from vmstore.core.mutation import Evict, Pack, Pin, Unpin
 from vmstore.store.store import Store, memory_store
 from vmstore.vmql import why
 
@@ -34,6 +34,12 @@ def test_why_not_names_policy_score_winner_and_losers(told: Told) -> None:
     assert last["event"] == "out"
     for words in (f"at position {live.evicted}", "pressure", "score of 40", "lru@1", "140 of 100", "40 needed for p13"):
         assert words in last["reason"]
+    assert "denied" not in last["reason"], "nobody had asked by then"
+    store.session("live").fork("asked", position=live.denied)
+    with store.session("asked").batch() as batch:
+        batch.add(Pack(4, 0, *batch.head.totals))
+    asked = rows(store, f"WHY NOT p{live.a} IN CONTEXT IN SESSION asked")[-1]["reason"]
+    assert asked.endswith(f"; asked for since, and denied at position {live.denied}, no_room")
     assert "2 candidates" in last["reason"] and f"nearest p{live.b} 55" in last["reason"]
     assert last["contest"] == {
         "policy": "lru@1", "budget": 100, "used": 140, "need": 40, "winner": f"p{live.c}", "candidates": 2,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
+from tests.live import Live
 from tests.store.kept import tell
 from vmstore.store.store import Store
 from vmstore.vmql import wide
@@ -18,6 +19,8 @@ ALIKE = [
     "MUTATIONS count(*) BY turn, call ACROSS SESSIONS WHERE kind IN (create, pack) AND NOT tokens > 7",
     "MUTATIONS count(*), max(version_after), max(version_before) BY page ACROSS SESSIONS WHERE page IS NOT NULL",
     "MUTATIONS count(*) BY level, tier_after ACROSS SESSIONS ORDER BY count(*) DESC LIMIT 2",
+    "MUTATIONS count(*), sum(tokens) BY kind, tier_before, tier_after, level ACROSS SESSIONS",
+    "MUTATIONS count(*), max(cause) BY kind, page ACROSS SESSIONS WHERE cause IS NOT NULL",
     "MUTATIONS sum(tokens) ACROSS SESSIONS UNTIL TIME '2026-11-22' WHERE kind = reply OR kind = pack",
     "MUTATIONS count(*) BY session ACROSS SESSIONS WHERE session = s AND at > 5",
     "MUTATIONS count(*) BY session IN SESSION 's%'",
@@ -29,6 +32,7 @@ LEFT = [
     "MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE session LIKE 'S%'",  # which tells cases apart there
     "MUTATIONS quantile(tokens, 0.5) ACROSS SESSIONS",
     "MUTATIONS first(tokens), last(tokens) ACROSS SESSIONS",
+    "MUTATIONS count(*) BY reason ACROSS SESSIONS",  # nor what a reference says of what it asks for
     "MUTATIONS count(request_id) ACROSS SESSIONS",  # a text, which no column holds
     "MUTATIONS count(*) ACROSS SESSIONS WHERE detail.link = 0",
 ]
@@ -36,10 +40,11 @@ LEFT = [
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Sessions with tools, updates, annotations and forks."""
+    """Sessions with tools, updates, annotations and forks, and one in which a kernel is at work."""
     store = vmstore.open(tmp_path / "a.vms")
     tell(store)
     store.session("s").annotate("p4", tags=["x"])
+    Live(store).wished()
     fork = store.session("s").fork("s.child", call=2)
     fork.record({"model": "m", "messages": [{"role": "user", "content": "elsewhere"}]}, None, at=9_000_000)
     return store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
@@ -25,6 +25,10 @@ from vmstore.store.answers import (
     TurnInfo,
     Version,
 )
+
+if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.whatif import Run
 
 T = TypeVar("T")
 
@@ -109,6 +113,16 @@ class Session:
     ) -> BinaryIO:
         """See `vmstore.Session.open`; the file itself is read as any other."""
         return await self._worker.do(partial(self._session.open, reference, at, level=level, **moment))
+
+    async def replay(
+        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
+    ) -> Run:
+        """See `vmstore.Session.replay`."""
+        return await self._worker.do(partial(self._session.replay, policy=policy, budget=budget, keep=keep, **settings))
+
+    async def check(self) -> Checked:
+        """See `vmstore.Session.check`."""
+        return await self._worker.do(self._session.check)
 
     async def position_of(self, page: str | int) -> int:
         """See `vmstore.Session.position_of`."""

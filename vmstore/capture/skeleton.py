@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from vmstore.errors import InputError
@@ -80,3 +80,36 @@ def fill(skeleton: Any, contents: Sequence[bytes] | dict[int, bytes]) -> Any:
     if isinstance(skeleton, list):
         return [fill(value, contents) for value in skeleton]
     return skeleton
+
+
+_GONE: Any = object()
+
+
+def pruned(skeleton: Any, shown: Collection[int], plain: Collection[int]) -> Any:
+    """A skeleton with the holes of the parts that are shown; what held another is left out.
+
+    Parts in `plain` are shown as text, whatever they were. Contents then fill it by part index.
+    """
+    if not isinstance(skeleton, dict) or _is_hole(skeleton):
+        return _kept(skeleton, shown, plain)
+    kept = {key: _kept(inner, shown, plain) for key, inner in skeleton.items()}
+    if kept.get("content") is _GONE:
+        kept["content"] = None
+    return {key: inner for key, inner in kept.items() if inner is not _GONE}
+
+
+def _is_hole(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)) in (TEXT, JSON, BASE64)
+
+
+def _kept(value: Any, shown: Collection[int], plain: Collection[int]) -> Any:
+    """A value without the items that held a part which is not shown."""
+    if isinstance(value, dict):
+        if _is_hole(value):
+            ((kind, index),) = value.items()
+            return {TEXT if index in plain else kind: index} if index in shown else _GONE
+        kept = {key: _kept(inner, shown, plain) for key, inner in value.items()}
+        return _GONE if any(inner is _GONE for inner in kept.values()) else kept
+    if isinstance(value, list):
+        return [inner for item in value if (inner := _kept(item, shown, plain)) is not _GONE]
+    return value

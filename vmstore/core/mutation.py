@@ -33,6 +33,8 @@ from vmstore.core.decision import (
 )
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
 
+WHOLE, PARTIAL = 1, 2  # renderers
+
 __all__ = [
     "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
     "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open",
@@ -216,7 +218,9 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
 
     `entered` lists pages that came in or changed version, level or rank; `left` those that went.
     `rest` is a cell of the request's other fields where they changed, `envelopes` the messages
-    whose skeleton changed. `root` is the Merkle root over the `leaves` pages in order.
+    whose skeleton changed. `root` is the Merkle root over the `leaves` pages in order. `renderer`
+    says how pages and skeletons make messages: WHOLE, each message with all of its holes filled in
+    order, or PARTIAL, where pages may be missing, and one shown at a level is text.
     """
 
     NUMBER: ClassVar[int] = 40
@@ -230,7 +234,7 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
     rest: CellRef | None = None
     envelopes: tuple[tuple[int, CellRef], ...] = ()
     shape: int | None = None
-    renderer: int = 1
+    renderer: int = WHOLE
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):

@@ -209,7 +209,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
     commits, lane = gathering.commits(foreign.session), gathering.lane(foreign)
     batch = engine.begin(opening, commits[0].at)
     if opening.origin is Origin.FORK:
-        _inherit(engine, batch.head, opening)
+        inherit(engine, batch.head, opening)
     for commit in commits:
         if commit.request >= 0:
             request_id, _, payload = commit.cells[commit.request].content.rpartition(b"\n")
@@ -244,7 +244,7 @@ class _Inherited(ViewLookups):
         return self._own if page > self.upto else super().uid(page)
 
 
-def _inherit(engine: Engine, head: Head, opening: Opening) -> None:
+def inherit(engine: Engine, head: Head, opening: Opening) -> None:
     """Gives the head of a fork what its parent's views hold up to the fork point."""
     db, position = engine.projection.db, opening.parent_position
     lookups = _Inherited(db, opening.parent, position, head.uid)

@@ -60,7 +60,11 @@ class Facts:
     def cell(self, position: int, ref: CellRef) -> bytes:
         """The bytes a mutation of the commit under way names; CorruptError where they are not what they were."""
         assert self._within is not None and self._within.first <= position, "a cell is read as its commit is met"
-        return self._cellar.content(self._within, ref)
+        return self.sealed(self._within, ref)
+
+    def sealed(self, commit: Commit, ref: CellRef) -> bytes:
+        """The bytes that a commit names."""
+        return self._cellar.content(commit, ref)
 
 
 _COMMITS = f"""SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ?

@@ -1,14 +1,11 @@
-"""Packs: what the model is to see at its next call, logged as it is, and ready to send."""
+"""Packs: what the model is to see at its next call, logged as it is."""
 
 from __future__ import annotations
 
 from vmstore.capture.skeleton import dumps
-from vmstore.core.mutation import CellRef, Pack
+from vmstore.core.mutation import PARTIAL, Pack
 from vmstore.core.page import Fidelity
 from vmstore.live.runtime import Act
-from vmstore.live.spoken import partial
-
-RENDERER = 2  # vm@1: messages and a developer message made of the pages
 
 
 def pack(act: Act) -> int:
@@ -17,43 +14,10 @@ def pack(act: Act) -> int:
     state = act.state
     assert state.settings is not None, "a live session has settings"
     entered, left = state.residences()
-    envelopes = _envelopes(act, [*left, *(residence[0] for residence in entered)])
     totals = act.batch.head.foresee(entered, left)
-    rest = None
-    if state.settings.model != act.spoken.model:
-        rest = act.cell(dumps({"model": state.settings.model}))
+    model = state.settings.model
+    rest = None if model == act.spoken.model else act.cell(dumps({"model": model}))
     call = state.call + 1
-    act.end(
-        Pack(
-            call,
-            Fidelity.DERIVED,
-            totals.leaves,
-            totals.tokens,
-            totals.root,
-            tuple(entered),
-            tuple(left),
-            rest,
-            envelopes,
-            renderer=RENDERER,
-        )
-    )
+    told = Pack(call, Fidelity.DERIVED, *totals, tuple(entered), tuple(left), rest, renderer=PARTIAL)
+    act.end(told)
     return call
-
-
-def _envelopes(act: Act, moved: list[int]) -> tuple[tuple[int, CellRef], ...]:
-    """The skeletons of messages of which other parts are shown than were: holes for those alone."""
-    changed = []
-    for message in sorted({act.state.pages[page].message for page in moved}):
-        if not message:
-            continue
-        said = act.spoken.messages[message]
-        here = [act.state.here[page] for page in said.parts if page in act.state.here]
-        if not here:
-            continue
-        here.sort(key=lambda held: held.rank)
-        shown = {said.parts.index(held.page): at for at, held in enumerate(here)}
-        plain = {said.parts.index(held.page) for held in here if held.level}
-        skeleton = partial(said.skeleton, shown, plain)
-        if skeleton != said.packed:
-            changed.append((message, act.cell(skeleton)))
-    return tuple(changed)

@@ -8,7 +8,7 @@ the user speaks of counts at the call that follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from vmstore.live.facts import Facts, Told
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, corrected, hold
+from vmstore.log.commit import Commit
 from vmstore.vm.references import Evidence, Written, references
 
 TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses
@@ -75,25 +76,42 @@ class Redrive:
         self._facts = facts
         self._uses = uses
         self._at: dict[int, int] = {}  # the source's positions -> ours
+        self._commit: Commit | None = None  # of the source, under way
 
     def steps(self) -> Iterator[Step]:
-        """What to do, one step a commit of the source."""
+        """What to do, one step a call: what was said since the last one, and its pack."""
+        said: list[Told] = []
         for told in self._facts.after(0):
-            yield Step(told.at, partial(self._do, told))
+            kinds = [type(mutation) for _, mutation in told.mutations]
+            if m.Turn in kinds and said:  # a turn begins its commit
+                yield Step(said[-1].at, partial(self._do, said))
+                said = []
+            said.append(told)
+            if m.Pack in kinds:
+                yield Step(told.at, partial(self._do, said))
+                said = []
+        if said:
+            yield Step(said[-1].at, partial(self._do, said))
 
-    def _do(self, told: Told, act: Act) -> None:
+    def _do(self, commits: Sequence[Told], act: Act) -> None:
         said: dict[int, Spoke] = {}
-        for position, mutation in told.mutations:
-            self._tell(act, position, mutation, said)
+        for told in commits:
+            self._commit = told.commit
+            for position, mutation in told.mutations:
+                self._tell(act, position, mutation, said)
         if not act.ended:
             self._notice(act, said)
+
+    def _bytes(self, ref: m.CellRef) -> bytes:
+        assert self._commit is not None, "a cell is read as its commit is met"
+        return self._facts.sealed(self._commit, ref)
 
     def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, Spoke]) -> None:
         match mutation:
             case m.Turn():
                 act.tell(m.Turn(act.state.turn + 1))
             case m.Message():
-                skeleton = self._facts.cell(position, mutation.envelope)
+                skeleton = self._bytes(mutation.envelope)
                 envelope = act.cell(skeleton)
                 new = m.Message(mutation.role, mutation.slot, envelope, mutation.human, None, mutation.reply_to)
                 self._at[position] = made = act.tell(new)
@@ -101,7 +119,7 @@ class Redrive:
             case m.Create():
                 self._create(act, position, mutation, said)
             case m.Update():
-                content = act.cell(self._facts.cell(position, mutation.content))
+                content = act.cell(self._bytes(mutation.content))
                 page = self._at[mutation.page]
                 act.tell(m.Update(page, mutation.version, content, mutation.size, mutation.tokens))
             case m.Link():
@@ -120,8 +138,8 @@ class Redrive:
 
     def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)
-        content = None if made.content is None else act.cell(self._facts.cell(position, made.content))
-        labels = None if made.labels is None else act.cell(self._facts.cell(position, made.labels))
+        content = None if made.content is None else act.cell(self._bytes(made.content))
+        labels = None if made.labels is None else act.cell(self._bytes(made.labels))
         message = self._at.get(made.message, 0)
         new = msgspec.structs.replace(made, content=content, labels=labels, links=links, message=message)
         self._at[position] = page = act.tell(new)

@@ -23,7 +23,6 @@ from vmstore.vm.topics import topics
 
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
-SUMMED_BYTES_MAX = 200_000  # of a segment's words, read for its summary
 SUMMARY_CHARS = 600
 FINDER = "claims@1"
 
@@ -126,6 +125,6 @@ def summed_up(act: Act, title: str) -> str:
         if held.type is PageType.CLAIM and held.importance
     ]
     said = "\n\n".join(one.text for one in _texts(act, [held.page for held in here if held.message]))
-    points = key_points(Material(content=said.encode()[:SUMMED_BYTES_MAX]))
+    points = key_points(Material(content=said.encode()))
     told += [points.content.decode("utf-8", "replace")] if isinstance(points, Form) else [said[:SUMMARY_CHARS]]
     return "\n".join(told)

@@ -20,6 +20,7 @@ from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.views.lane import Lane
 from vmstore.vm.kernel import Kernel
+from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
@@ -37,7 +38,7 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.finder = runtime.finder
-        self.kernel = Kernel(self.state, self._write, self._perform)
+        self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
         self._contents: dict[CellRef, bytes] = {}
@@ -102,11 +103,21 @@ class Runtime:
         self._source: Facts | Act | None = None
         self.forget()
 
+    @property
+    def session(self) -> int:
+        """The session's key in the log."""
+        return self._lane.session
+
     def forget(self) -> None:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
+        self.metrics = Metrics()
         self.forms.forget()
+
+    def note(self, position: int, mutation: AnyMutation) -> None:
+        """Counts a mutation that was just folded."""
+        self.metrics.note(self.state, position, mutation)
 
     def current(self) -> State:
         """The state at the log's end."""
@@ -119,6 +130,7 @@ class Runtime:
                 for told in facts.after(self.state.position):
                     for position, mutation in told.mutations:
                         self.state.apply(position, mutation)
+                        self.note(position, mutation)
                         self.spoken.apply(position, mutation)
             except BaseException:
                 self.forget()  # half of a mutation may be folded

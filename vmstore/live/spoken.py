@@ -7,15 +7,15 @@ words, ids and names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
-from vmstore.capture.skeleton import BASE64, JSON, TEXT, dumps, loads
+from vmstore.capture.skeleton import loads
 from vmstore.core import mutation as m
 from vmstore.core.page import PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.vm.claims import Known as Claim
+from vmstore.vm.claims import topic_of
 from vmstore.vm.signals import Hint, hint
 
 TOPIC = "topic:"  # of a tag that says what a page is about
@@ -23,14 +23,12 @@ Read = Callable[[int, m.CellRef], bytes]
 
 
 class Said(msgspec.Struct):
-    """A message: who said it, its skeleton, the page of each of its parts, its skeleton as last packed."""
+    """A message: who said it, and the page of each of its parts."""
 
     message: int
     role: Role
     slot: Slot
-    skeleton: bytes
     parts: list[int] = []
-    packed: bytes = b""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -65,8 +63,7 @@ class Spoken:
         """Folds the mutation at a position."""
         match mutation:
             case m.Message():
-                skeleton = self._read(position, mutation.envelope)
-                self.messages[position] = Said(position, Role(mutation.role), Slot(mutation.slot), skeleton)
+                self.messages[position] = Said(position, Role(mutation.role), Slot(mutation.slot))
                 if mutation.human:
                     self.final = False
                 elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
@@ -79,8 +76,6 @@ class Spoken:
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
-                for message, ref in mutation.envelopes:
-                    self.messages[message].packed = self._read(position, ref)
                 if mutation.rest is not None:
                     self.model = loads(self._read(position, mutation.rest)).get("model")
             case m.Mark() if mutation.reason == m.Mark.NAMED and mutation.name is not None:
@@ -90,10 +85,7 @@ class Spoken:
     def _create(self, position: int, made: m.Create) -> None:
         self.pages[position] = None
         if made.message:
-            said = self.messages[made.message]
-            said.parts.append(position)
-            if not said.packed:
-                said.packed = said.skeleton
+            self.messages[made.message].parts.append(position)
         if made.labels is None:
             return
         told = loads(self._read(position, made.labels))
@@ -114,7 +106,7 @@ class Spoken:
         if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
             text = self._read(position, made.content).decode("utf-8", "replace")
             self.claims.pop(known.name, None)
-            self.claims[known.name] = Claim(known.name, about[0] if about else known.name, text)
+            self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
 
     def standing(self) -> list[Hint]:
@@ -127,35 +119,3 @@ class Spoken:
         if found is None and (position := page_position(name)) in self.pages:
             return position
         return found
-
-
-def partial(skeleton: bytes, shown: dict[int, int], plain: set[int]) -> bytes:
-    """A skeleton with the holes of the parts that are shown, renumbered as `shown` says; the others are left out.
-
-    Parts in `plain` are shown as text, whatever they were.
-    """
-    value = loads(skeleton)
-    if not isinstance(value, dict) or _is_hole(value):
-        return dumps(_pruned(value, shown, plain))
-    kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
-    return dumps({k: None if v is _GONE else v for k, v in kept.items() if v is not _GONE or k == "content"})
-
-
-_GONE: Any = object()
-
-
-def _is_hole(value: dict[str, Any]) -> bool:
-    return len(value) == 1 and next(iter(value)) in (TEXT, JSON, BASE64)
-
-
-def _pruned(value: Any, shown: dict[int, int], plain: set[int]) -> Any:
-    """A value without the items that held a part which is not shown."""
-    if isinstance(value, dict):
-        if _is_hole(value):
-            ((kind, index),) = value.items()
-            return {TEXT if index in plain else kind: shown[index]} if index in shown else _GONE
-        kept = {key: _pruned(inner, shown, plain) for key, inner in value.items()}
-        return _GONE if any(inner is _GONE for inner in kept.values()) else kept
-    if isinstance(value, list):
-        return [inner for item in value if (inner := _pruned(item, shown, plain)) is not _GONE]
-    return value

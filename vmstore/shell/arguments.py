@@ -269,6 +269,25 @@ def add_keep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", metavar="DIR", help="keep the store in DIR, to ask it more (default: forget it)")
 
 
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Under which settings a session is decided again, and what becomes of it."""
+    group = parser.add_argument_group("decided again with (every policy with every budget)")
+    group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
+    group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
+    parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
+    parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
+    parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
+    parser.add_argument("--results", metavar="FILE", help="keep what is done in FILE, and go on from there")
+    parser.add_argument("--price", type=float, metavar="D", help="dollars that a million tokens cost more uncached")
+
+
+def _budgets(text: str) -> list[int]:
+    numbers = text.replace("_", "").split(",")
+    if not all(number.isdecimal() and int(number) for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of tokens like 8000,32000")
+    return [int(number) for number in numbers]
+
+
 def add_shell(parser: argparse.ArgumentParser) -> None:
     """For which shell."""
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")

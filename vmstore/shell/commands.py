@@ -15,6 +15,7 @@ from vmstore.shell.arguments import (
     add_moment,
     add_page,
     add_parts,
+    add_replay,
     add_restore,
     add_session,
     add_shell,
@@ -45,6 +46,22 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_import),
         ),
         *QUESTIONS,
+        Command(
+            "replay",
+            "ask",
+            "what another policy or budget would have done",
+            "Decides a session that has a budget again, from the same references and without a model: under\n"
+            "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"
+            "leaves with 1 and names the first decision that is another. What the model would have asked\n"
+            "otherwise, no replay can know.",
+            (
+                "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
+                "vmstore replay agent.vms s1 --check",
+                "vmstore replay agent.vms --all --budget 16000,64000 --results sweep.jsonl",
+            ),
+            ("vmstore.shell.replay", "replay"),
+            (add_store, add_session, add_replay),
+        ),
         Command(
             "export",
             "hand on",

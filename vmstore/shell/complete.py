@@ -116,6 +116,10 @@ def _values(option: str) -> Iterable[str]:
         return [*(projector.name for projector in PROJECTORS), VIEW]
     if option == "order_by":
         return ORDERS
+    if option == "policy":
+        from vmstore.vm.policies.registry import names
+
+        return names()
     from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing, Tier
 
     words = {"kinds": LinkKind, "type": PageType, "role": Role, "modality": Modality, "status": Standing}

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from vmstore.capture.skeleton import bytes_text, fill, loads
+from vmstore.capture.skeleton import bytes_text, fill, loads, pruned
+from vmstore.core.mutation import PARTIAL
 from vmstore.core.page import Fidelity, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
 from vmstore.errors import UnknownError
@@ -103,8 +104,14 @@ class Context:
         slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
         values = []
         for message, shown_parts in groups.items():
-            contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
-            values.append((slots[message], fill(loads(cells[envelopes[message].cell]), contents)))
+            skeleton = loads(cells[envelopes[message].cell])
+            if self._call.renderer == PARTIAL:
+                by_part = {s.part: cells[s.cell] if s.cell is not None else b"" for s in shown_parts}
+                skeleton = pruned(skeleton, by_part, {s.part for s in shown_parts if s.level})
+                values.append((slots[message], fill(skeleton, by_part)))
+            else:
+                contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
+                values.append((slots[message], fill(skeleton, contents)))
         return values
 
     def _sealed(self) -> dict[int, bytes | None]:

@@ -35,6 +35,7 @@ from vmstore.store.namespace import Namespace
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
 from vmstore.store.session import Session
+from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
 from vmstore.vm.settings import Settings
 
@@ -361,6 +362,10 @@ class Live(Session):
     def settings(self) -> Settings:
         """The settings that hold now."""
         return self.look(lambda act: chosen(act.state))
+
+    def stats(self) -> Measures:
+        """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
+        return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""

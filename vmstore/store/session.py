@@ -45,6 +45,8 @@ from vmstore.views.moment import basis, packed
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.whatif import Run
     from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
@@ -340,6 +342,25 @@ class Session:
             key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
             self._ns.follow()
             return Session(self._ns, self._recording, key, name)
+
+    # ---- what if
+
+    def replay(
+        self, *, policy: str | None = None, budget: int | None = None, keep: str | None = None, **settings: Any
+    ) -> Run:
+        """Decides a live session again, given the same references; without other settings the run as it was recorded.
+
+        `keep` stores it as a session of that name, which writes all contents again (specs/replay.md).
+        """
+        from vmstore.store.replaying import replayed
+
+        return replayed(self._ns, self._key, self.name, policy, budget, settings, keep)
+
+    def check(self) -> Checked:
+        """Decides a live session again under its own settings and compares every decision with the recorded one."""
+        from vmstore.store.replaying import checked
+
+        return checked(self._ns, self._key, self.name)
 
     def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
         """Says all that was said here again to a new session that manages its memory; that session.

@@ -209,6 +209,8 @@ def questions() -> Strategy[Any]:
     cursor = st.one_of(st.none(), texts(), params(), integers())
     word = st.sampled_from(("planning-220", "json", "table")).map(lambda name: s.Word(path=(name,)))
     setting = st.one_of(word, values(), moments())
+    chosen = st.one_of(word, values())
+    given = st.builds(s.Given, name=st.sampled_from(("policy", "budget", "compress")), value=chosen)
     plain = st.sampled_from(("limit", "session", "as_of", "settings"))
     return st.one_of(
         st.builds(s.Relation, name=st.sampled_from(RELATIONS), columns=columns(), tail=tails()),
@@ -221,6 +223,7 @@ def questions() -> Strategy[Any]:
         st.builds(s.Search, query=st.one_of(texts(), params()), columns=columns(), tail=tails()),
         st.builds(s.Verify, session=st.one_of(st.none(), called())),
         st.builds(s.Fork, session=st.one_of(st.none(), called()), moment=maybe, name=called()),
+        st.builds(s.Replay, session=st.one_of(st.none(), called()), given=st.lists(given, max_size=2).map(tuple)),
         st.builds(s.Watch, columns=columns(), tail=tails(), cursor=cursor),
         st.builds(s.Set, name=plain, value=setting),
         st.builds(s.Show, what=plain),

@@ -32,6 +32,7 @@ class CallRow(msgspec.Struct, frozen=True):
     tokens: int
     root: bytes
     factor_ppm: int
+    renderer: int
     status: int
     final: int
     tokens_in: int | None
@@ -65,7 +66,7 @@ class Calls(Projector):
     schema: ClassVar = {
         "calls": """session INTEGER, call INTEGER, turn INTEGER, position INTEGER, at INTEGER, fidelity INTEGER,
             shape INTEGER, model TEXT, rest INTEGER, rest_commitment BLOB, leaves INTEGER, tokens INTEGER,
-            root BLOB, factor_ppm INTEGER,
+            root BLOB, factor_ppm INTEGER, renderer INTEGER,
             status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
             cost INTEGER, latency INTEGER, aside INTEGER,
             aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
@@ -125,6 +126,7 @@ class Calls(Projector):
             m.tokens,
             m.root,
             now.factor_ppm,
+            m.renderer,
             *_OPEN,
         ]
 

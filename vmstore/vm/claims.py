@@ -7,6 +7,7 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from vmstore.core.page import Role, Standing, Word
 from vmstore.core.words import words
 from vmstore.errors import InputError
-from vmstore.vm.phrases import Choice, Phrase, read, spoken, without_article
+from vmstore.vm.phrases import Choice, Phrase, phrases, without_article
 from vmstore.vm.topics import profile
 from vmstore.vm.wording import Act
 
@@ -25,6 +26,7 @@ CLAIMS_MAX = 20  # of one turn
 MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
 VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
 
+KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
 AGREED = 700_000  # agreement with an offer, or with the only choice
@@ -118,6 +120,12 @@ def name_of(topic: str) -> str:
     return "_".join(["claim", *telling[:NAME_WORDS_MAX]])[:NAME_CHARS_MAX]
 
 
+def topic_of(name: str) -> str:
+    """The topic of a claim by its name, for whoever kept no more of it."""
+    return name.removeprefix("claim_").replace("_", " ")
+
+
+@lru_cache(maxsize=KEYS_MAX)
 def key_of(topic: str) -> tuple[str, ...]:
     """What two topics have in common when they are one: their terms, without the words any topic may have."""
     terms = sorted(profile(topic).weights)
@@ -142,8 +150,9 @@ class _Finder:
         if said.role not in (Role.USER, Role.ASSISTANT):
             return
         answered = False
-        for number, sentence in enumerate(spoken(said.text)):
-            phrase = read(sentence)
+        for number, phrase in enumerate(phrases(said.text)):
+            if phrase.act is Act.WISH:
+                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
             if phrase.act is Act.ASK:
                 self._ask(said, phrase)
             elif phrase.act is Act.OFFER and not self._is_answer(said):
@@ -203,6 +212,8 @@ class _Finder:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
         earlier = self._earlier(topic, phrase)
+        if phrase.swaps and earlier is None:
+            return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
             topic, confidence = earlier.topic, confidence if phrase.instead_of else REVERSED_UNNAMED
         self._asked = self._offered = None

@@ -97,7 +97,10 @@ class Deciding:
             fits = min(fits, state.room - state.pinned + room.tokens(held))
         left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
         denial = Denial.NO_LEVEL
-        for level in range(asked.level, self.room.level(held)):
+        wanted = asked.level
+        if held.made(wanted) is None and not may_shorten(held):  # nothing is as short: what there is will do
+            wanted = max(level for level, form in enumerate(held.forms) if form is not None)
+        for level in range(wanted, self.room.level(held)):
             form = held.forms[level]
             if form is not None and form.tokens <= min(fits, left):
                 return self._bring(position, asked, held, Level(level), form)
@@ -112,9 +115,7 @@ class Deciding:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
         used = room.used
-        if not room.make(
-            state.budget, state.budget, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED
-        ):
+        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
         tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2

@@ -7,6 +7,7 @@ Patterns stand at the beginning of the sentence, after words that only lead in, 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.vm import wording
@@ -44,19 +45,26 @@ class Phrase(NamedTuple):
     reverses: bool = False  # it takes back what was said before
     instead_of: str = ""  # what it takes back, where it says so
     text: str = ""
+    swaps: bool = False  # it puts one thing in the place of another
 
 
-def spoken(text: str) -> list[str]:
-    """The sentences somebody says in a message: code, tables and quotations are somebody else's."""
-    head, tail = bounded(without_controls(text), MESSAGE_CHARS_MAX)
+def phrases(text: str) -> tuple[Phrase, ...]:
+    """What the sentences of a message do, in order; the last few messages are not read twice."""
+    return _phrases(*bounded(text, MESSAGE_CHARS_MAX))
+
+
+@lru_cache(maxsize=16)
+def _phrases(*parts: str) -> tuple[Phrase, ...]:
+    return tuple(read(sentence) for part in parts for sentence in _spoken(part))
+
+
+def _spoken(text: str) -> list[str]:
+    """The sentences somebody says in a text: code, tables and quotations are somebody else's."""
     found: list[str] = []
-    for part in (head, tail):
-        for piece in pieces(wording.QUOTED.sub("…", part)):
-            if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
-                bare = " ".join(
-                    wording.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'").split()
-                )
-                found.append(bare)
+    for piece in pieces(wording.QUOTED.sub("…", without_controls(text))):
+        if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
+            bare = wording.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'")
+            found.append(" ".join(bare.split()))
     return found
 
 
@@ -75,6 +83,8 @@ def read(sentence: str) -> Phrase:
 def _led_in(sentence: str) -> tuple[str, str, bool, bool]:
     """A sentence without the words that lead in, and what these said: its topic, agreement, reversal."""
     topic, agrees, reverses = "", False, False
+    if standing := wording.STANDING.search(sentence):
+        sentence = f"From now on, {sentence[: standing.start()]}"
     for _ in range(4):
         if found := wording.AGREEING.match(sentence):
             agrees = True
@@ -93,29 +103,38 @@ def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
     instead_of = ""
     if found := wording.INSTEAD_FIRST.match(rest):
         reverses, instead_of, rest = True, found[1], found[2]
+    act, verb, no, tail = _headed(rest)
+    if cut := wording.INSTEAD.search(tail):
+        reverses, instead_of = True, instead_of or cut[1] or ""
+        tail = tail[: cut.start()] + (cut[2] or cut[3] or "")
+    if verb in wording.SWAPS and (swapped := wording.SWAP.match(tail)):
+        reverses, verb, instead_of, tail = True, "swap", swapped[1], swapped[2]
+    if act is Act.OFFER and verb and (agrees or reverses):
+        act = Act.DECIDE
+    elif act is Act.OFFER and wording.DOING.match(tail):
+        return Phrase(Act.NONE, text=rest)
+    choices = _choices("use" if act is Act.OFFER and not verb else _plain(verb, no), tail, topic)
+    if act is Act.WISH and not any(choice.topic for choice in choices):
+        act = Act.OFFER
+    if act is not Act.ANSWER and not choices:
+        act = Act.NONE
+    reverses = reverses or verb in wording.TURNS
+    return Phrase(act, choices, topic, agrees, reverses, _bare(instead_of), rest, verb in wording.SWAPS)
+
+
+def _headed(rest: str) -> tuple[Act, str, str | None, str]:
+    """How a sentence begins: what that does, its verb, whether it denies, and what follows."""
     if found := wording.IT_IS.match(rest):
-        choices = _choices("use", found[1], topic)
-        return Phrase(Act.DECIDE if choices else Act.NONE, choices, topic, agrees, reverses, _bare(instead_of), rest)
+        return Act.DECIDE, "use", None, found[1]
+    if found := wording.MAKE.match(_bare(rest)):
+        if found["value"]:
+            return Act.DECIDE, "use", None, f"{found['value']} for {found['topic']}"
+        return Act.DECIDE, "set", None, f"{found['what']} to {found['number']}"
     for act, pattern in wording.HEADS:
-        found = pattern.match(rest)
-        if found is None:
-            continue
-        groups = found.groupdict()
-        verb, tail = (groups.get("verb") or "").lower(), rest[found.end() :]
-        if cut := wording.INSTEAD.search(tail):
-            reverses, instead_of, tail = (
-                True,
-                instead_of or cut[1] or "",
-                tail[: cut.start()] + (cut[2] or cut[3] or ""),
-            )
-        if act is Act.OFFER and not verb:
-            verb, tail = "use", "" if wording.DOING.match(tail) else tail
-        elif act is Act.OFFER and (agrees or reverses):
-            act = Act.DECIDE
-        choices = _choices(_plain(verb, groups.get("no")), tail, topic)
-        act = act if choices else Act.NONE
-        return Phrase(act, choices, topic, agrees, reverses or verb in wording.TURNS, _bare(instead_of), rest)
-    return Phrase(Act.ANSWER, (), topic, agrees, reverses, _bare(instead_of), rest)
+        if found := pattern.match(rest):
+            groups = found.groupdict()
+            return act, (groups.get("verb") or "").lower(), groups.get("no"), rest[found.end() :]
+    return Act.ANSWER, "", None, ""
 
 
 def _choices(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
@@ -143,8 +162,9 @@ def _choice(verb: str, part: str, topic: str) -> Choice | None:
             return Choice(verb, thing, named)
     if not _is_something(part):
         return None
-    if verb == "set" and (to := wording.SET_TO.match(part)):
-        return Choice(verb, part, f"{topic} {_topic(to[1])}".strip())
+    if verb in wording.SETS:
+        to = wording.SET_TO.match(part)
+        return Choice("set", part, f"{topic} {_topic(to[1])}".strip()) if to else None
     if not verb and (equal := wording.IS.match(part)):
         return Choice(verb, part, _topic(equal[1]) or topic)  # "the timeout is 30 seconds" is about the timeout
     return Choice(verb, part, topic)
@@ -187,13 +207,13 @@ def _options(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
 
 def _plain(verb: str, no: str | None) -> str:
     """A verb as a claim has it: in its plain form, one word for all ways to take something."""
-    plain = "use" if wording.TAKE_WHOLE.fullmatch(verb) else " ".join(verb.lower().split())
+    plain = "use" if wording.TAKE_WHOLE.fullmatch(verb) or verb in wording.SWAPS else " ".join(verb.lower().split())
     return f"do not {plain}" if no and plain else "not to" if no else plain
 
 
 def _topic(text: str) -> str:
     """A topic as it was said, in a few words; nothing where it names none."""
-    words = _bare(text).split()
+    words = _bare(text.partition(",")[0]).split()
     return " ".join(words) if 0 < len(words) <= TOPIC_WORDS_MAX and profile(" ".join(words)).weights else ""
 
 

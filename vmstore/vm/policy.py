@@ -9,7 +9,7 @@ from vmstore.vm.resident import Resident
 
 
 class Now(NamedTuple):
-    """When a policy is asked: the references of the session so far, and its turn."""
+    """When a policy is asked: the references of the session so far, each page's being written among them; its turn."""
 
     reference: int
     turn: int
@@ -45,5 +45,8 @@ class Policy(Protocol):
         ...
 
     def victims(self, now: Now) -> Iterator[Scored]:
-        """Every resident, the first to go first. Asking changes nothing; costs only what is taken."""
+        """Every resident, the first to go first, until something happens to one. Asking changes nothing.
+
+        Costs only what is taken.
+        """
         ...

@@ -77,7 +77,7 @@ def sentences(paragraph: str) -> list[str]:
         if after and not after.isspace() and end[0][0] not in "。！？":
             continue
         following = _NEXT.match(paragraph, end.end())
-        if following is not None and following[1].islower():
+        if following is not None and following[1].islower() and end[0][:2] in ("..", "…"):
             continue
         if end[0] == "." and _abbreviated(paragraph, start, end.start()):
             continue
@@ -183,12 +183,12 @@ def _sentences_of(first: int, lines: list[str]) -> Iterator[Piece]:
 def _abbreviated(text: str, start: int, point: int) -> bool:
     """Whether the point after a word is part of the word."""
     word = _LAST_WORD.search(text[max(start, point - 20) : point])
-    return word is not None and word[0].lower() in _ABBREVIATIONS
+    return word is not None and (word[0].lower() in _ABBREVIATIONS or "." in word[0])
 
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_ENDING = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+|[。！？]++")
+_ENDING = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*|[。！？]+")
 _NEXT = re.compile(r"\s*+[\"'“‘«(\[*_]*+(\S)")
 _LAST_WORD = re.compile(r"[A-Za-z.]+\Z")
 _LABEL = re.compile(r"\s*[\w-]{1,30}:(?:\s|\Z)")
@@ -202,7 +202,8 @@ _NUMBERED = re.compile(r"\d{1,6}(?:[:|→](?!\d\d\b)|\t)|[\w./\\-]{1,200}:\d{1,7
 _CODE_START = re.compile(
     r"""(?:def|class|async\sdef|func|fn|impl|struct|enum|interface|namespace|package)\s\w[^.!?]*[({:;]
     |(?:import|from)\s[\w.*{}'"@/-]+(?:\s(?:import|as|from)\s.*|;)?\Z
-    |(?:return|raise|throw|yield|await|const|let|var|export|elif|else|except|try|finally|public|private|static)\b[^.!?]*[({:;=]
+    |(?:return|raise|throw|yield|await|const|let|var|export|elif|else|except|try|finally|public|private|static)\b
+        [^.!?]*[({:;=]
     |(?:if|for|while|switch|with)\b.*(?:\)\s*\{|:)\Z
     |(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP)\s.*\b(?:FROM|INTO|SET|TABLE|INDEX|WHERE|VIEW)\b
     |[\w.\[\]'"]+\s*(?:=|\+=|-=|:=|==)\s*\S

@@ -10,10 +10,11 @@ from vmstore.core.page import IMPORTANCE, Modality, PageType
 class Resident(msgspec.Struct, gc=False):
     """A page in the prompt, or one that was there; scores are made from these numbers alone.
 
-    `used` is the session's count of references when the page was last used, `uses` how often it
-    was used ever: it outlives eviction, because the log has it. `tokens` is what it takes at the
-    `level` it is shown at. `importance`, `anchor` and `similarity` (to what the turn is about, as
-    logged) are in parts per million. `created`, `entered` and `left` are turns, `left` -1 where it never left.
+    `used` is the session's count of references when the page was last used, being written among
+    them, `uses` how often it was used since: it outlives eviction, because the log has it. `tokens`
+    is what it takes at the `level` it is shown at. `importance`, `anchor` and `similarity` (to what
+    the turn is about, as logged) are in parts per million. `created`, `entered` and `left` are
+    turns, `left` -1 where it never left.
     """
 
     page: int

@@ -6,7 +6,7 @@ from vmstore.core.page import Level, Modality, Role
 from vmstore.vm.held import Held
 from vmstore.vm.pagetypes import COMPRESSION
 
-TOKENS_MIN = 64  # what is shorter gains nothing from an abstract
+TOKENS_MIN = 256  # what is shorter gains little from an abstract, and costs a form and two decisions
 
 
 def may_shorten(held: Held, level: int = Level.REDUCED, *, rarely: bool = False) -> bool:

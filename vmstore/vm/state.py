@@ -121,6 +121,7 @@ class State:
     # ---- pages
 
     def _on_create(self, position: int, made: m.Create) -> None:
+        self.references += 1  # being written is a page's first use, and time goes by where nothing is asked for
         held = Held(
             page=position,
             tokens=made.tokens,
@@ -313,7 +314,7 @@ class State:
         last: dict[int, None] = {}
         for exchange in self.recent.values():
             last |= dict.fromkeys((*exchange.said, *exchange.answered))
-        last |= self.unseen
+        last |= {page: None for page in self.unseen if self.pages[page].message}
         return {page: None for page in last if self._yields(page)}
 
     def _yields(self, page: int) -> bool:

@@ -20,6 +20,7 @@ class Act(IntEnum):
     DECIDE = 4  # weakly: whoever decides here may say so, another only proposes
     STATE = 5  # strongly: it says that it was decided
     ANSWER = 6  # nothing by itself, and an answer where a question is open
+    WISH = 7  # what somebody wants: of the user a decision where its topic is named, else an offer
 
 
 CASE = re.IGNORECASE
@@ -29,7 +30,7 @@ ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s)?")
 # What a thing is taken with: a claim says "use" for all of these.
 TAKE = (
     r"(?:use|using|go(?:ing)? with|go for|pick|choose|adopt|stick with|stick to|settle on|standardi[sz]e on|opt for"
-    r"|switch(?:ing)? (?:over )?to|mov(?:e|ing) (?:over )?to|migrate to|change to|go back to|revert to"
+    r"|choosing|picking|switch(?:ing)? (?:over )?to|mov(?:e|ing) (?:over )?to|migrate to|change to|go back to|revert to"
     r"|keep using|stay with)"
 )
 TOOK = (
@@ -37,10 +38,11 @@ TOOK = (
     r"|decided on|decided for|decided in favou?r of|switched to|moved to)"
 )
 DO = (
-    r"(?:keep|set|name|limit|cap|drop|avoid|support|enable|disable|allow|forbid|require|store|deploy(?: to| on| with)?"
-    r"|host(?: on)?|target|replace|default to)"
+    r"(?:keep|set|name|limit|cap|drop|avoid|support|enable|disable|allow|forbid|require|store"
+    r"|deploy(?: to| on| with| in)?"
+    r"|host(?: on| in)?|target|replace|swap|default to|change|raise|lower|increase|decrease|reduce)"
 )
-TAKE_WHOLE = re.compile(f"{TAKE}|{TOOK}|(?:would )?prefer|say", CASE)
+TAKE_WHOLE = re.compile(f"{TAKE}|{TOOK}|(?:would )?prefer|say|do|want", CASE)
 HEAD_VERB = re.compile(rf"\s*(?:to )?(?:{TAKE}|{DO})\s", CASE)
 TAKES = ("use", "do not use")
 TURNS = (
@@ -51,10 +53,12 @@ TURNS = (
     "go back to",
     "revert to",
     "migrate to",
-    "replace",
+    "change",
 )
+SETS = ("set", "change", "raise", "lower", "increase", "decrease", "reduce")
+SWAPS = ("replace", "swap", "do not replace", "do not swap")
 
-END = r"(?:\s*[,.!:;–—]+\s*|\s+-\s+|\s*$|\s+(?=let's|go with|we'll|use ))"
+END = r"(?:\s*[,.!:;–—]+\s*|\s+-\s+|\s*$|\s+(?=let's|go with|we |we'll|use ))"
 AGREEING = re.compile(
     r"(?:yes|yep|yeah|yup|sure|ok|okay|agreed|i agree|we agree|alright|all right|great|good|perfect|right|fine|cool"
     r"|deal|excellent|exactly|absolutely|definitely|confirmed|approved|sounds (?:good|great|right|fine)|fair enough"
@@ -72,11 +76,13 @@ REVERSING = re.compile(
 FILLER = re.compile(
     r"(?:so|and|but|then|well|now|thanks|thank you|got it|understood|hey|hi|hello|please|oh|ah|great question"
     r"|in that case|to sum up|in short|finally"
-    r"|also|next|first|second|third|lastly|after (?:some|much|a lot of) (?:thought|discussion)|as a team|team"
-    r"|all|folks)"
+    r"|also|next|first|second|third|lastly|after (?:some|much|a long|a lot of) (?:thought|discussion)|as a team|team"
+    r"|all|folks|after [^,]{1,60}(?=,)|(?:yesterday|today|this morning|last (?:week|month|time))(?=,? we )"
+    r"|in (?:the|our|today's) (?:last )?meeting)"
     r"(?:\s*[,:!–—]+\s*|\s+(?=let's|we |i |use |go ))",
     CASE,
 )
+STANDING = re.compile(r",? (?:from (?:now|here) on(?:wards?)?|going forward)[.! ]*\Z", CASE)
 ABOUT = re.compile(
     r"(?:as for|for|regarding|concerning|on|when it comes to|with regard to|as to) "
     r"([\w./+#-]{1,40}(?: [\w./+#-]{1,40}){0,5})\s*[,:–—]\s+",
@@ -93,37 +99,44 @@ AGREED_WHOLE = re.compile(
 )
 NOT = r"(?P<no>not (?:to )?)?"
 WE_WILL = r"(?:we|i)(?:'ll| will| shall|'re going to| are going to|'m going to| am going to|'re gonna)"
-THAT_WE = rf"(?:[,:]| that| to)*\s+(?:(?:we|i|let)(?:'ll|'s| will| should| would)?\s)?{NOT}(?:(?P<verb>{TAKE}|{DO})\s)?"
+THAT_WE = (
+    rf"(?: then)?(?:[,:]| that| to)*\s+(?:(?:we|i|let)(?:'ll|'s| will| should"
+    rf"| would)?\s)?{NOT}(?:(?P<verb>{TAKE}|{DO})\s)?"
+)
 SO_FAR = r"(?:all |both |now |finally |just |already |jointly )?"
-ADVERB = r"(?:(?:just|simply|definitely|then|also|now|always|instead|all|both|actually|finally|only|therefore)\s)?"
+ADVERB = (
+    r"(?:(?:just|simply|definitely|then|also|now|always|instead|all|both|actually|finally|only|therefore"
+    r"|go ahead and)\s)?"
+)
+NOW_ON = r"(?:from (?:now|here) on|going forward),? "
+SUGGEST = r"(?:i|we)(?:'d| would)? (?:strongly |highly |also )?(?:recommend|suggest|propose|advise)"
+SUBJECT = r"(?:we|i|the team|our team|everyone|everybody)(?:'ve| have| has|'d| had)?"
 HEADS = tuple(
     (act, re.compile(pattern, CASE))
     for act, pattern in (
-        (Act.STATE, rf"(?:we|i)(?:'ve| have|'d| had)? {SO_FAR}(?P<verb>{TOOK})\s"),
-        (Act.STATE, rf"(?:we|i)(?:'ve| have|'d| had)? {SO_FAR}(?:decided|agreed|resolved|committed){THAT_WE}"),
+        (Act.STATE, rf"{SUBJECT} {SO_FAR}(?P<verb>{TOOK})\s"),
+        (Act.STATE, rf"{SUBJECT} {SO_FAR}(?:decided|agreed|resolved|committed|made up (?:my|our) minds?){THAT_WE}"),
         (Act.STATE, rf"it(?:'s| is| was| has been) (?:decided|agreed|settled){THAT_WE}"),
         (Act.STATE, rf"(?:the|our|my) (?:final )?(?:decision|agreement|conclusion) (?:is|was){THAT_WE}"),
-        (Act.STATE, rf"(?:final |team |the )?(?:decision|verdict|resolution|decided|agreed)\s?:{THAT_WE}"),
+        (Act.STATE, rf"(?:final |team |the )?(?:decision|verdict|resolution|decided|agreed)(?: made)?\s?:{THAT_WE}"),
         (Act.DECIDE, rf"let(?:'s| us) {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
         (Act.DECIDE, rf"{WE_WILL} {ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
         (Act.DECIDE, rf"we (?P<no>won't|will not) {ADVERB}(?P<verb>use|support|ship|adopt|allow|store)\s"),
-        (Act.DECIDE, r"(?:we|i)(?:'re| are|'m| am) (?:now )?(?P<verb>going with|switching to|moving to)\s"),
-        (
-            Act.DECIDE,
-            rf"(?:from (?:now|here) on|going forward),? (?:we(?:'ll| will)? |please )?{ADVERB}{NOT}(?P<verb>{TAKE}"
-            rf"|{DO})\s",
-        ),
-        (
-            Act.OFFER,
-            rf"(?:i|we)(?:'d| would)? (?:strongly |highly |also )?(?:recommend|suggest|propose|advise)(?: that)?(?: we"
-            rf"| you)?(?: {TAKE})?\s",
-        ),
+        (Act.DECIDE, r"(?:we|i)(?:'re| are|'m| am) (?:now )?(?P<verb>going with|switching to|moving to|choosing)\s"),
+        (Act.DECIDE, r"we (?P<verb>go with)\s"),
+        (Act.DECIDE, rf"{NOW_ON}(?:we(?:'ll| will|'re| are)? |please )?{ADVERB}{NOT}(?P<verb>{TAKE}|{DO})\s"),
+        (Act.DECIDE, r"(?:please )?(?:always|(?P<no>never)) (?P<verb>use|store|allow)\s"),
+        (Act.WISH, rf"let(?:'s| us) {ADVERB}(?P<verb>do)\s"),
+        (Act.WISH, rf"(?:i|we) (?:want|would like|'d like|prefer) (?:us )?(?:to )?(?P<verb>{TAKE})\s"),
+        (Act.WISH, rf"(?:i|we)(?:'d| would)? (?:rather |like to |love to )?(?P<verb>{TAKE}|prefer)\s"),
+        (Act.WISH, r"(?P<verb>going with)\s"),
+        (Act.OFFER, rf"{SUGGEST}(?: that)?(?: we| you)?(?: {TAKE})?\s"),
         (
             Act.OFFER,
             rf"(?:my|our|the) (?:recommendation|suggestion|proposal|advice) (?:is|would be)(?: to)?(?: {TAKE})?:?\s",
         ),
-        (Act.OFFER, rf"(?:i|we)(?:'d| would) (?:rather |like to |love to )?(?P<verb>{TAKE}|prefer|say)\s"),
-        (Act.OFFER, rf"(?:we|you|i) (?:should|could|can|ought to) {ADVERB}(?P<verb>{TAKE})\s"),
+        (Act.OFFER, rf"(?:i think |i believe )?(?:we|you|i) (?:should|could|can|ought to) {ADVERB}(?P<verb>{TAKE})\s"),
+        (Act.OFFER, r"(?:i|we)(?:'d| would) (?P<verb>say)\s"),
         (Act.OFFER, rf"{ADVERB}(?:please )?(?P<verb>{TAKE}|set|drop|replace)\s"),
     )
 )
@@ -134,13 +147,21 @@ INSTEAD = re.compile(
     r",? (?:instead of|rather than|in place of|and not|over)\s+(.+?)(\s(?:for|as)\s.+)?\Z|,? instead\b(.*)", CASE
 )
 INSTEAD_FIRST = re.compile(
-    r"(?:instead of|rather than|forget|drop)\s+([^,]{1,60}),\s*(?:and |but )?((?:let's |we'll |we're |use |go ).+)",
+    r"(?:instead of|rather than|forget|drop)\s+([^,]{1,60}?)(?:,\s*|\s+(?=let's |we'll |we're ))(?:and "
+    r"|but )?((?:let's |we'll |we're |use |go ).+)",
     CASE,
 )
 REASON = re.compile(
     r"\s(?:because|since|so that|so we|so it|as (?:it|we|they|that)|which|until|given|due to|and then|and see"
     r"|and (?:let's|we))\b|\s?[—–;]\s?|\s-\s|\.\s|\s\("
-    r"|,\s(?:and\s)?(?:but|so|as|since|because|it|that|which|then|with|we|i|not|please|ok)\b",
+    r"|,\s(?:and\s)?(?:mainly|mostly|partly|but|so|as|since|because|it|that|which|then|with|we|i|not|please|ok)\b",
+    CASE,
+)
+SWAP = re.compile(r"(.{2,60}?) (?:with|by|for) (.+)", CASE)
+MAKE = re.compile(
+    r"(?:let's|we'll|we will) make (?:(?!(?:\S+ ){0,3}(?:of|for|in|to|on|at|that|from|with|sure|it) (?:the|our)\b)"
+    r"(?P<value>\S+(?: \S+){0,3}?) (?P<topic>(?:the|our) \w.{0,60})"
+    r"|(?P<what>(?:the|our) \w.{0,60}?) (?:be |to )?(?P<number>\d.{0,40}|true|false))\Z",
     CASE,
 )
 AND = re.compile(r",? and |, ", CASE)

@@ -159,6 +159,17 @@ def _fork(span: Span, *parts: Any) -> s.Fork:
     return s.Fork(name=name, span=span, **fields)
 
 
+@makes("replay")
+def _replay(span: Span, *clauses: Clause) -> s.Replay:
+    fields = {"session": None} | gathered(clauses)
+    return s.Replay(span=span, **fields)
+
+
+@makes("given")
+def _given(span: Span, name: s.Word, value: Value | s.Param | s.Word) -> s.Given:
+    return s.Given(name=spelled(name).lower(), value=value, span=span)
+
+
 @makes("set")
 def _set(span: Span, name: s.Word, value: Any) -> s.Set:
     return s.Set(name=spelled(name).lower(), value=value, span=span)
@@ -201,6 +212,7 @@ for rule, filled, called in (
     ("at", "moment", "AT"),
     ("depth", "depth", "DEPTH"),
     ("fork_from", "session", "SESSION"),
+    ("replay_from", "session", "SESSION"),
     ("watch_from", "cursor", "FROM"),
 ):
     MAKERS[rule] = _clause(filled, called)
@@ -219,6 +231,11 @@ def _by(span: Span, *words: s.Word) -> Clause:
 @makes("via")
 def _via(span: Span, *kinds: s.Word | Value) -> Clause:
     return Clause("kinds", kinds, "VIA", span)
+
+
+@makes("replay_with")
+def _replay_with(span: Span, *given: s.Given) -> Clause:
+    return Clause("given", given, "WITH", span)
 
 
 @makes("order_by")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
 from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import RUNTIME, SESSION, WRITER, rows
+from vmstore.vmql.shared import LATER, SESSION, WRITER, rows
 
 
 def _seen(column: str, otherwise: str = "NULL") -> str:
@@ -163,7 +163,7 @@ SESSIONS = Relation(
         Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
         Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
         Field("title", TEXT, "what it is about", "s.title"),
-        Field("status", TEXT, "whether it goes on", "'open'", later=RUNTIME),
+        Field("status", TEXT, "whether it goes on", "'open'", later=LATER),
         Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),
         Field(
             "turns",
@@ -206,7 +206,7 @@ SESSIONS = Relation(
         ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
-        Field("closed_at", TIME, "when it ended", "NULL", later=RUNTIME),
+        Field("closed_at", TIME, "when it ended", "NULL", later=LATER),
         Field(
             "budget",
             INTEGER,

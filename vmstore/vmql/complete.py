@@ -20,10 +20,11 @@ class Expect(NamedTuple):
     """What can stand where a text ends.
 
     `keywords` are whole words, signs not among them. `names` are the kinds of names wanted: column,
-    function, value (of `column`), page, session, user, setting, relation, "kind of link", "new session",
-    "column name", subject (of SHOW). `values` are number, text, parameter. `statement` is its first word,
-    None before there is one. `prefix` is what is written already of what stands here, from `start` on;
-    `quoted` where that is within quotes, which are not part of the prefix.
+    function, value (of `column`), page, session, user, setting, choice (a setting of the session),
+    relation, "kind of link", "new session", "column name", subject (of SHOW). `values` are number,
+    text, parameter. `statement` is its first word, None before there is one. `prefix` is what is
+    written already of what stands here, from `start` on; `quoted` where that is within quotes, which
+    are not part of the prefix.
     """
 
     keywords: tuple[str, ...] = ()

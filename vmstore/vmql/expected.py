@@ -21,6 +21,7 @@ KINDS: Final = {
     "column_name": "column name",
     "kind_name": "kind of link",
     "setting": "setting",
+    "choice": "choice",
     "subject": "subject",
     "described": "relation",
 }
@@ -66,7 +67,7 @@ class Place(NamedTuple):
 
 
 STATEMENTS: Final = (
-    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES MUTATIONS PAGES RESIDENCIES"
+    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES MUTATIONS PAGES REPLAY RESIDENCIES"
     " SEARCH SESSIONS SET SHOW SOURCES TURNS VERIFY VERSIONS WATCH WHY"
 )
 GROUPS: Final = {
@@ -89,6 +90,7 @@ ARTICLES: Final = {
     "column name": "a name for the column",
     "kind of link": "a kind of link",
     "setting": "a setting",
+    "choice": "a setting of the session",
     "subject": "what to show",
     "relation": "a relation",
     "number": "a number",

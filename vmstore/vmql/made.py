@@ -6,7 +6,7 @@ from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Tier, Word
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
 from vmstore.vmql.relation import Field, Relation, made
-from vmstore.vmql.shared import RUNTIME
+from vmstore.vmql.shared import LATER
 
 Kind: type[Word] = Word("Kind", {name.upper(): number for number, name in MUTATION_NAMES.items()})  # type: ignore
 """Every kind of mutation there is a name for, as an enumeration."""
@@ -25,8 +25,8 @@ MUTATIONS = made(
     _field("call", INTEGER, "the call in force"),
     _field("kind", said(Kind), "what kind of fact"),
     _field("page", PAGE, "the page it is about"),
-    _field("actor", TEXT, "who did it", later=RUNTIME),
-    _field("actor_id", TEXT, "which one of them", later=RUNTIME),
+    _field("actor", TEXT, "who did it", later=LATER),
+    _field("actor_id", TEXT, "which one of them", later=LATER),
     _field("cause", INTEGER, "the position that brought it about, where that is known"),
     _field("at", TIME, "when it happened"),
     _field("logged_at", TIME, "when it was written"),
@@ -148,6 +148,32 @@ FORKED = made(
     _field("call", INTEGER, "the call there"),
 )
 
+REPLAYED = made(
+    "REPLAYED",
+    "a session's run as it was recorded, and as another policy, budget or setting would have had it",
+    _field("run", TEXT, "recorded, or what if"),
+    _field("policy", TEXT, "which policy decided, with its version"),
+    _field("budget", INTEGER, "the tokens the prompt may hold"),
+    _field("references", INTEGER, "uses of pages"),
+    _field("faults", INTEGER, "uses of pages that were not in the prompt at the level asked for"),
+    _field("fault_tokens", INTEGER, "tokens brought in for them"),
+    _field("fault_rate", REAL, "faults of all uses"),
+    _field("denied", INTEGER, "faults that were not served"),
+    _field("thrash_index", REAL, "repeated faults a turn over five turns, the mean"),
+    _field("evictions", INTEGER, "pages that left the prompt"),
+    _field("compressions", INTEGER, "pages shown at a higher level instead"),
+    _field("prefetches", INTEGER, "pages brought in before they were asked for"),
+    _field("prefetch_hits", INTEGER, "of those, used before they left"),
+    _field("utilisation", REAL, "how much of the budget calls used, the mean"),
+    _field("l0_peak", INTEGER, "the most tokens a call had"),
+    _field("prefix_voided", INTEGER, "tokens that a provider's cache lost"),
+    _field("turn", INTEGER, "where the first other decision is"),
+    _field("position", INTEGER, "the recorded position there"),
+    _field("recorded", TEXT, "what was decided there"),
+    _field("found", TEXT, "what is decided there now"),
+    _field("reason", TEXT, "both with their reasons"),
+)
+
 RENDERED = made(
     "RENDERED", "a context as text", _field("text", TEXT, "all of it, as VM:CONTEXT text, checked against its pack")
 )
@@ -198,6 +224,6 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, RENDERED, CHAT),
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -7,7 +7,7 @@ from vmstore.vmql import forms
 from vmstore.vmql.common import SAID
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import RUNTIME, SESSION, USER, WITHIN, WRITER, maker, rows
+from vmstore.vmql.shared import LATER, SESSION, USER, WITHIN, WRITER, maker, rows
 
 _ACTOR = maker(forms.case({int(role): role.word for role in Role}).format("p.role"))
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
@@ -58,7 +58,7 @@ PAGES = Relation(
             "(p.session, p.page) IN (SELECT session, page FROM stale)",
             ("stale",),
         ),
-        Field("last_flushed", TIME, "when it was last written out", "NULL", later=RUNTIME),
+        Field("last_flushed", TIME, "when it was last written out", "NULL", later=LATER),
         Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
         Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),

@@ -75,6 +75,11 @@ def _fork(node: s.Fork) -> str:
     return _words("FORK", _session(node.session), _at(node.moment), "AS", term(node.name))
 
 
+def _replay(node: s.Replay) -> str:
+    told = ", ".join(f"{given.name} = {term(given.value)}" for given in node.given)
+    return _words("REPLAY", _session(node.session), f"WITH {told}" if told else "")
+
+
 def _watch(node: s.Watch) -> str:
     cursor = "" if node.cursor is None else f"FROM {term(node.cursor)}"
     return _words("WATCH MUTATIONS", _columns(node.columns), _tail(node.tail), cursor)
@@ -105,6 +110,7 @@ WRITERS: Final[dict[type, Callable[[Any], str]]] = {
     s.Explain: _explain,
     s.Verify: _verify,
     s.Fork: _fork,
+    s.Replay: _replay,
     s.Watch: _watch,
     s.Set: _set,
     s.Show: _show,

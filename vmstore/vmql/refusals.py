@@ -20,9 +20,6 @@ HINT_CHARS_MAX: Final = 300
 INSERTED_MAX: Final = 12  # words tried, one after another, in the place where one is missing
 EXPECTED_MAX: Final = 6  # words a message names; `expected` has them all
 UNFIT: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-REPLAY: Final = (
-    "REPLAY is reserved for a later version, which decides again under another policy; nothing answers it yet"
-)
 
 
 def unfit(text: object) -> QueryError | None:
@@ -65,8 +62,6 @@ def second(text: str, place: int) -> QueryError:
 
 def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
     """Where not even the first word can be taken."""
-    if token.text.upper() == "REPLAY":
-        return QueryError(REPLAY, code="reserved", text=text, span=token.span)
     if token.kind != "$END":
         return _stray(text, place, token) or _unbegun(text, place, token)
     words = following(text, place, token.start).words

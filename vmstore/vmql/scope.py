@@ -9,14 +9,12 @@ from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.page import Origin
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, UnknownError
-from vmstore.views.access import seen, turns_of
-from vmstore.views.faults import kept, moves_of
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
-from vmstore.views.prefix import invalidated
 from vmstore.vmql.faults import Own
 from vmstore.vmql.forms import iso
+from vmstore.vmql.handed import HANDED, handed
 from vmstore.vmql.mutations import Written
 from vmstore.vmql.problems import QueryError, near
 from vmstore.vmql.relation import ACROSS, CHAIN, LANE
@@ -81,7 +79,10 @@ class Scope:
     def need(self, name: str) -> Any:
         """A parameter of its SQL."""
         if name not in self.values:
-            self.values[name] = getattr(self, f"_{name}")()
+            if name in HANDED:
+                self.values[name] = handed(name, self.lanes(), many=self.shape == ACROSS)
+            else:
+                self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
 
     def lanes(self) -> list[Own]:
@@ -95,48 +96,6 @@ class Scope:
     def position_of(self, page: str, span: Span) -> int:
         """The position a page's name stands for."""
         raise NotImplementedError
-
-    def _seen(self) -> str:
-        """How many calls saw each page, and the turn of the last."""
-        rows = []
-        for own in self.lanes():
-            calls = seen(own.lane, own.high)
-            last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
-            turns = turns_of(own.lane, set(last.values()))
-            key = own.session if self.shape == ACROSS else 0
-            rows += [[key, page, sum(map(len, calls[page])), turns[last[page]]] for page in calls]
-        return json.dumps(rows)
-
-    def _voided(self) -> str:
-        """The tokens that each call's changes voided of the request before."""
-        many = self.shape == ACROSS
-        return json.dumps(
-            [
-                [own.session if many else 0, position, tokens]
-                for own in self.lanes()
-                for position, tokens in invalidated(own.lane, own.high).items()
-                if position > own.low
-            ]
-        )
-
-    def _kept(self) -> str:
-        """The stays that a decision began or somebody held: why, and whether."""
-        if not self.world.views.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
-            return "[]"
-        many = self.shape == ACROSS
-        return json.dumps(
-            [[own.session if many else 0, *one] for own in self.lanes() for one in kept(own.lane, own.high)]
-        )
-
-    def _moved(self) -> str:
-        many = self.shape == ACROSS
-        return json.dumps(
-            [
-                [own.session if many else 0, turn, *counts]
-                for own in self.lanes()
-                for turn, counts in moves_of(own.lane, own.until, own.low).items()
-            ]
-        )
 
 
 class OneSession(Scope):

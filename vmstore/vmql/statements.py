@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,6 +39,7 @@ from vmstore.vmql.syntax import (
     Moment,
     OfPage,
     Relation,
+    Replay,
     Search,
     Set,
     Show,
@@ -258,6 +259,31 @@ def fork(query: Query, statement: Fork) -> Result:
     return query.select(made.FORKED, (), Tail(), scope, make=rows_of([row]))
 
 
+def replay(query: Query, statement: Replay) -> Result:
+    """What a session's memory did, and what it would have done under other settings."""
+    told_scope = None
+    if statement.session is not None:
+        told_scope = InSession(name=statement.session, span=statement.session.span)
+    with query.world.asking():
+        scope = one(query, Tail(scope=told_scope))
+        session = query.world.session(scope.name)
+    with faults_at(statement.span, "not-replayed"):
+        runs = [session.replay()]
+        if statement.given:
+            runs.append(session.replay(**{one.name: given(one.value, query.params) for one in statement.given}))
+    names = list(made.REPLAYED.fields)
+    return query.select(made.REPLAYED, (), Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
+
+
+def _run(run: Any, names: Sequence[str]) -> Row:
+    """A run as a row."""
+    told = {**msgspec.structs.asdict(run.measures), "policy": run.policy, "budget": run.budget}
+    told["run"] = "recorded" if run.recorded else "what if"
+    if run.divergence is not None:
+        told |= msgspec.structs.asdict(run.divergence)
+    return tuple(told.get(name) for name in names)
+
+
 def verify(query: Query, statement: Verify) -> Result:
     """Checks every hash, view and rule; no row where all is well."""
     name = None if statement.session is None else str(given(statement.session, query.params))
@@ -337,6 +363,7 @@ ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
     OfPage: of_page,
     Lineage: lineage,
     Fork: fork,
+    Replay: replay,
     Verify: verify,
     Watch: watch,
     Search: search,

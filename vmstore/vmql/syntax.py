@@ -296,6 +296,20 @@ class Fork(Node, frozen=True, eq=False, gc=False):
     name: Value | Param | Word
 
 
+class Given(Node, frozen=True, eq=False, gc=False):
+    """`name = value` of a REPLAY."""
+
+    name: str
+    value: Value | Param | Word
+
+
+class Replay(Node, frozen=True, eq=False, gc=False):
+    """REPLAY [SESSION s] [WITH policy = lru, budget = 8000]: a session decided again, beside what was decided."""
+
+    session: Value | Param | Word | None
+    given: tuple[Given, ...] = ()
+
+
 class Watch(Node, frozen=True, eq=False, gc=False):
     """WATCH MUTATIONS [WHERE …] [FROM cursor]: those there are and those to come, in the order of the log."""
 
@@ -335,6 +349,7 @@ Statement: TypeAlias = (
     | Explain
     | Verify
     | Fork
+    | Replay
     | Watch
     | Set
     | Show

@@ -198,6 +198,7 @@ def _parameter(span: Span, text: str) -> Param:
     "kind_name",
     "function",
     "setting",
+    "choice",
     "subject",
     "described",
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from vmstore.core.asof import Position
 from vmstore.core.decision import Holder, Why
-from vmstore.core.mutation import MUTATION_NAMES, Evict, Unpin
+from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultDenied, Unpin
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.views.calls import last_call
 from vmstore.views.context import Shown, contents
@@ -122,6 +122,14 @@ class Told:
         why = self.why(decision)
         return told if why is None else f"{told}, with a score of {decision.score}: {contest(why)}"
 
+    def denied_since(self, position: int) -> str:
+        """That the page was asked for in vain since a position."""
+        found = [one for one in self.decisions.values() if one.kind == FaultDenied.NUMBER and one.position > position]
+        if not found:
+            return ""
+        last = found[-1]
+        return f"; asked for since, and denied at position {last.position}, {reason_of(last, self.causes.get)}"
+
 
 def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, str, str | None]:
     """Whether a page is in a context, and what keeps it there or had put it out."""
@@ -137,7 +145,8 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
         return "in", page, f"{reason}; {_holders(told, seen.basis.turn)}; {_near(told, last)}", kept
     out = told.last_out()
     if out is not None:
-        return "out", page, f"not in the context of call {call}: {told.in_words(out)}", told.contest(out.position)
+        reason = f"not in the context of call {call}: {told.in_words(out)}{told.denied_since(out.position)}"
+        return "out", page, reason, told.contest(out.position)
     if entered is None:
         reason = f"not in the context of call {call}: no request up to it had the page; {UNDECIDED}"
     else:

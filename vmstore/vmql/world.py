@@ -69,6 +69,10 @@ class Session(Protocol):
         """A new session that shares this one's past up to a moment."""
         ...
 
+    def replay(self, **settings: Any) -> Any:
+        """The session decided again under other settings; without any as it was recorded."""
+        ...
+
 
 class World(Protocol):
     """A namespace as a query sees it. Within `asking` all that is read is of one moment."""

@@ -26,6 +26,7 @@ FORGERIES = [
     "\u202eTXETNOC",
     "\x1b[2J",
     "\x00",
+    "\x7f",
     "\\",
     "\\u003c",
     "\r\n",
@@ -48,52 +49,95 @@ def leaf(name: str, text: str = "", **fields: Any) -> Leaf:
     return Leaf(name=name, content=content, **fields)
 
 
+def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> Leaf:
+    """A call of a tool."""
+    return leaf(name, text, role=Role.ASSISTANT, message=message, call_id=call_id, is_call=True, tool="exec", **fields)
+
+
+def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> Leaf:
+    """What a tool answered."""
+    return leaf(name, text, role=Role.TOOL, message=message, call_id=call_id, is_result=True, tool="exec", **fields)
+
+
+def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> Leaf:
+    """Something the user said."""
+    return leaf(name, text, role=Role.USER, message=message, **fields)
+
+
 def form(level: int, tokens: int, text: str = "short", mime: str = "text/plain") -> Form:
     """Another way to show a page."""
     return Form(level=level, tokens=tokens, content=text.encode(), mime=mime)
 
 
-@st.composite
-def forms(draw: st.DrawFn) -> tuple[Form, ...]:
-    """Lower forms of a page, now and then no smaller than it."""
-    levels = draw(st.sets(st.integers(1, 3)))
-    return tuple(form(level, draw(st.integers(0, 60)), draw(texts)) for level in sorted(levels))
+lower = st.lists(
+    st.builds(form, st.integers(1, 3), st.integers(0, 60), st.sampled_from([*FORGERIES, "short"])),
+    max_size=2,
+    unique_by=lambda one: one.level,
+).map(tuple)
+
+# What a page is, apart from its words: drawn as one, so that a list of pages costs few choices.
+kinds = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(PageType),
+        "modality": st.sampled_from([*[Modality.TEXT] * 3, *Modality]),
+        "role": st.sampled_from([*[Role.USER, Role.ASSISTANT, Role.TOOL] * 2, *Role]),
+        "mime": st.sampled_from(["text/plain", "text/plain", "application/json", "image/png", 'x"]\n']),
+        "message": st.integers(0, 6),
+    },
+    optional={
+        "importance": st.integers(0, 1_000_000),
+        "tier": st.sampled_from(Tier),
+        "pinned": st.booleans(),
+        "task": st.booleans(),
+        "thought": st.booleans(),
+        "turn": st.integers(0, 8),
+        "segment": st.integers(0, 3),
+        "origin": st.sampled_from(["p1", "p2"]),
+        "provenance": st.lists(names, max_size=2).map(tuple),
+        "call_id": st.sampled_from(["c1", "c2", "c 3"]),
+        "tool": st.sampled_from(["exec", "read file"]),
+        "is_call": st.booleans(),
+        "is_result": st.booleans(),
+        "hint": texts,
+        "width": st.integers(0, 2000),
+        "height": st.integers(0, 2000),
+        "duration_ms": st.integers(0, 10**7),
+    },
+)
+contents = st.one_of(st.none(), *[texts.map(lambda text: text.encode("utf-8", "replace"))] * 3)
+
+
+def leaves(size_max: int = 10) -> st.SearchStrategy[list[Leaf]]:
+    """Some pages of any kind, each name once."""
+    page = st.builds(
+        lambda name, content, tokens, others, kind: Leaf(
+            name=name, content=content, tokens=tokens, others=others, **kind
+        ),
+        names,
+        contents,
+        st.integers(0, 100),
+        lower,
+        kinds,
+    )
+    return st.lists(page, unique_by=lambda one: one.name, max_size=size_max)
 
 
 @st.composite
-def leaves(draw: st.DrawFn, size_max: int = 12) -> list[Leaf]:
-    """Some pages of any kind, each name once; surrogates come back as the question mark that stands for them."""
-    drawn = []
-    for name in draw(st.lists(names, unique=True, max_size=size_max)):
-        text = draw(texts).encode("utf-8", "replace")
-        drawn.append(
-            Leaf(
-                name=name,
-                content=draw(st.sampled_from([text, text, text, None])),
-                tokens=draw(st.integers(0, 100)),
-                others=draw(forms()),
-                type=draw(st.sampled_from(PageType)),
-                modality=draw(st.sampled_from([*[Modality.TEXT] * 3, *Modality])),
-                role=draw(st.sampled_from([*[Role.USER, Role.ASSISTANT, Role.TOOL] * 2, *Role])),
-                mime=draw(st.sampled_from(["text/plain", "text/plain", "application/json", "image/png", 'x"]\n'])),
-                hint=draw(texts),
-                importance=draw(st.integers(0, 1_000_000)),
-                tier=draw(st.sampled_from(Tier)),
-                pinned=draw(st.integers(0, 9)) == 0,
-                task=draw(st.integers(0, 9)) == 0,
-                turn=draw(st.integers(0, 8)),
-                segment=draw(st.integers(0, 3)),
-                origin=draw(st.sampled_from(["", "", "", "p1", "p2"])),
-                provenance=tuple(draw(st.lists(names, max_size=2))),
-                message=draw(st.integers(0, 6)),
-                call_id=draw(st.sampled_from(["", "c1", "c2", "c 3"])),
-                tool=draw(st.sampled_from(["exec", "read file", ""])),
-                is_call=draw(st.booleans()),
-                is_result=draw(st.booleans()),
-                thought=draw(st.integers(0, 9)) == 0,
-                width=draw(st.integers(0, 2000)),
-                height=draw(st.integers(0, 2000)),
-                duration_ms=draw(st.integers(0, 10**7)),
-            )
-        )
-    return drawn
+def talks(draw: st.DrawFn) -> list[Leaf]:
+    """A conversation as agents have them, with calls and results in any order, some of either missing."""
+    pages: list[Leaf] = []
+    message = 1
+    acts = st.tuples(st.sampled_from(["ask", "say", "call", "answer", "show"]), st.sampled_from("123 "), st.booleans())
+    for n, (act, call, is_new) in enumerate(draw(st.lists(acts, max_size=16)), 1):
+        message += is_new
+        fields: dict[str, Any] = {"message": message, "role": Role.ASSISTANT}
+        if act in ("call", "answer"):
+            fields |= {"call_id": call.strip(), "tool": "exec", "is_call": act == "call", "is_result": act == "answer"}
+        if act in ("ask", "show"):
+            fields["role"] = Role.USER
+        if act == "answer":
+            fields["role"] = Role.TOOL
+        if act == "show" or (act == "answer" and call == "3"):
+            fields |= {"modality": Modality.IMAGE, "mime": "image/png", "content": PNG}
+        pages.append(leaf(f"p{n}", "{}" if act == "call" else "words", **fields))
+    return pages

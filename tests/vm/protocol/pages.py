@@ -9,7 +9,6 @@ from typing import Any
 from vmstore.core.page import Modality
 from vmstore.errors import UnknownError
 from vmstore.vm.protocol import Denied, Found, Hit, Leaf, Loaded
-from vmstore.vm.protocol.wire import name_of
 
 
 class Pages:
@@ -22,7 +21,7 @@ class Pages:
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
         self.asked.append((page, level, reason))
-        found = self._pages.get(name_of(page))
+        found = self._pages.get(page)
         if found is None:
             raise UnknownError(f"no page {page!r}; the nearest is {min(self._pages)!r}")
         served = found.at(min(found.levels, key=lambda has: (abs(has - level), has)))

@@ -35,10 +35,13 @@ def test_a_citation_is_found(text: str, found: list[tuple[str, str | None]]) -> 
     assert [(one.page, one.tool) for one in citations(text)] == found
 
 
-@given(st.lists(names.map(printed), min_size=1, max_size=4), st.text(alphabet=st.characters(exclude_characters="[]")))
+@given(
+    st.lists(names, min_size=1, max_size=4),
+    st.text(alphabet=st.characters(exclude_characters="[]")),
+)
 def test_any_printed_name_is_cited(pages: list[str], around: str) -> None:
-    """A name as the prompt prints it is found as it is printed, wherever it is cited."""
-    text = f"{around}[ref: {', '.join(pages)}]{around}"
+    """A name cited as the prompt prints it is found, wherever it stands."""
+    text = f"{around}[ref: {', '.join(map(printed, pages))}]{around}"
     found = citations(text)
     assert [one.page for one in found] == pages
     assert {text[one.start : one.end] for one in found} == {text[len(around) : len(text) - len(around)]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -10,31 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vm.protocol.leaves import PNG, form, leaf, leaves
+from tests.vm.protocol.leaves import answers, asks, leaf, leaves, talks, user
 from tests.vm.protocol.providers import REFUSES
-from vmstore.core.page import Modality, PageType, Role, Slot
+from vmstore.core.page import PageType, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
-from vmstore.vm.protocol.conversation import PICTURE_BYTES_MAX, UNANSWERED, UNSIGNED, arguments, picture
+from vmstore.vm.protocol.calls import asked, object_of
+from vmstore.vm.protocol.conversation import UNANSWERED, UNSIGNED
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.wire import TAG, printed
 
 SHAPES = ["chat", "anthropic", "gemini"]
-
-
-def asks(name: str, call_id: str = "c1", message: int = 2, text: str = '{"cmd": "ls"}', **fields: Any) -> Leaf:
-    """A call of a tool."""
-    return leaf(name, text, role=Role.ASSISTANT, message=message, call_id=call_id, is_call=True, tool="exec", **fields)
-
-
-def answers(name: str, call_id: str = "c1", message: int = 3, text: str = "a.txt", **fields: Any) -> Leaf:
-    """What a tool answered."""
-    return leaf(name, text, role=Role.TOOL, message=message, call_id=call_id, is_result=True, tool="exec", **fields)
-
-
-def user(name: str, text: str = "Go on.", message: int = 1, **fields: Any) -> Leaf:
-    """Something the user said."""
-    return leaf(name, text, role=Role.USER, message=message, **fields)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -44,6 +29,37 @@ def test_no_provider_refuses_any_pages(shape: str, pages: list[Leaf], rules: Rul
     made = messages(pages, shape=shape, rules=rules)
     assert REFUSES[shape](made.request) == []
     json.dumps(made.request)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(pages=talks())
+def test_no_provider_refuses_a_conversation(shape: str, pages: list[Leaf]) -> None:
+    """Calls and results in any order, with any of them missing, make a request the provider takes."""
+    made = messages(pages, shape=shape)
+    assert REFUSES[shape](made.request) == []
+    assert [name for name, why in made.left if why == UNANSWERED] == [p.name for p in unanswered(pages)]
+
+
+def unanswered(pages: list[Leaf]) -> list[Leaf]:
+    """The calls without a result, found the slow way: each result is the answer to the oldest open call of its id."""
+    open_calls = [page for page in pages if page.is_call]
+    seen: dict[tuple[str, int], Leaf] = {}
+    for at, page in enumerate(pages):
+        if not page.is_result or (page.call_id and (page.call_id, group(pages, at)) in seen):
+            continue
+        for call in open_calls:
+            if call.call_id == page.call_id and pages.index(call) < at:
+                open_calls.remove(call)
+                seen[page.call_id, group(pages, at)] = call
+                break
+    return open_calls
+
+
+def group(pages: list[Leaf], at: int) -> int:
+    """Where the message that a page stands in begins."""
+    while at and (pages[at - 1].message, pages[at - 1].role) == (pages[at].message, pages[at].role):
+        at -= 1
+    return at
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -121,6 +137,13 @@ def test_the_shape_of_chat() -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "a.txt"},
         {"role": "assistant", "content": "One file."},
     ]
+
+
+def test_older_endpoints_are_instructed_by_the_system() -> None:
+    """The same messages go to endpoints that do not know the developer's role, under the role they know."""
+    pages = [leaf("p0", "Be kind.", role=Role.SYSTEM), user("p1")]
+    newer, older = (messages(pages, shape=shape).request["messages"] for shape in ("chat", "chat-system"))
+    assert older == [{"role": "system", "content": "Be kind."}, *newer[1:]]
 
 
 def test_the_shape_of_anthropic() -> None:
@@ -237,7 +260,7 @@ def test_ids_are_such_that_every_provider_takes_them() -> None:
 )
 def test_arguments_come_out_of_any_providers_call(text: str, taken: dict[str, Any]) -> None:
     """A call kept as its provider wrote it gives its arguments; what is no object is carried as text."""
-    assert arguments(asks("p1", text=text)) == taken
+    assert object_of(asked(asks("p1", text=text))[1]) == taken
 
 
 def test_a_tools_name_comes_out_of_any_providers_call() -> None:
@@ -300,82 +323,5 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
         messages(pages, shape="smoke")
-
-
-# ---- pictures
-
-
-def image(content: bytes, **fields: Any) -> Leaf:
-    """A picture a user brought."""
-    page = user("p1", content=content, modality=Modality.IMAGE, mime="image/jpeg", **fields)
-    return page
-
-
-def test_a_picture_is_sent_as_one() -> None:
-    """An image goes out as a real image block in each shape, under the type its own bytes have."""
-    data = base64.b64encode(PNG).decode()
-    blocks = {
-        "chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
-        "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
-        "gemini": {"inlineData": {"mimeType": "image/png", "data": data}},
-    }
-    for shape, block in blocks.items():
-        request = messages([image(PNG)], shape=shape).request
-        message = request["contents" if shape == "gemini" else "messages"][0]
-        assert message["parts" if shape == "gemini" else "content"] == [block]
-
-
-def test_a_picture_too_large_is_its_caption() -> None:
-    """Up to a million bytes a picture is sent; one byte more and it is told by its caption."""
-    whole = PNG + b"\x00" * (PICTURE_BYTES_MAX - len(PNG))
-    assert picture(image(whole)) is not None
-    large = image(whole + b"\x00", others=(form(2, 3, "a plan"),), width=3, height=4)
-    assert picture(large) is None
-    assert messages([large]).request["messages"][0]["content"] == '[IMAGE: "a plan", 3x4]'
-
-
-@pytest.mark.parametrize("content", [b"", b"<html>", b"RIFFxxxxWAVE", b"data:image/png;base64,@@", None])
-def test_what_is_no_picture_is_told_in_words(content: bytes | None) -> None:
-    """An image that is not what it is said to be never reaches a provider as one."""
-    page = image(content or b"")
-    page = page if content is not None else user("p1", content=None, modality=Modality.IMAGE, mime="image/png")
-    assert picture(page) is None
-    assert messages([page]).request["messages"][0]["content"].startswith("[IMAGE: image/")
-
-
-def test_a_data_url_is_a_picture() -> None:
-    """A picture kept as the data: URL it came in is sent as its bytes."""
-    page = image(b"data:image/png;base64," + base64.b64encode(PNG))
-    assert picture(page) == ("image/png", PNG, "")
-
-
-def test_a_picture_on_the_web_is_sent_by_its_address() -> None:
-    """An image that a request named by its address goes out by it, whichever provider's part it was."""
-    url = "https://example.org/a.png"
-    parts = [{"type": "image_url", "image_url": {"url": url}}, {"type": "image", "source": {"type": "url", "url": url}}]
-    for part in parts:
-        page = user("p1", json.dumps(part), modality=Modality.IMAGE, mime="application/json")
-        chat = messages([page]).request["messages"][0]["content"]
-        assert chat == [{"type": "image_url", "image_url": {"url": url}}]
-        claude = messages([page], shape="anthropic").request["messages"][0]["content"]
-        assert claude == [{"type": "image", "source": {"type": "url", "url": url}}]
-        gemini = messages([page], shape="gemini").request["contents"][0]["parts"]
-        assert gemini == [{"fileData": {"fileUri": url}}]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_tools_picture_is_seen(shape: str) -> None:
-    """A picture that a tool answered with reaches the model in every shape."""
-    shot = answers("p3", content=PNG, modality=Modality.IMAGE, mime="image/png")
-    request = messages([user("p1"), asks("p2"), shot], shape=shape).request
-    assert REFUSES[shape](request) == []
-    assert base64.b64encode(PNG).decode() in json.dumps(request)
-
-
-def test_a_picture_the_model_made_is_told_in_words() -> None:
-    """No provider takes an image as the assistant's word."""
-    page = leaf("p1", content=PNG, modality=Modality.IMAGE, mime="image/png", role=Role.ASSISTANT, message=1)
-    sent = messages([user("p0"), page, user("p2", message=2)]).request["messages"]
-    assert sent[1] == {"role": "assistant", "content": "[IMAGE: image/png, 32 bytes]"}

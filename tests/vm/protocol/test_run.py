@@ -117,6 +117,16 @@ def test_a_wrong_call_is_answered(tool: str, given: Any, code: str) -> None:
     assert "</VM:" not in script.requests[-1]["messages"][-1]["content"]
 
 
+def test_a_page_is_loaded_by_the_name_that_was_printed() -> None:
+    """A name with signs of its own is printed with codes, and asked of the memory as it is."""
+    memory = Pages(leaf("the (db), 50%", "Postgres."))
+    asked = {"page_id": "the%20%28db%29%2C%2050%25"}
+    script = Script("chat", [("page_fault", asked)], "Postgres.")
+    start("chat", script, memory)
+    assert memory.asked == [("the (db), 50%", 2, "resolve_reference")]
+    assert script.told()[0]["page"]["page_id"] == asked["page_id"]
+
+
 def test_a_tool_that_was_not_offered_is_unknown() -> None:
     """A model that was given no memory tools and calls them all the same is told so."""
     script = Script("chat", [("page_fault", {"page_id": "claim_db"})], "I see.")
@@ -244,5 +254,6 @@ def test_arguments_that_are_no_json_are_answered(shape: str, given: Any) -> None
 
 def test_the_definitions_are_the_dialects() -> None:
     """Each shape offers the two memory tools by name, and knows the names of any other."""
-    for shape, speaks in DIALECTS.items():
+    for shape in SHAPES:
+        speaks = DIALECTS[shape]
         assert speaks.names([*speaks.tools(), OTHER_TOOLS[shape]]) == ["page_fault", "search_pages", "weather"]

@@ -7,6 +7,7 @@ what was made once is recorded, so a replay never makes it again.
 from __future__ import annotations
 
 import io
+import warnings
 
 from vmstore.core.page import Method
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
@@ -50,7 +51,10 @@ def _drawn(content: bytes, mime: str) -> Form | NoForm:
     except ImportError:
         return NoForm(Reason.NO_LIBRARY, "thumbnails need Pillow: pip install 'vmstore[images]'")
     try:
-        with Image.open(io.BytesIO(content), formats=[TYPES[mime]]) as image:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(content), formats=[TYPES[mime]])
+        with image:
             if image.width * image.height > PIXELS_MAX:
                 found = f"{image.width:,}×{image.height:,} pixels, and at most {PIXELS_MAX:,} are opened"
                 return NoForm(Reason.TOO_LARGE, found)
@@ -60,7 +64,7 @@ def _drawn(content: bytes, mime: str) -> Form | NoForm:
             shown = small.convert("RGBA")
             plain = Image.new("RGB", shown.size, "white")
             plain.paste(shown, mask=shown.getchannel("A"))
-    except Image.DecompressionBombError as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         return NoForm(Reason.TOO_LARGE, str(error)[:200])
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, MemoryError) as error:
         # What a broken file raises depends on where it is broken.

@@ -89,7 +89,8 @@ def _is_printed(line: str, after: str) -> bool:
 
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s|[#>]")
 _WRONG = re.compile(
-    r"\b(?:[A-Z]\w{0,60}(?:Error|Exception):|[Ee]rror(?:[:\[]|\s\w{1,20}:)|ERROR\b|FAIL(?:ED|URE|URES)?\b|fatal:|panicked\b)"
+    r"\b(?:[A-Z]\w{0,60}(?:Error|Exception):|[Ee]rror(?:[:\[]|\s\w{1,20}:)|ERROR\b"
+    r"|FAIL(?:ED|URE|URES)?\b|fatal:|panicked\b)"
     r"|Traceback \("
 )
 _DEFINED = re.compile(

@@ -46,7 +46,7 @@ def compressed(
 ) -> Form | NoForm:
     """The form of a page at a level, or why there is none.
 
-    It has fewer bytes than the page, than every form made here at a level below it of the same modality,
+    It has fewer bytes than the page, than every form made here at a level below it (thumbnails apart),
     and than the forms `below` that the page has there by other hands, as by a callback; and no more
     estimated tokens. Structured data that is no JSON, or too much of it, is compressed as the text it is.
     """
@@ -65,8 +65,9 @@ def compressed(
 
 
 def undercuts(form: Form, below: Sequence[Form]) -> bool:
-    """Whether a form is shorter than others of its modality."""
-    return all(form.shorter_than(one.content, one.modality) for one in below if one.modality is form.modality)
+    """Whether a form is shorter than others; an image and a text are not compared by their bytes."""
+    alike = [one for one in below if (one.method is Method.THUMBNAIL) == (form.method is Method.THUMBNAIL)]
+    return all(form.shorter_than(one.content, one.modality) for one in alike)
 
 
 def _shorter(form: Form, material: Material, level: int) -> bool:
@@ -74,5 +75,5 @@ def _shorter(form: Form, material: Material, level: int) -> bool:
     if not form.shorter_than(material.content, material.modality):
         return False
     lower = [compressor(material.modality, below) for below in range(Level.REDUCED, level)]
-    made = [one.make(material) for one in lower if one.method is not Method.THUMBNAIL]
+    made = [one.make(material) for one in lower if one.method is not Method.THUMBNAIL]  # which is dear to make
     return undercuts(form, [one for one in made if isinstance(one, Form)])

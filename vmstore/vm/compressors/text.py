@@ -25,10 +25,12 @@ CHARS_MAX = 8_000  # and no more than this
 CHARS_MIN = 160  # a third of a short text holds no sentence; it may take this much, up to two thirds
 POINTS_MAX = 7
 POINTS_SHARE = 10
+POINTS_SCORE = 5  # what is five times less central than the best is no key point
 POINTS_CHARS = (150, 1_200)
 POINT_CHARS_MAX = 180
 TOPICS_CHARS_MAX = 120
 CODE_NAMES_MAX = 8
+CODE_CHARS_MAX = 400  # a longer block of code is named
 GAP = "[…]"
 TERMS_ENOUGH = 6  # a sentence of fewer terms counts for less
 HOLDERS_MAX = 50  # what stands in more sentences than that is no more central
@@ -75,6 +77,8 @@ def key_points(material: Material) -> Form | NoForm:
     if _mostly_code(ranked, len(text)):
         return lines.kept(text, room)
     points = [one._replace(text=_shortened(" ".join(one.text.split()))) for one in ranked if _can_be_a_point(one)]
+    best = max((one.score for one in points), default=0)
+    points = [one for one in points if one.score * POINTS_SCORE >= best]
     chosen = _chosen(points, room, POINTS_MAX)
     listed = "\n".join("- " + _ITEM_SIGN.sub("", points[at].text) for at in chosen)
     return told(listed, Method.KEY_POINTS) if chosen else NO_SHORTER
@@ -177,7 +181,7 @@ def _named(piece: Piece) -> str:
     if piece.kind is not Kind.CODE:
         return piece.text
     count = piece.text.count("\n") + 1
-    if count <= 6 and len(piece.text) <= 400:
+    if len(piece.text) <= CODE_CHARS_MAX:
         return piece.text
     names = lines.names(piece.text)
     more = f", {len(names) - CODE_NAMES_MAX} more" if len(names) > CODE_NAMES_MAX else ""

@@ -1,50 +1,76 @@
-"""Policies by name; for now the least recently used alone."""
+"""The policies by name and version, by number for the log, and the one that is the default."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterator
-from typing import ClassVar
+import difflib
 
-from vmstore.vm.policy import Now, Policy, Scored
-from vmstore.vm.resident import Resident
+from vmstore.core.page import PageType
+from vmstore.errors import InputError
+from vmstore.vm.policies.demand import Demand1
+from vmstore.vm.policies.importance import Importance1
+from vmstore.vm.policies.keep import CLASS_MAX
+from vmstore.vm.policies.lfu import LFU1
+from vmstore.vm.policies.lines import Lines
+from vmstore.vm.policies.lru import LRU1
+from vmstore.vm.policies.modality import Modality1
+from vmstore.vm.policies.recency import Recency1
+from vmstore.vm.policies.s3fifo import S3FIFO1
+from vmstore.vm.policy import Policy
+
+DEFAULT = "default"
+PARAMETER_MAX = 10**6  # keeps scores within a class
+
+Shipped = type[Lines] | type[S3FIFO1]
+"""A class of policies: its name, version and number, its parameters and what they are where nobody says."""
+
+# Old versions stay: what they decided is decided again when a session is checked.
+SHIPPED: tuple[Shipped, ...] = (LRU1, Importance1, Modality1, Recency1, LFU1, S3FIFO1, Demand1)
+CHOSEN = "demand"  # what `default` names, specs/decisions/0013-the-default-policy.md
 
 
-class LRU:
-    """The page that was used longest ago goes first."""
+def full_name(shipped: Shipped) -> str:
+    """A policy's name with its version, as `lru@1`."""
+    return f"{shipped.NAME}@{shipped.VERSION}"
 
-    NAME: ClassVar[str] = "lru"
-    VERSION: ClassVar[int] = 1
-    NUMBER: ClassVar[int] = 1
 
-    def __init__(self) -> None:
-        self._order: list[Scored] = []
-        self._scores: dict[int, Scored] = {}
+def names() -> list[str]:
+    """Everything a policy may be called: `default`, the newest version of a name, and every version."""
+    short = dict.fromkeys(shipped.NAME for shipped in SHIPPED)
+    return [DEFAULT, *short, *map(full_name, SHIPPED)]
 
-    def enter(self, resident: Resident, now: Now) -> None:
-        """A page comes into the prompt."""
-        self.touch(resident, now)
 
-    def touch(self, resident: Resident, now: Now) -> None:
-        """A page in the prompt is used."""
-        self._drop(resident.page)
-        self._scores[resident.page] = scored = Scored(now.reference, resident.page)
-        insort(self._order, scored)
+def shipped(name: str) -> Shipped:
+    """What a name stands for, `lru` for its newest version; InputError lists the names where it stands for nothing."""
+    wanted = CHOSEN if name == DEFAULT else name
+    found = [one for one in SHIPPED if wanted in (one.NAME, full_name(one))]
+    if not found:
+        near = difflib.get_close_matches(name, names(), 1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"there is no policy {name!r}; the policies are {', '.join(names())}{hint}")
+    return max(found, key=lambda one: one.VERSION)
 
-    def leave(self, resident: Resident, now: Now, *, evicted: bool) -> None:
-        """A page leaves the prompt."""
-        self._drop(resident.page)
 
-    def victims(self, now: Now) -> Iterator[Scored]:
-        """Every resident, the first to go first."""
-        return iter(self._order)
-
-    def _drop(self, page: int) -> None:
-        scored = self._scores.pop(page, None)
-        if scored is not None:
-            del self._order[bisect_left(self._order, scored)]
+def numbered(number: int) -> Shipped:
+    """The policy the log means by a number; InputError where a later version of vmstore made it."""
+    for one in SHIPPED:
+        if number == one.NUMBER:
+            return one
+    raise InputError(f"no policy has the number {number}: a later version of vmstore decided this; read it with that")
 
 
 def policy(name: str, budget: int, **parameters: int) -> Policy:
-    """The policy of a name for a budget in tokens."""
-    return LRU()
+    """A new policy by name for a budget in tokens; InputError names a parameter that it cannot take.
+
+    Beside a policy's own parameters every type of page is one: the class it is kept in, from 0 to 9.
+    """
+    made = shipped(name)
+    types = [type_.word for type_ in PageType]
+    for parameter, value in parameters.items():
+        if parameter not in made.PARAMETERS and parameter not in types:
+            known = ", ".join([*made.PARAMETERS, *types])
+            raise InputError(f"policy {name!r} has no parameter {parameter!r}; it has {known}")
+        low = made.LOWEST.get(parameter, 0)
+        high = CLASS_MAX if parameter in types else PARAMETER_MAX
+        if not low <= value <= high:
+            raise InputError(f"parameter {parameter!r} of policy {name!r} is {value}; it is from {low} to {high:,}")
+    return made(budget, parameters)

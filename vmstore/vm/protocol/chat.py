@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.conversation import Call, Part, Picture, Result, Text, Turn, object_of, tool_name, words
+from vmstore.vm.protocol.calls import object_of, tool_name
+from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
 from vmstore.vm.protocol.dialect import Answer, Asked, Said, definitions, listed, taken
+from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import dumps
 
 SHAPE = "chat"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from vmstore.vm.protocol.wire import name_of
+
 # Bounded, so that a text of open brackets costs no more than its length.
 BRACKET = re.compile(r"\[refs?:([^\[\]\n]{1,2000})\]", re.IGNORECASE)
 ITEM = re.compile(r"tool:(?P<tool>\w{1,64})\((?P<asked>[^()]*)\)|(?P<page>[^\s,;()]+)")
@@ -12,7 +14,7 @@ QUOTES = "\"'`\u201c\u201d\u2018\u2019"  # and the typographic ones
 
 
 class Citation(NamedTuple):
-    """A page the text leans on, by its name as written; `tool` is the tool that gave it, None for the context.
+    """A page the text leans on, by its name or address; `tool` is the tool that gave it, None for the context.
 
     `start` and `end` are the characters of the bracket it stands in.
     """
@@ -31,5 +33,5 @@ def citations(text: str) -> list[Citation]:
             page = item["page"] if item["tool"] is None else item["asked"].partition(",")[0]
             page = page.strip().strip(QUOTES)
             if page:
-                found.append(Citation(page, item["tool"], bracket.start(), bracket.end()))
+                found.append(Citation(name_of(page), item["tool"], bracket.start(), bracket.end()))
     return found

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Role
 from vmstore.errors import InputError
-from vmstore.vm.protocol.conversation import Picture, Text, Turn
+from vmstore.vm.protocol.conversation import Text, Turn
+from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
 BEFORE = "(What was said before this is not in view.)"

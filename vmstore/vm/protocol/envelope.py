@@ -72,7 +72,7 @@ def search_result(found: Found, budget: Budget | None = None) -> dict[str, Any]:
             "modality": leaf.modality.word,
             "tier": leaf.tier.name,
             "levels": leaf.levels,
-            "hint": leaf.hint,
+            "hint": leaf.about,
             "relevance": min(max(relevance, 0), 1_000_000) / 1_000_000,
         }
         for leaf, relevance in found.hits

@@ -9,6 +9,7 @@ import msgspec
 from vmstore.core.page import IMPORTANCE, Modality, PageType, Role, Slot, Tier
 
 TEXT = re.compile(r"text/.*|application/(?:json|x-ndjson|xml|yaml|x-yaml|javascript|toml)|.*\+(?:json|xml)", re.DOTALL)
+HINT_CHARS_MAX = 120
 INSTRUCTING = (Role.SYSTEM, Role.DEVELOPER)
 MEDIA = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 
@@ -97,6 +98,12 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
         return self.form.text
 
     @property
+    def about(self) -> str:
+        """Its hint on one line, cut to what helps to find it: no way to read it."""
+        flat = " ".join(self.hint[: 10 * HINT_CHARS_MAX].split())
+        return flat if len(flat) <= HINT_CHARS_MAX else flat[: HINT_CHARS_MAX - 1] + "…"
+
+    @property
     def instructs(self) -> bool:
         """Whether it is the developer's word, not the conversation's: instructions, or the schemas of tools."""
         return self.role in INSTRUCTING or self.slot is not Slot.MESSAGES
@@ -105,11 +112,6 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
     def is_media(self) -> bool:
         """Whether it is a picture, a sound or a film."""
         return self.modality in MEDIA
-
-    @property
-    def source(self) -> str:
-        """The page whose place it takes: its own, or that of the page it stands for."""
-        return self.origin or self.name
 
     def at(self, level: int) -> Leaf:
         """The same page at another of its levels."""

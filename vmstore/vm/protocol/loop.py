@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.vm.protocol.conversation import Picture, picture
 from vmstore.vm.protocol.dialect import Answer, Asked, Dialect
 from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.messages import dialect
+from vmstore.vm.protocol.picture import Picture, picture
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
-from vmstore.vm.protocol.wire import dumps
+from vmstore.vm.protocol.wire import dumps, name_of
 
 ROUNDS_MAX = 10
 CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is told to come again
@@ -31,7 +31,7 @@ class Memory(Protocol):
     """What answers the memory tools; it decides and records, the loop only carries."""
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
-        """Loads a page at a level; raises UnknownError where there is no such page."""
+        """Loads a page, by its name or address, at a level; raises UnknownError where there is no such page."""
         ...
 
     def search(self, query: str, modality: Modality | None, limit: int) -> Found:
@@ -138,7 +138,7 @@ class _Desk:
             return self._refused("denied", str(error))
 
     def _fault(self, page_id: str, target_level: int, reason: str) -> tuple[dict[str, Any], Picture | None]:
-        loaded = self._memory.fault(page_id, target_level, reason)
+        loaded = self._memory.fault(name_of(page_id), target_level, reason)
         if isinstance(loaded, Denied):
             return self._refused("denied", loaded.why)
         return page_result(loaded, self._budget()), picture(loaded.leaf)

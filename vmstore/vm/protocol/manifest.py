@@ -17,7 +17,6 @@ from vmstore.vm.protocol.wire import dumps, loads, printed
 
 ENTRIES_MAX = 64
 TOKENS_MAX = 2_048
-HINT_CHARS_MAX = 120
 FAULTS = 3
 
 
@@ -102,13 +101,8 @@ def _available(leaf: Leaf) -> dict[str, Any]:
         "modality": leaf.modality.word,
         "tier": max(leaf.tier, Tier.L2).name,  # nearer tiers hold copies
         "levels": leaf.levels[::-1],
-        "hint": _hint(leaf.hint),
+        "hint": leaf.about,
     }
-
-
-def _hint(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= HINT_CHARS_MAX else flat[: HINT_CHARS_MAX - 1] + "…"
 
 
 def _by_turns(mapped: Sequence[Leaf], available: Sequence[Leaf]) -> Iterator[tuple[int, int, dict[str, Any]]]:

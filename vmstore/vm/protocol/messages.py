@@ -15,7 +15,12 @@ from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
 
-DIALECTS: dict[str, Dialect] = {"chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
+DIALECTS: dict[str, Dialect] = {
+    "chat": Chat(),
+    "chat-system": Chat("system"),  # for endpoints that do not know the developer's role
+    "anthropic": Anthropic(),
+    "gemini": Gemini(),
+}
 
 
 class Messages(NamedTuple):

@@ -109,16 +109,16 @@ class _Choice:
 
     def take_summaries(self) -> None:
         """One summary for each older segment, the newest segment first; the pages it stands for stay out."""
+        if self._fits():
+            return
         newest: dict[int, Leaf] = {}
         for leaf in self._open.values():
             if leaf.type is PageType.SUMMARY and leaf.segment:
                 newest[leaf.segment] = leaf
-        fits = self._fits()
         for segment in sorted(newest, reverse=True):
             summary = newest[segment]
-            if not fits:
-                self._take_each([_abstract(summary)])
-            if not fits and summary.name in self._taken:
+            self._take_each([_abstract(summary)])
+            if summary.name in self._taken:
                 for leaf in [leaf for leaf in self._open.values() if leaf.segment == segment and _is_told(leaf)]:
                     self._leave(leaf, SUMMARISED, summary.name)
 
@@ -155,14 +155,15 @@ class _Choice:
 
     def _one_of_each(self, leaves: Sequence[Leaf]) -> list[Leaf]:
         """Of a page and what stands for it one alone: a pinned one, the page while its turn is new, a stand-in."""
+        roots = _roots(leaves)
         chosen: dict[str, Leaf] = {}
         for leaf in leaves:
-            other = chosen.get(leaf.source)
+            other = chosen.get(roots[leaf.name])
             if other is None or self._preference(leaf) > self._preference(other):
-                chosen[leaf.source] = leaf
-        kept = [leaf for leaf in leaves if chosen[leaf.source] is leaf]
+                chosen[roots[leaf.name]] = leaf
+        kept = [leaf for leaf in leaves if chosen[roots[leaf.name]] is leaf]
         for leaf in leaves:
-            best = chosen[leaf.source]
+            best = chosen[roots[leaf.name]]
             if best is not leaf:
                 self._left[leaf.name] = Left(leaf.name, leaf.tokens, SAME_ORIGIN, best.name)
         return kept
@@ -200,6 +201,19 @@ class _Choice:
     def _leave(self, leaf: Leaf, why: str, instead: str = "") -> None:
         del self._open[leaf.name]
         self._left[leaf.name] = Left(leaf.name, leaf.tokens, why, instead)
+
+
+def _roots(leaves: Sequence[Leaf]) -> dict[str, str]:
+    """The page that each page stands for in the end: itself, or what its stand-ins lead to."""
+    origins = {leaf.name: leaf.origin for leaf in leaves}
+    roots = {}
+    for name in origins:
+        path = [name]
+        while (origin := origins.get(path[-1])) and origin not in path:
+            path.append(origin)
+        # Pages that stand for each other in a circle are one page, whichever is asked.
+        roots[name] = min(path[path.index(origin) :]) if origin else path[-1]
+    return roots
 
 
 def _fitted(leaves: list[Leaf], room: int) -> list[Leaf] | None:

@@ -15,6 +15,8 @@ UNSEEN = re.compile(
     "[\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+DELETE = "\x7f"  # the one unseen sign of ASCII that JSON leaves as it is
+CONTROL = re.compile("[\x00-\x1f]")
 UNNAMED = re.compile(r"[^\w.:-]")
 BRACKETS = re.compile(r"[\[\]{}]")
 DEPTH_MAX = 200  # brackets within brackets: what is written again must not be deeper than Python can go
@@ -26,7 +28,9 @@ def dumps(value: Any) -> str:
     Keys keep their order. Raises ValueError where a number is not finite.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return UNSEEN.sub(_escaped, TAG.sub(r"\\u003c", text))
+    if "<" in text:
+        text = TAG.sub(r"\\u003c", text)
+    return text if text.isascii() and DELETE not in text else UNSEEN.sub(_escaped, text)
 
 
 def loads(text: str) -> Any:
@@ -56,13 +60,13 @@ def printed(name: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """The name that was printed so."""
-    return unquote(text, errors="surrogatepass")
+    """The name that was printed so; an address (`vm://…`) stays as it is, for it has codes of its own."""
+    return text if "://" in text else unquote(text, errors="surrogatepass")
 
 
 def is_plain(text: str) -> bool:
     """Tells whether a text can stand in a line of protocol just as it is."""
-    return not (UNSEEN.search(text) or TAG.search(text) or any(sign < " " for sign in text))
+    return not (CONTROL.search(text) or UNSEEN.search(text) or TAG.search(text))
 
 
 def _refuse(name: str) -> Any:

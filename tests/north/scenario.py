@@ -46,18 +46,21 @@ class Decision(NamedTuple):
 
 
 class Score(NamedTuple):
-    """How it went."""
+    """How it went: `peak` is the fullest prompt, `sent` the longest request with all that stands beside pages."""
 
     asked: int
     right: int
     cited: int
+    turns: int
+    faults: int
     faults_a_turn: int
-    peak: int
-    claims: int
     thrash: float
+    peak: int
+    sent: int
+    claims: int
 
 
-def play(store: vmstore.Store, budget: int, seed: int = 1, policy: str = "default") -> Score:
+def play(store: vmstore.Store, budget: int, *, seed: int = 1, policy: str = "default") -> Score:
     """Plays the whole scenario within a budget."""
     chance = random.Random(seed)
     session = store.session("north", l0_tokens_max=budget, policy=policy, system="You help a team build a shop.")
@@ -67,17 +70,19 @@ def play(store: vmstore.Store, budget: int, seed: int = 1, policy: str = "defaul
         session.user(chance.choice(SMALL_TALK))
         session.pack()
         session.assistant(f"About that: {NOISE * chance.randint(1, 6)} ({turn})")
-    right = cited = worst = 0
+    right = cited = sent = 0
     for decision in chance.sample(decisions, len(decisions)):
         session.user(f"As we decided earlier, what did we choose for {decision.subject}?")
         reader = Reader(decision.subject)
         ran = session.run(reader)
-        worst = max(worst, reader.faults)
         right += decision.choice in ran.text
         cited += _cites(session, ran.text, decision)
-    calls = session.calls()
-    faults = [fault for fault in session.faults() if fault.page]
-    return Score(len(decisions), right, cited, worst, max(call.tokens for call in calls), told, 0.0 * len(faults))
+        sent = max(sent, reader.sent)
+    found = session.stats()
+    return Score(
+        len(decisions), right, cited, found.turns, found.model_faults, found.faults_a_turn_max,
+        found.thrash_peak, found.l0_peak, sent, told,
+    )  # fmt: skip
 
 
 def _decide(session: Live, chance: random.Random) -> list[Decision]:
@@ -125,11 +130,13 @@ class Reader:
 
     def __init__(self, subject: str) -> None:
         self.subject = subject
-        self.faults = 0
+        self.sent = 0
         self._asked: set[str] = set()
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a request as packed."""
+        words = "".join(_words(message.get("content")) for message in request["messages"])
+        self.sent = max(self.sent, estimate(words.encode(), Modality.TEXT))
         found = self._read(request)
         if found is not None:
             return _says(f"{found[1]} [ref: {found[0]}]")
@@ -163,7 +170,6 @@ class Reader:
         for page in known:
             if page == name and page not in self._asked:
                 self._asked.add(page)
-                self.faults += 1
                 return _calls("page_fault", {"page_id": page, "target_level": 0})
         if "search" not in self._asked:
             self._asked.add("search")
@@ -199,4 +205,9 @@ def _calls(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def _cites(session: Live, text: str, decision: Decision) -> bool:
     """Whether the answer cites the page that holds the decision as it stands."""
     found = re.search(r"\[ref: (\w+)\]", text)
-    return found is not None and decision.choice in session.content(session.named(found[1])).decode()
+    if found is None:
+        return False
+    (page,) = [
+        page.page for page in session.pages(type="claim") if page.hint == found[1] and page.status != "abandoned"
+    ]
+    return decision.choice in session.content(page).decode()

@@ -1,0 +1,126 @@
+"""Compression at its edges: long and hostile contents, other seeds of hashes, real sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.vm.test_compressors import LEVELS, PROGRAM, PROSE, ROWS, check_ladder, text
+from vmstore.vm.compressors.form import Form, Material
+from vmstore.vm.reading import CHARS_MAX
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DATA = CHECKOUT.parent / "shared" / "data"
+
+
+# Long and hostile contents
+
+
+def test_fifty_megabytes_are_read_at_their_ends() -> None:
+    """What a summary of 50 MB keeps is of its first and last characters; the middle changes nothing in it."""
+    line = "The server keeps a log of the cache in file number 17. "
+    ends = line * (CHARS_MAX // len(line))
+    long, longer = ends + "a b. " * 100_000 + ends, ends + "c d? " * 10_000_000 + ends
+    for level in (1, 2):
+        assert text(long, level) == text(longer, level)
+        assert isinstance(text(long, level), Form)
+
+
+GROWING: dict[str, Callable[[int], str]] = {
+    "prose": lambda size: (PROSE + "\n") * (size // len(PROSE)),
+    "program": lambda size: PROGRAM * (size // len(PROGRAM) + 1),
+    "points": lambda size: "." * size,
+    "quotes": lambda size: '."' * (size // 2),
+    "brackets": lambda size: "[" * size,
+    "fences": lambda size: "```\n" * (size // 4),
+    "items": lambda size: "- a b\n" * (size // 6),
+    "short sentences": lambda size: "Ab cd. " * (size // 7),
+    "spaces": lambda size: "a" + " " * size + ".",
+    "escapes": lambda size: "\x1b[" * (size // 2),
+    "rows": lambda size: json.dumps(ROWS * (size // 5_000)),
+    "keys": lambda size: json.dumps({f"k{at}": at for at in range(size // 12)}),
+}
+
+
+@pytest.mark.parametrize("shape", GROWING.values(), ids=GROWING)
+def test_the_work_grows_with_the_text(shape: Callable[[int], str]) -> None:
+    """Four times the text is at most ten times the work, whatever it is made of."""
+
+    def cost(content: str) -> int:
+        times = []
+        for _ in range(2):
+            start = time.process_time_ns()
+            for level in LEVELS:
+                text(content, level)
+            times.append(time.process_time_ns() - start)
+        return min(times)
+
+    assert cost(shape(64_000)) < 10 * max(cost(shape(16_000)), 1_000_000)
+
+
+SEEDED = """
+import json, sys
+from vmstore.core.page import Modality
+from vmstore.vm.claims import Said, find
+from vmstore.vm.compressors.form import Material
+from vmstore.vm.compressors.registry import compressed
+from vmstore.vm.signals import hint, wanted
+from vmstore.vm.topics import topics
+prose, rows = json.load(sys.stdin)
+for level in (1, 2, 3):
+    print(compressed(Material(content=prose.encode()), level))
+    print(compressed(Material(content=rows.encode(), modality=Modality.STRUCTURED), level))
+print(topics(prose), find([Said(1, 1, prose), Said(2, 1, "Let's use Go for the server and Rust for the parser.")]))
+print(wanted("as we said, the bucket and its limit", [hint(1, "limit")], [hint(2, "bucket"), hint(3, "bucket")], [4]))
+"""
+
+
+def test_the_seed_of_hashes_changes_nothing() -> None:
+    """Forms, topics, claims and wanted pages are the same under every PYTHONHASHSEED."""
+    around = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"}
+    around["PYTHONPATH"] = str(CHECKOUT)
+    given_in = json.dumps([PROSE, json.dumps(ROWS)])
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", SEEDED],
+            input=given_in, capture_output=True, text=True, check=True, env={**around, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }  # fmt: skip
+    assert len(printed) == 1 and "Rust" in printed.pop()
+
+
+# Real contents
+
+
+def real_texts() -> list[str]:
+    """What people, models and tools said in the sessions of ../shared/data."""
+    runs = json.loads((DATA / "tau-bench" / "airline_even_tasks.json").read_text())
+    found = [turn["content"] for run in runs[::20] for turn in run["traj"] if turn.get("content")]
+    for line in (DATA / "pi" / "before-compaction.jsonl").read_text().splitlines()[:700]:
+        content = json.loads(line).get("message", {}).get("content", [])
+        found += [part["text"] for part in content if isinstance(part, dict) and part.get("text")]
+    history = json.loads((DATA / "swe-agent" / "marshmallow-1867_default.traj").read_text())["history"]
+    return found + [one["content"] for one in history if isinstance(one["content"], str)]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
+def test_real_sessions_become_shorter() -> None:
+    """Of long real texts nearly all have each level, and together they shrink as they should."""
+    texts = [one for one in real_texts() if len(one) >= 1_500]
+    whole = sum(map(len, texts))
+    assert len(texts) > 40
+    for level, least, share in ((1, 95, 40), (2, 90, 12), (3, 100, 4)):
+        forms = [text(one, level) for one in texts]
+        there = [form for form in forms if isinstance(form, Form)]
+        assert len(there) * 100 >= least * len(texts), (level, len(there), len(texts))
+        assert sum(len(form.content) for form in there) * 100 <= share * whole
+    for one in texts[::10]:
+        check_ladder(Material(content=one.encode()))

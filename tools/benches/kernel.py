@@ -1,0 +1,214 @@
+"""The kernel: references a second, a live turn beside its flushes, what deciding costs the log and the cache."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import vmstore
+from benches.parts import doors, peers
+from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
+from benches.parts.traces import DATA
+from vmstore.core import mutation as m
+from vmstore.core.decision import Use
+from vmstore.live.facts import Facts
+from vmstore.store.live import Live
+from vmstore.views.lane import Lane
+from vmstore.vm.kernel import Kernel
+from vmstore.vm.settings import encoded
+from vmstore.vm.state import State
+
+RATE = Goal("references a second, default policy, 200 residents, reasons included", 50_000)
+GROWTH = Goal("time a reference at 20,000 residents, against 200", 1.87, LOWER)  # log 20,000 / log 200
+TURN = Goal("a live turn (user, pack, assistant, three tools), against append+fdatasync of its commits", 3, LOWER)
+DECIDING = Goal("the decisions of that turn, ms of CPU", 2, LOWER)
+BESIDE = Goal("pi session re-driven at 64,000 tokens: log beside contents, against the contents", 0.20, LOWER)
+VOIDED = [
+    Goal(f"pi session at {budget:,} tokens: prefix cache voided, against one page at a time", 0.25, LOWER)
+    for budget in (64_000, 200_000)
+]
+GOALS = (RATE, GROWTH, TURN, DECIDING, BESIDE, *VOIDED)
+
+RESIDENTS = (200, 20_000)
+TOKENS = 100  # of a page
+REFERENCES = (40_000, 2_000)
+TURNS = (60, 4)
+PAGES = 300
+ROUNDS = 5
+COMMITS = 6
+FLOOR_BYTES = 1_200  # about what a commit of the turn adds to the log
+HEADER_BYTES = 75  # a commit's row without its body and commitments
+COMMITMENT_BYTES = 32
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """Speed alone first, then with the disk, then on a real session."""
+    rounds = bench.size(ROUNDS, 2)
+    references = bench.size(*REFERENCES)
+    rates = [
+        [references / _referring(residents, references, seed) for seed in range(rounds)] for residents in RESIDENTS
+    ]
+    yield row(RATE, rates[0])
+    yield row(GROWTH, [small / large for small, large in zip(*rates, strict=True)])
+    yield from _turns(bench, rounds)
+    if not DATA.is_dir():
+        bench.say(f"  no sessions at {DATA}: their rows are left out")
+        return
+    yield from _pi()
+
+
+# ---- deciding alone
+
+
+def _referring(residents: int, references: int, seed: int) -> float:
+    """Seconds of CPU that a session takes to be told of references, a pack every fourth, a turn every fortieth."""
+    kernel = _session(residents)
+    state, chance = kernel.state, random.Random(seed)
+    pages = sorted(state.pages)
+    asked = [pages[-1 - min(int(chance.expovariate(2 / residents)), len(pages) - 1)] for _ in range(references)]
+    started = cpu()
+    for number, page in enumerate(asked, 1):
+        kernel.tell(m.Reference(page, Use.REUSE))
+        kernel.react()
+        if number % 4 == 0:
+            _pack(kernel)
+        if number % 40 == 0:
+            kernel.tell(m.Turn(state.turn + 1))
+    return cpu() - started
+
+
+def _session(residents: int) -> Kernel:
+    """A session whose prompt has room for some pages, five times as many said."""
+    told = {"l0_tokens_max": residents * TOKENS * 10 // 8, "reserve_faults_tokens": 0, "compress": False}
+    count = 0
+
+    def write(mutation: m.AnyMutation) -> int:
+        nonlocal count
+        count += 1
+        return count
+
+    def never(request: Any) -> m.Compress:
+        raise AssertionError("nothing is shortened here")
+
+    kernel = Kernel(State(lambda position, ref: encoded(told)), write, never)
+    kernel.tell(m.Settings(0))
+    for number in range(residents * 5):
+        message = kernel.tell(m.Message(3, 2, 0))
+        kernel.tell(m.Create(0, 0, 3, message, 0, 0, TOKENS * 4, TOKENS))
+        kernel.react()
+        if number % 50 == 0:
+            _pack(kernel)
+    return kernel
+
+
+def _pack(kernel: Kernel) -> None:
+    state = kernel.state
+    entered, left = state.residences()
+    kernel.tell(m.Pack(state.call + 1, 1, len(state.here), state.used, b"", tuple(entered), tuple(left)))
+
+
+# ---- a live turn
+
+
+def _turns(bench: Bench, rounds: int) -> Iterator[Row]:
+    """A turn on disk beside the raw floor of its commits, measured before and after each round."""
+    floor, ratios, deciding = peers.Floor(bench.folder / "floor"), [], []
+    with doors.opened(bench.folder / "live.vms") as store:
+        live = store.session("live", l0_tokens_max=400_000, system="You are a careful assistant.")
+        for number in range(PAGES):
+            live.user(_words(number))
+        live.pack()
+        for _ in range(rounds):
+            flushed = _floor(floor)
+            taken, decided = [], []
+            for number in range(bench.size(*TURNS)):
+                with _Timed(Kernel, "react", decided):
+                    started = wall()
+                    _turn(live, number)
+                    taken.append(wall() - started + bench.burden("vmstore"))
+            flushed += _floor(floor)
+            ratios.append(statistics.median(taken) / (COMMITS * statistics.median(flushed)))
+            deciding.append(1e3 * sum(decided) / len(taken))
+            bench.flushes(flushed)
+    floor.close()
+    yield row(TURN, ratios)
+    yield row(DECIDING, deciding)
+
+
+def _turn(live: Live, number: int) -> None:
+    live.user(f"What do the files of step {number} say?")
+    live.pack()
+    calls = [
+        {"id": f"c{number}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)
+    ]
+    live.assistant({"role": "assistant", "content": None, "tool_calls": calls})
+    for call in calls:
+        live.tool(call["id"], _words(number))
+
+
+def _words(number: int) -> str:
+    return f"Step {number} is about trains, and lists what the {number % 7}th station has seen. " * 8
+
+
+def _floor(floor: peers.Floor) -> list[float]:
+    found = []
+    for _ in range(20):
+        started = wall()
+        floor.append(bytes(FLOOR_BYTES))
+        found.append(wall() - started)
+    return found
+
+
+class _Timed:
+    """Adds up the CPU seconds a method takes, while it is entered."""
+
+    def __init__(self, owner: type, name: str, into: list[float]) -> None:
+        self._owner, self._name, self._into = owner, name, into
+        self._was: Callable[..., Any] = getattr(owner, name)
+
+    def __enter__(self) -> None:
+        def clocked(*arguments: Any) -> Any:
+            started = cpu()
+            try:
+                return self._was(*arguments)
+            finally:
+                self._into.append(cpu() - started)
+
+        setattr(self._owner, self._name, clocked)
+
+    def __exit__(self, *_: object) -> None:
+        setattr(self._owner, self._name, self._was)
+
+
+# ---- a real session
+
+
+def _pi() -> Iterator[Row]:
+    with vmstore.memory_store() as store:
+        (source,) = [
+            one.session for file in sorted((DATA / "pi").glob("*.jsonl")) for one in store.import_file(file).sessions
+        ][:1]
+        driven = {
+            budget: store.session(source).redrive(f"vm-{budget}", l0_tokens_max=budget) for budget in (64_000, 200_000)
+        }
+        yield row(BESIDE, [_beside(store, driven[64_000])])
+        for goal, budget in zip(VOIDED, driven, strict=True):
+            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85}
+            single = store.session(source).redrive(f"single-{budget}", **told)
+            yield row(goal, [_voided(driven[budget]) / _voided(single)])
+
+
+def _beside(store: vmstore.Store, session: Live) -> float:
+    """The bytes of commits without their cells, against those of the contents as they were accepted."""
+    beside = contents = 0
+    facts = Facts(store.log, Lane(store.views, session.runtime().session))
+    for told in facts.after(0):
+        beside += HEADER_BYTES + len(told.commit.body) + COMMITMENT_BYTES * told.commit.cell_count
+        contents += sum(made.size for _, made in told.mutations if isinstance(made, m.Create))
+    return beside / contents
+
+
+def _voided(session: Live) -> int:
+    return sum(call.invalidated for call in session.calls())

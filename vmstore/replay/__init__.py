@@ -1,0 +1,1 @@
+"""Decides recorded sessions again: under other policies and budgets, or the same to check them."""

@@ -1,0 +1,95 @@
+"""Decides a session again under its own settings and compares every decision with the recorded one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.replay.paper import Memory
+from vmstore.replay.redecide import Redecision, Shorten
+from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
+from vmstore.vm.state import State
+
+NOTHING = "nothing"
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first place where a run decides otherwise: `expected` was recorded, `found` is decided now."""
+
+    session: str
+    position: int
+    turn: int
+    call: int
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        where = f"session {self.session!r}, position {self.position} (turn {self.turn}, after call {self.call})"
+        return f"{where}: expected {self.expected}, found {self.found}"
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What was compared, and the first difference where there is one."""
+
+    session: str
+    commits: int
+    decisions: int
+    difference: Difference | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is decided as it was."""
+        return self.difference is None
+
+
+def check(stimuli: Stimuli, shorten: Shorten) -> Checked:
+    """Compares every decision, and the membership and order of every pack, byte by byte."""
+    paper = Memory()
+    run = Redecision(paper, stimuli.forms, shorten, exact=True)
+    decisions = 0
+    for commits, recorded in enumerate(stimuli.rounds, 1):
+        run.take(recorded)
+        expected, found = _decided(recorded.mutations), _decided(paper.commit)
+        for nth in range(max(len(expected), len(found))):
+            told, made = (one[nth] if nth < len(one) else None for one in (expected, found))
+            if told is None or made is None or told[0] != made[0] or _bytes(told[1]) != _bytes(made[1]):
+                difference = _difference(stimuli.session, run.state, recorded, told, made)
+                return Checked(stimuli.session, commits, decisions, difference)
+            decisions += 1
+    return Checked(stimuli.session, len(stimuli.rounds), decisions, None)
+
+
+def _decided(mutations: list[At] | tuple[At, ...]) -> list[At]:
+    """What is compared of a commit: decisions, the forms made for them, and what a pack says of membership."""
+    return [one for one in mutations if is_decision(one[1]) or isinstance(one[1], m.Compress | m.Pack)]
+
+
+def _bytes(mutation: m.AnyMutation) -> bytes:
+    return m.wire(_plain(mutation))
+
+
+def _plain(mutation: m.AnyMutation) -> m.AnyMutation:
+    """A mutation without what is a hash of contents."""
+    return msgspec.structs.replace(mutation, root=b"") if isinstance(mutation, m.Pack) else mutation
+
+
+def _difference(session: str, state: State, recorded: Round, told: At | None, made: At | None) -> Difference:
+    position = told[0] if told is not None else made[0] if made is not None else recorded.last
+    expected, found = (NOTHING if one is None else _words(one) for one in (told, made))
+    if told is not None and made is not None and told[0] != made[0]:
+        expected, found = f"{expected} at position {told[0]}", f"{found} at position {made[0]}"
+    return Difference(session, position, state.turn, state.call, expected, found)
+
+
+def _words(one: At) -> str:
+    """A decision in words: its kind, and its fields as they stand in the log."""
+    mutation = _plain(one[1])
+    if isinstance(mutation, m.Unknown):
+        return mutation.kind
+    fields = msgspec.structs.asdict(mutation)
+    told = ", ".join(f"{name} {_value(value)}" for name, value in fields.items() if value not in (None, b"", ()))
+    return f"{mutation.kind} ({told})"
+
+
+def _value(value: object) -> str:
+    return str(tuple(value)) if isinstance(value, tuple) else str(value)

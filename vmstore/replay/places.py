@@ -1,0 +1,69 @@
+"""Where what was recorded stands in a run of its own: other decisions move everything after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from vmstore.core import mutation as m
+
+_PAGE = ("page",)
+_NAMES: dict[type, tuple[str, ...]] = {
+    m.Update: _PAGE,
+    m.Annotate: _PAGE,
+    m.Compress: _PAGE,
+    m.Reference: _PAGE,
+    m.Recall: _PAGE,
+    m.Pin: _PAGE,
+    m.Unpin: _PAGE,
+    m.Evict: _PAGE,
+    m.Link: ("source", "target"),
+    m.Cite: ("page", "by"),
+    m.Create: ("message",),
+    m.Segment: ("summary",),
+    m.Search: ("found",),
+}
+"""The fields of a stimulus that name positions; those of `links` and `envelopes` stand in pairs."""
+
+
+class Places:
+    """Recorded positions and the run's own, each from the other."""
+
+    def __init__(self) -> None:
+        self._own: dict[int, int] = {}
+        self._recorded: dict[int, int] = {}
+        self._same = True  # nothing has moved so far
+
+    def put(self, recorded: int, own: int) -> None:
+        """What was recorded at a position stands at another."""
+        self._same = self._same and recorded == own
+        self._own[recorded] = own
+        self._recorded[own] = recorded
+
+    def own(self, recorded: int) -> int:
+        """The run's position of something recorded; 0 stays what it is."""
+        return self._own[recorded] if recorded else 0
+
+    def recorded(self, own: int) -> int:
+        """The recorded position of something of the run; 0 where it was not recorded."""
+        return self._recorded.get(own, 0)
+
+    def moved(self, mutation: m.AnyMutation) -> m.AnyMutation:
+        """A stimulus as it is told to the run."""
+        return mutation if self._same else _mapped(mutation, self.own)
+
+
+def _mapped(mutation: m.AnyMutation, place: Callable[[int], int]) -> m.AnyMutation:
+    fields = _NAMES.get(type(mutation), ())
+    told: dict[str, Any] = {}
+    for name in fields:
+        value = getattr(mutation, name)
+        if value:
+            told[name] = tuple(map(place, value)) if isinstance(value, tuple) else place(value)
+    if isinstance(mutation, m.Create) and mutation.links:
+        told["links"] = tuple((kind, place(page)) for kind, page in mutation.links)
+    if isinstance(mutation, m.Pack) and mutation.envelopes:
+        told["envelopes"] = tuple((place(message), ref) for message, ref in mutation.envelopes)
+    return msgspec.structs.replace(mutation, **told) if told else mutation

@@ -1,0 +1,216 @@
+"""Decides a recorded session again: the same stimuli to the same kernel, under settings of one's own.
+
+The first commit is taken as it was, so that a run can be kept as a fork that begins where it ends;
+what is changed is told right after it, or with the first settings where it has none. What a
+stimulus asks for that is so already, or that does not fit under a smaller budget, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.core.decision import Holder
+from vmstore.core.reference import page_name
+from vmstore.errors import InputError
+from vmstore.replay.paper import Made, Paper
+from vmstore.replay.places import Places
+from vmstore.replay.stimuli import Recorded, Round
+from vmstore.vm.held import Held
+from vmstore.vm.kernel import Kernel
+from vmstore.vm.metrics import Metrics
+from vmstore.vm.room import Compression
+from vmstore.vm.settings import Settings, encoded
+from vmstore.vm.settings import changed as settings_with
+from vmstore.vm.state import State
+
+Shorten = Callable[[Held, int, int, int], Made]
+"""Makes a form of a page nobody recorded: the page as it is held, where it was recorded, its content, and the level."""
+
+Forms = Mapping[tuple[int, int], Mapping[int, Recorded]]
+"""The forms that were recorded, by page and version, by level."""
+
+
+class Redecision:
+    """One run over a session, commit after commit.
+
+    `changed` are settings that replace the recorded ones; `exact` runs tell every recorded mutation,
+    the first commit's included, so that positions stay as long as decisions do. `fallbacks` counts the forms nobody
+    had recorded, `refused` the pins that did not fit.
+    """
+
+    def __init__(
+        self,
+        paper: Paper,
+        forms: Forms,
+        shorten: Shorten,
+        changed: Mapping[str, Any] | None = None,
+        *,
+        exact: bool = False,
+        price: int | None = None,
+    ) -> None:
+        self.state = State(self._read)
+        self.metrics = Metrics(price)
+        self.places = Places()
+        self.fallbacks = self.refused = 0
+        self._paper = paper
+        self._forms = forms
+        self._shorten = shorten
+        self._changed = dict(changed or {})
+        if unknown := {name: value for name, value in self._changed.items() if name not in Settings.__struct_fields__}:
+            settings_with(Settings(), unknown)  # says which there are
+        if "policy" in self._changed:
+            self._changed.setdefault("parameters", {})  # a policy's parameters are not another's
+        self._exact = exact
+        self._kernel = self._fresh()
+        self._told = b""  # the settings that are being told
+        self._answers: list[Recorded] = []  # recorded with the commit under way
+        self._begun = False
+
+    def take(self, found: Round) -> None:
+        """Takes the next commit of the session."""
+        if self._begun or self._exact:
+            self._again(found)
+        else:
+            self.adopt(found)
+            self._change(found.at)
+        self._begun = True
+
+    def adopt(self, found: Round) -> None:
+        """Takes a commit as it was recorded, decisions included."""
+        for position, mutation in found.mutations:
+            self.places.put(position, position)
+            self._told = found.settings.get(position, b"")
+            self.state.apply(position, mutation)
+            self._note(position, mutation)
+        self._paper.stand(found.last)
+
+    def _change(self, at: int) -> None:
+        """Tells what is changed, where the first commit held settings already."""
+        if self.state.settings is None or not self._changed:
+            return
+        self._kernel = self._fresh()
+        self._told = encoded(self._replaced({}))
+        self._kernel.tell(m.Settings(self._paper.settings(self._told)))
+        self._react()
+        self._paper.end(at)
+
+    def _again(self, found: Round) -> None:
+        self._kernel, self._answers = self._fresh(), found.answers
+        for run in found.runs:
+            for position, mutation in run:
+                self._tell(position, mutation, found)
+            self._react()
+        if found.end is not None:
+            position, end = found.end
+            told = self._paper.sealed(position, self.places.moved(end), self.places.own)
+            if isinstance(told, m.Pack):
+                told = self._packed(told)
+            self.places.put(position, self._kernel.tell(told))
+        self._paper.end(found.at)
+
+    def _fresh(self) -> Kernel:
+        """The kernel of one commit."""
+        return Kernel(self.state, self._paper.write, self._perform, self._note)
+
+    def _react(self) -> None:
+        self._kernel.react()
+        state = self.state
+        if state.settings is not None and state.used > state.budget and not self._exact:
+            pinned = [page_name(held.page) for held in state.here.values() if held.pinned]
+            raise InputError(
+                f"a budget of {state.budget:,} tokens cannot hold {', '.join(pinned[:3])}"
+                f"{' and more' if len(pinned) > 3 else ''}, {state.pinned:,} tokens that are pinned; give a larger one"
+            )
+
+    def _packed(self, pack: m.Pack) -> m.Pack:
+        """A pack of what is in the prompt here."""
+        entered, left = self.state.residences()
+        told = msgspec.structs.replace(
+            pack, leaves=len(self.state.here), tokens=self.state.used, entered=tuple(entered), left=tuple(left)
+        )
+        return self._paper.packed(told)
+
+    # ---- stimuli
+
+    def _tell(self, position: int, mutation: m.AnyMutation, found: Round) -> None:
+        if not self._exact and (isinstance(mutation, m.Open | m.Unknown) or self._moot(mutation)):
+            return
+        told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
+        if isinstance(told, m.Evict):
+            told = self._asked(told)
+        elif isinstance(told, m.Settings):
+            self._told = found.settings[position]
+            if not self._exact:
+                self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
+                told = m.Settings(self._paper.settings(self._told))
+        if told is not None:
+            self.places.put(position, self._kernel.tell(told))
+
+    def _moot(self, mutation: m.AnyMutation) -> bool:
+        """Whether a stimulus has nothing to say here: a form that is there, or a pin there is no room for."""
+        if isinstance(mutation, m.Compress):
+            return self.state.pages[self.places.own(mutation.page)].forms[mutation.level] is not None
+        if isinstance(mutation, m.Pin) and mutation.holder == Holder.HAND:
+            held = self.state.here.get(self.places.own(mutation.page))
+            if held is None or (not held.pinned and self.state.pinned + held.tokens > self.state.room):
+                self.refused += 1
+                return True
+        return False
+
+    def _asked(self, told: m.Evict) -> m.Evict | None:
+        """An eviction somebody asked for, as far as it is one here."""
+        held = self.state.here.get(told.page)
+        if held is None or (told.level is not None and held.level >= told.level and not self._exact):
+            return None
+        if told.level is not None and held.forms[told.level] is None:
+            self._kernel.tell(self._perform(Compression(told.page, told.level)))
+        if self._exact:
+            return told
+        if told.level is None:
+            return msgspec.structs.replace(told, tokens=held.tokens)
+        level = held.made(told.level)
+        form = None if level is None else held.forms[level]
+        if form is None:
+            return None
+        return msgspec.structs.replace(told, level=level, content=form.position, tokens=held.tokens - form.tokens)
+
+    def _replaced(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Recorded settings with what is changed."""
+        kept = {name: value for name, value in told.items() if name not in self._changed}
+        return kept if self._begun and self.state.settings is not None else kept | self._changed
+
+    def _read(self, position: int, ref: m.CellRef) -> bytes:
+        return self._told
+
+    def _note(self, position: int, mutation: m.AnyMutation) -> None:
+        self.metrics.note(self.state, position, mutation)
+
+    # ---- forms
+
+    def _perform(self, request: Compression) -> m.Compress:
+        """A form of a page: the one recorded here, or at another place, or one of the run's own."""
+        held = self.state.pages[request.page]
+        page = self.places.recorded(request.page)
+        for nth, answer in enumerate(self._answers):
+            made = answer.made
+            if made.page == page and made.version == held.version and made.level >= request.level:
+                del self._answers[nth]
+                return self._copied(held, answer)
+        recorded = self._forms.get((page, held.version), {}).get(request.level)
+        if recorded is not None:
+            return self._copied(held, recorded)
+        self.fallbacks += 1
+        full = held.forms[0]
+        assert full is not None, "a page has its full content"
+        own = self._shorten(held, page, self.places.recorded(full.position), request.level)
+        content = self._paper.made(own)
+        return m.Compress(
+            held.page, held.version, own.level, own.method, own.lossy, content, len(own.content), own.tokens
+        )
+
+    def _copied(self, held: Held, form: Recorded) -> m.Compress:
+        return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))

@@ -1,0 +1,144 @@
+"""What a recorded session was told, apart from what was decided of it.
+
+A commit of a live session holds what happened, then what the kernel decided, and so again where
+what came of it mattered for the next; a call's ends with its pack. A `compress` is the answer to a
+decision that needed a shorter form, or to an eviction somebody asked for; where nothing else stands
+in its commit, somebody asked for the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Holder
+from vmstore.errors import InputError
+
+ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT))
+_DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
+
+At = tuple[int, m.AnyMutation]
+"""A mutation and its position."""
+
+
+class Recorded(NamedTuple):
+    """A form that was recorded: its position and what it says."""
+
+    position: int
+    made: m.Compress
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One commit as it was recorded: its mutations in order, when it happened in microseconds since 1970.
+
+    `settings` holds the bytes of each `settings` in it, by position.
+    """
+
+    at: int
+    mutations: tuple[At, ...]
+    settings: dict[int, bytes] = {}
+
+    @property
+    def last(self) -> int:
+        """The position it ends at."""
+        return self.mutations[-1][0]
+
+    @property
+    def end(self) -> At | None:
+        """The pack or the mark it ends with."""
+        return self.mutations[-1] if isinstance(self.mutations[-1][1], m.Pack | m.Mark) else None
+
+    @property
+    def decisions(self) -> list[At]:
+        """What the kernel decided."""
+        return [(position, one) for position, one in self.mutations if is_decision(one)]
+
+    @property
+    def answers(self) -> list[Recorded]:
+        """The forms that were made because a decision or an eviction needed them."""
+        found = [Recorded(position, one) for position, one in self.mutations if isinstance(one, m.Compress)]
+        return [] if self._forms_alone else found
+
+    @property
+    def runs(self) -> list[list[At]]:
+        """What happened, in order, as far as the kernel decided on it at once; not what the commit ends with."""
+        runs: list[list[At]] = [[]]
+        alone, decided = self._forms_alone, False
+        for position, one in self.mutations:
+            if isinstance(one, m.Pack) or (isinstance(one, m.Mark) and position == self.last):
+                continue
+            if is_decision(one):
+                decided = True
+            elif alone or not isinstance(one, m.Compress):
+                if decided:
+                    runs.append([])
+                    decided = False
+                runs[-1].append((position, one))
+        return runs
+
+    @property
+    def _forms_alone(self) -> bool:
+        kinds = {type(one) for _, one in self.mutations}
+        return m.Compress in kinds and kinds <= {m.Compress, m.Mark, m.Pressure}
+
+
+class Stimuli(msgspec.Struct):
+    """A live session as it was recorded. `forms` are the shorter forms it has, by page and version, by level."""
+
+    session: str
+    rounds: list[Round]
+    forms: dict[tuple[int, int], dict[int, Recorded]]
+
+    @property
+    def position(self) -> int:
+        """The last position."""
+        return self.rounds[-1].last
+
+    @property
+    def mutations(self) -> int:
+        """How many mutations there are."""
+        return sum(len(found.mutations) for found in self.rounds)
+
+
+def is_decision(mutation: m.AnyMutation) -> bool:
+    """Whether the kernel decided this; what a pack says of membership it decided too."""
+    if isinstance(mutation, m.Evict):
+        return mutation.cause not in ASKED
+    if isinstance(mutation, m.Unpin):
+        return mutation.holder == Holder.TURNS
+    return isinstance(mutation, _DECIDED)
+
+
+class Commit(NamedTuple):
+    """A commit as the log tells it: when it was, its mutations by position, and what reads a cell one of them names."""
+
+    at: int
+    mutations: list[At]
+    cell: Callable[[int, m.CellRef], bytes]
+
+
+def round_of(commit: Commit) -> Round:
+    """A commit with the settings in it."""
+    told = {
+        position: commit.cell(position, one.told) for position, one in commit.mutations if isinstance(one, m.Settings)
+    }
+    return Round(commit.at, tuple(commit.mutations), told)
+
+
+def stimuli(session: str, commits: Iterable[Commit]) -> Stimuli:
+    """What a session was told; InputError where it was never live."""
+    rounds = [round_of(commit) for commit in commits]
+    if not any(found.settings for found in rounds):
+        raise InputError(
+            f"session {session!r} was recorded as it was and never had a budget, so there is nothing to decide again; "
+            "import it with --vm budget=TOKENS"
+        )
+    forms: dict[tuple[int, int], dict[int, Recorded]] = {}
+    for found in rounds:
+        for position, one in found.mutations:
+            if isinstance(one, m.Compress):
+                forms.setdefault((one.page, one.version), {}).setdefault(one.level, Recorded(position, one))
+    return Stimuli(session, rounds, forms)

@@ -1,0 +1,162 @@
+"""Many what-ifs at once: sessions times settings over all cores, gone on with where it stopped.
+
+Each answer is one line of the results file, written when it is there. A task is known by its
+session, where that stood, and its settings; a line that a crash tore is computed again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from vmstore.errors import InputError
+from vmstore.replay.redecide import Shorten
+from vmstore.replay.stimuli import Stimuli
+from vmstore.replay.whatif import Run, as_recorded, what_if
+
+Progress = Callable[[int, int], None]
+
+
+class Source(Protocol):
+    """Where sessions are read from. It is handed to other processes, so it holds names and no open file."""
+
+    def read(self, session: str) -> tuple[Stimuli, Shorten]:
+        """What a session was told, and what makes a form nobody recorded."""
+        ...
+
+
+class Task(NamedTuple):
+    """A session as it stood at a position, and the settings that are changed; None asks for it as it was."""
+
+    session: str
+    position: int
+    changed: dict[str, Any] | None
+
+    @property
+    def key(self) -> bytes:
+        """What it is known by."""
+        told = None if self.changed is None else dict(sorted(self.changed.items()))
+        return msgspec.json.encode((self.session, self.position, told))
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of the results file."""
+
+    session: str
+    position: int
+    changed: dict[str, Any] | None
+    run: Run
+
+
+class Results:
+    """The runs there are so far; in a file where one is given."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._runs: dict[bytes, Run] = {}
+        if path is not None and path.exists():
+            self._load(path)
+
+    def _load(self, path: Path) -> None:
+        content = path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        for nth, text in enumerate(content[:whole].splitlines(), 1):
+            try:
+                line = msgspec.json.decode(text, type=Line)
+            except msgspec.DecodeError as error:
+                raise InputError(
+                    f"{path}, line {nth}, is no result of a sweep ({error}); name another file, or move this one away"
+                ) from error
+            self._runs[Task(line.session, line.position, line.changed).key] = line.run
+        if whole < len(content):
+            os.truncate(path, whole)
+
+    def find(self, task: Task) -> Run | None:
+        """The run of a task that was done."""
+        return self._runs.get(task.key)
+
+    def add(self, task: Task, run: Run) -> None:
+        """Keeps the run of a task."""
+        self._runs[task.key] = run
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(msgspec.json.encode(Line(*task, run)) + b"\n")
+
+
+def sweep(
+    source: Source,
+    tasks: Sequence[Task],
+    *,
+    processes: int | None = None,
+    results: Path | None = None,
+    price: int | None = None,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """The runs of tasks, in their order; `processes` at once, by default as many as there are cores.
+
+    One process works in this one. With a `results` file what is in it already is not computed again.
+    """
+    done = Results(results)
+    missing = list({task.key: task for task in tasks if done.find(task) is None}.values())
+    total = len({task.key for task in tasks})
+    count = min(processes or os.cpu_count() or 1, len(missing))
+    runs = _here(source, missing, price) if count < 2 else _spread(source, missing, count, price)
+    for counted, (task, run) in enumerate(runs, total - len(missing) + 1):
+        done.add(task, run)
+        if progress is not None:
+            progress(counted, total)
+    return [run for run in map(done.find, tasks) if run is not None]
+
+
+class _Worker:
+    """Runs tasks; keeps the session it read last, which the next task is likely to want."""
+
+    def __init__(self, source: Source, price: int | None) -> None:
+        self._source = source
+        self._price = price
+        self._name = ""
+        self._read: tuple[Stimuli, Shorten] | None = None
+
+    def run(self, task: Task) -> Run:
+        """The run of one task."""
+        if self._read is None or self._name != task.session:
+            self._read, self._name = self._source.read(task.session), task.session
+        stimuli, shorten = self._read
+        if task.changed is None:
+            return as_recorded(stimuli, shorten, price=self._price)
+        return what_if(stimuli, shorten, task.changed, price=self._price)
+
+
+def _here(source: Source, tasks: Sequence[Task], price: int | None) -> Iterator[tuple[Task, Run]]:
+    worker = _Worker(source, price)
+    for task in tasks:
+        yield task, worker.run(task)
+
+
+def _spread(source: Source, tasks: Sequence[Task], count: int, price: int | None) -> Iterator[tuple[Task, Run]]:
+    """Runs as they are done, by processes that begin anew: what this one holds open is not theirs."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, context, _begin, (source, price)) as pool:
+        try:
+            futures = {pool.submit(_work, task): task for task in tasks}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+_worker: list[_Worker] = []  # of this process, where it is one of a sweep's
+
+
+def _begin(source: Source, price: int | None) -> None:
+    _worker[:] = [_Worker(source, price)]
+
+
+def _work(task: Task) -> Run:
+    return _worker[0].run(task)

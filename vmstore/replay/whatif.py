@@ -1,0 +1,177 @@
+"""What would have been: a session decided again under another policy or budget, beside what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Denial, Why
+from vmstore.core.reference import page_name
+from vmstore.replay.optimum import Optimum, optimum
+from vmstore.replay.paper import Memory
+from vmstore.replay.places import Places
+from vmstore.replay.redecide import Redecision, Shorten
+from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
+from vmstore.vm.measures import Measures
+
+Said = tuple[str, str]
+"""A decision, in words, and its reason."""
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """The first decision that is another than the recorded one; either is None where nothing was decided."""
+
+    position: int
+    turn: int
+    call: int
+    recorded: str | None
+    found: str | None
+    reason: str
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A what-if that is a session now: its name, and how many mutations and bytes of contents were written for it."""
+
+    session: str
+    mutations: int
+    bytes: int
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A run over a session: its settings, its numbers, and where it went another way than the recorded one.
+
+    `settings` are those that were changed, `optimum` is Belady's choice on the same references,
+    `fallbacks` the forms nobody had recorded, `refused` the pins that did not fit or had no page to
+    hold. All is given the same references: what the model would have asked otherwise, no replay can
+    know.
+    """
+
+    policy: str
+    budget: int
+    settings: dict[str, Any]
+    measures: Measures
+    optimum: Optimum | None = None
+    divergence: Divergence | None = None
+    fallbacks: int = 0
+    refused: int = 0
+    recorded: bool = False
+    kept: Kept | None = None
+
+
+def as_recorded(stimuli: Stimuli, shorten: Shorten, *, price: int | None = None) -> Run:
+    """The numbers of a session as it was."""
+    run = Redecision(Memory(), stimuli.forms, shorten, price=price)
+    for found in stimuli.rounds:
+        run.adopt(found)
+    return told(run, stimuli, {}, None, recorded=True)
+
+
+def what_if(stimuli: Stimuli, shorten: Shorten, changed: Mapping[str, Any], *, price: int | None = None) -> Run:
+    """A session under changed settings, which are named as `settings` of a session are."""
+    paper = Memory()
+    run = Redecision(paper, stimuli.forms, shorten, changed, price=price)
+    watch = Watch(run)
+    for found in stimuli.rounds:
+        run.take(found)
+        watch.look(found, paper.commit)
+    return told(run, stimuli, changed, watch.divergence)
+
+
+def told(
+    run: Redecision,
+    stimuli: Stimuli,
+    changed: Mapping[str, Any],
+    divergence: Divergence | None,
+    *,
+    recorded: bool = False,
+) -> Run:
+    """What is told of a run that is over."""
+    state = run.state
+    assert state.settings is not None and state.policy is not None, "a session that is decided again has a budget"
+    measures = run.metrics.measures(state)
+    pinned = {run.places.recorded(held.page): None for held in state.here.values() if held.pinned}
+    return Run(
+        policy=f"{state.policy.NAME}@{state.policy.VERSION}",
+        budget=state.settings.l0_tokens_max,
+        settings=dict(changed),
+        measures=measures,
+        optimum=optimum(stimuli, state.room - state.pinned, pinned, measures.faults),
+        divergence=divergence,
+        fallbacks=run.fallbacks,
+        refused=run.refused,
+        recorded=recorded,
+    )
+
+
+class Watch:
+    """Looks for the first decision that is another than the recorded one."""
+
+    def __init__(self, run: Redecision) -> None:
+        self._run = run
+        self._nth = 0
+        self.divergence: Divergence | None = None
+
+    def look(self, recorded: Round, made: list[At]) -> None:
+        """Compares the decisions of a commit that both took."""
+        self._nth += 1
+        if self.divergence is not None:
+            return
+        state, places = self._run.state, self._run.places
+        # The first commit is as it was recorded: what is made then is what the change of settings led to.
+        expected = list(_decisions(recorded.decisions, None)) if self._nth > 1 else []
+        found = list(_decisions(made, places))
+        for nth in range(max(len(expected), len(found))):
+            then, now = (one[nth] if nth < len(one) else None for one in (expected, found))
+            if then is None or now is None or then[0] != now[0]:
+                self.divergence = Divergence(
+                    recorded.last,
+                    state.turn,
+                    state.call,
+                    None if then is None else then[0],
+                    None if now is None else now[0],
+                    _reason(then, now),
+                )
+                return
+
+
+def _decisions(mutations: list[At], places: Places | None) -> Iterator[Said]:
+    """What was decided, each page by its recorded name; how full the prompt is follows from the rest."""
+    why: dict[int, Why] = {}
+    for position, one in mutations:
+        if not is_decision(one) or isinstance(one, m.Pressure):
+            continue
+        page = getattr(one, "page", 0)
+        name = page_name(places.recorded(page) if places is not None else page) if page else "no page"
+        reason = getattr(one, "why", None) or why.get(getattr(one, "first", 0))
+        if reason is not None:
+            why[position] = reason
+        yield f"{one.kind} {name}{_how(one)}", "" if reason is None else _contest(one, reason, places)
+
+
+def _how(one: m.AnyMutation) -> str:
+    if isinstance(one, m.Evict):
+        to = "" if one.level is None else f" to level {one.level}"
+        return f"{to} for {Cause(one.cause).word}"
+    if isinstance(one, m.FaultIn | m.Prefetch):
+        return f" at level {one.level}"
+    return f" because {Denial(one.because).word}" if isinstance(one, m.FaultDenied) else ""
+
+
+def _contest(one: m.AnyMutation, why: Why, places: Places | None) -> str:
+    """Why something was decided, in words."""
+    fields = [f"used {why.used:,} of {why.budget:,}", f"needed {why.need:,}"]
+    if isinstance(one, m.Evict):
+        fields.append(f"score {one.score}, {why.candidates} could go")
+    if why.losers:
+        score, page = why.losers[0]
+        name = page_name(places.recorded(page) if places is not None else page)
+        fields.append(f"next to go {name} with score {score}")
+    return ", ".join(fields)
+
+
+def _reason(then: Said | None, now: Said | None) -> str:
+    told = [f"{who}: {said[1]}" for who, said in (("recorded", then), ("now", now)) if said is not None and said[1]]
+    return "; ".join(told)

@@ -1,0 +1,41 @@
+"""The score of seed 001: half recency, three tenths similarity, two tenths anchor strength."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from vmstore.vm.policies.fixed import falling
+from vmstore.vm.policies.lines import Lines, Place
+from vmstore.vm.policy import Now
+from vmstore.vm.resident import Resident
+
+WHOLE = 1_000_000
+
+
+class Recency1(Lines):
+    """A page's score in parts per million: weighted shares of recency, similarity and anchor strength.
+
+    Recency is e to the power of minus `decay_ppm` times the turns since it was used; the weights
+    are in thousandths. Pages used in the same turn stand in one line, so a choice looks at one page a turn.
+    """
+
+    NAME, VERSION, NUMBER = "recency", 1, 4
+    PARAMETERS: ClassVar[Mapping[str, int]] = {"decay_ppm": 100_000, "recency": 500, "similarity": 300, "anchor": 200}
+    LOWEST: ClassVar[Mapping[str, int]] = {"decay_ppm": 1_000}  # 14,000 turns until nothing is left
+
+    def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
+        super().__init__(budget, parameters)
+        told = self._parameters
+        self._fallen = falling(told["decay_ppm"], told["recency"] * (WHOLE // 1000))
+        self._similarity, self._anchor = told["similarity"], told["anchor"]
+
+    def place(self, resident: Resident, now: Now) -> Place:
+        """A line for each turn and class, by similarity and anchor strength."""
+        number = (self._similarity * resident.similarity + self._anchor * resident.anchor) // 1000
+        kept = self._classes[resident.type]
+        return resident.used_turn, kept + number
+
+    def score(self, line: int, number: int, now: Now) -> int:
+        """Adds what is left of the recency of a turn."""
+        return number + self._fallen[min(now.turn - line, len(self._fallen) - 1)]
