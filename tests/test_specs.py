@@ -33,10 +33,7 @@ from vmstore.views.projection import PROJECTORS, Projection
 from vmstore.vm.compressors.callback import Outcome
 from vmstore.vm.compressors.form import Reason
 from vmstore.vm.compressors.registry import COMPRESSORS
-from vmstore.vm.measures import BANDS, Band, Measures, judged
-from vmstore.vm.metrics import Metrics
 from vmstore.vm.pagetypes import COMPRESSION
-from vmstore.vm.state import State
 
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
@@ -350,23 +347,6 @@ class Check(NamedTuple):
     mistake: str
 
 
-def numbers_of_memory(text: str) -> list[str]:
-    """What replay.md gets wrong about the numbers, the targets and the bands of reasons."""
-    told, targets, reasons = tables(section(text, "The numbers"))
-    names = [name for row in told for name in quoted(row[0])]
-    wrong = [f"number {name}" for name in sorted({*names} ^ {*Measures.__struct_fields__})]
-    bands = [(quoted(row[0])[0], *map(int, re.findall(r"\d+", row[1] + row[2]))) for row in reasons]
-    right = [(reason.word, *_percents(band)) for reason, band in BANDS.items()]
-    judges = list(judged(Metrics().measures(State(lambda position, ref: b""))).targets)
-    wrong += [] if [quoted(row[0])[0] for row in targets] == judges else ["targets"]
-    return wrong + ([] if bands == right else [f"{bands} are not {right}"])
-
-
-def _percents(band: Band) -> list[int]:
-    told = [band.low, band.high, band.below, band.above if band.above < 1 else 0.0]
-    return [round(part * 100) for part in told if part]
-
-
 CHECKS = [
     Check("mutations.md", kinds, "| `valid_to` |", "| `valid_till` |"),
     Check("mutations.md", kinds, "Number 26.", "Number 27."),
@@ -400,9 +380,6 @@ CHECKS = [
     Check("compression.md", forms, "| `claim` | 2 | rarely |", "| `claim` | 3 | rarely |"),
     Check("compression.md", forms, "| `hung` |", "| `hanging` |"),
     Check("compression.md", forms, "| `too_large` |", "| `large` |"),
-    Check("replay.md", numbers_of_memory, "| `l0_peak` |", "| `l0_most` |"),
-    Check("replay.md", numbers_of_memory, "| `hit_rate` | over", "| `hits` | over"),
-    Check("replay.md", numbers_of_memory, "| 40 to 60 % | under 20 % |", "| 40 to 60 % | under 30 % |"),
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),

@@ -47,85 +47,108 @@ def trace(seed: int, turns: int) -> list[Turn]:
     return told
 
 
+class Prompt:
+    """What is in the prompt, in order, and what has left it."""
+
+    def __init__(self, budget: int) -> None:
+        room = budget - RESERVE
+        self.budget, self.high, self.low = budget, int(room * 0.85), int(room * 0.70)
+        self.tokens: list[int] = []  # of every page
+        self.used: list[int] = []  # when it was last used, counted in uses
+        self.here: list[int] = []
+        self.last: list[int] = []  # as the call before had it
+        self.evictions = self.voided = self.peak = 0
+
+    def full(self) -> int:
+        """The tokens in it."""
+        return sum(self.tokens[page] for page in self.here)
+
+    def leave(self, limit: int, spared: list[int]) -> None:
+        """Pages leave, the one that was used longest ago first, until it is within a limit."""
+        while self.full() > limit:
+            able = [page for page in self.here if page not in spared]
+            if not able:
+                return
+            self.here.remove(min(able, key=lambda page: (self.used[page], page)))
+            self.evictions += 1
+
+    def call(self) -> None:
+        """The model sees it; what does not begin as the call before did is lost to a cache."""
+        same = 0
+        while same < min(len(self.last), len(self.here)) and self.last[same] == self.here[same]:
+            same += 1
+        self.voided += sum(self.tokens[page] for page in self.last[same:])
+        self.last = list(self.here)
+        self.peak = max(self.peak, self.full())
+
+
+def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -> tuple[list[int], list[int]]:
+    """Brings in what is used and not there; the pages that were missed, and those that came."""
+    missed: list[int] = []
+    came: list[int] = []
+    asked = 0
+    for page, by_model in uses:
+        if page in prompt.here:
+            continue
+        missed += [page] if page >= 0 else []
+        why = None
+        if page < 0:
+            why = "no_page"
+        elif by_model and asked >= FAULTS_A_TURN:
+            why = "faults_a_turn"
+        elif prompt.tokens[page] + sum(prompt.tokens[one] for one in came) > prompt.budget:
+            why = "no_room"
+        if why is not None:
+            denials[why] = denials.get(why, 0) + 1
+            continue
+        prompt.leave(prompt.budget - prompt.tokens[page], came)
+        prompt.here.append(page)
+        came.append(page)
+        asked += by_model
+    return missed, came
+
+
 def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
     """The numbers of a trace under a budget."""
-    room = budget - RESERVE
-    high, low = int(room * 0.85), int(room * 0.70)
-    tokens: list[int] = []  # of every page
-    used: list[int] = []  # when it was last used, counted in uses
-    here: list[int] = []  # the prompt in order
-    last: list[int] = []  # the prompt of the call before
-    count = dict.fromkeys(("references", "served", "evictions", "fault_tokens", "prefix_voided", "l0_peak"), 0)
+    prompt = Prompt(budget)
+    uses = served = tokens = 0
     denials: dict[str, int] = {}
     faults: list[tuple[int, int]] = []
     indexes = []
-
-    def full() -> int:
-        return sum(tokens[page] for page in here)
-
-    def leave(limit: int, spared: list[int]) -> None:
-        while full() > limit:
-            able = [page for page in here if page not in spared]
-            if not able:
-                return
-            here.remove(min(able, key=lambda page: (used[page], page)))
-            count["evictions"] += 1
-
     for number, turn in enumerate(told, 1):
-        new: list[int] = []
-        came: list[int] = []
-        asked = 0
-        for size in turn.new:
-            new.append(len(tokens))
-            here.append(len(tokens))
-            tokens.append(size)
-            used.append(count["references"])
+        new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
+        prompt.here += new
+        prompt.tokens += turn.new
+        prompt.used += [uses] * len(new)
         for page, _ in turn.uses:
-            count["references"] += 1
+            uses += 1
             if page >= 0:
-                used[page] = count["references"]
-        for page, by_model in turn.uses:
-            if page in here:
-                continue
-            if page >= 0:
-                faults.append((number, page))
-            why = None
-            if page < 0:
-                why = "no_page"
-            elif by_model and asked >= FAULTS_A_TURN:
-                why = "faults_a_turn"
-            elif tokens[page] + sum(tokens[one] for one in came) > budget:
-                why = "no_room"
-            if why is not None:
-                denials[why] = denials.get(why, 0) + 1
-                continue
-            leave(budget - tokens[page], came)
-            here.append(page)
-            came.append(page)
-            asked += by_model
-            count["served"] += 1
-            count["fault_tokens"] += tokens[page]
-        if full() > high and not came:
-            leave(low, new)
-            leave(high, [])
-        same = 0
-        while same < min(len(last), len(here)) and last[same] == here[same]:
-            same += 1
-        count["prefix_voided"] += sum(tokens[page] for page in last[same:])
-        last = list(here)
-        count["l0_peak"] = max(count["l0_peak"], full())
+                prompt.used[page] = uses
+        missed, came = ask(prompt, turn.uses, denials)
+        faults += [(number, page) for page in missed]
+        served += len(came)
+        tokens += sum(prompt.tokens[page] for page in came)
+        if prompt.full() > prompt.high and not came:
+            prompt.leave(prompt.low, new)
+            prompt.leave(prompt.high, [])
+        prompt.call()
         window = [page for when, page in faults if when > number - 5]
         indexes.append((len(window) - len(set(window))) / min(5, number))
     denied = sum(denials.values())
     return {
-        **count,
         "turns": len(told),
         "calls": len(told),
+        "references": uses,
+        "hits": uses - served - denied,
+        "faults": served + denied,
+        "served": served,
         "denied": denied,
         "denials": denials,
-        "faults": count["served"] + denied,
-        "hits": count["references"] - count["served"] - denied,
-        "l0_tokens": full(),
+        "fault_tokens": tokens,
+        "evictions": prompt.evictions,
+        "prefix_voided": prompt.voided,
+        "l0_peak": prompt.peak,
+        "l0_tokens": prompt.full(),
         "thrash_index": round(sum(indexes) / len(indexes), 4),
     }
 

@@ -15,8 +15,8 @@ from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Line, Span, Table
 from vmstore.shell.words import count, number, size
 from vmstore.store.answers import to_json
-from vmstore.store.replaying import live_sessions, replays, what_ifs
 from vmstore.store.store import Store
+from vmstore.store.sweeping import live_sessions, replays, what_ifs
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -17,6 +17,8 @@ from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.script import MARKS, PLAIN, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS
 from vmstore.shell.vmql.tour import quoted
+from vmstore.vm.policies.registry import names as policies
+from vmstore.vm.settings import Settings
 from vmstore.vmql.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.complete import Expect, completions
 from vmstore.vmql.functions import AGGREGATES
@@ -84,6 +86,8 @@ class Completer:
 
     def _values(self, expect: Expect) -> Iterator[tuple[str, str]]:
         """What a column can hold: the words of an enumeration, or what the store has."""
+        if (expect.statement, expect.column) == ("REPLAY", "policy"):
+            yield from ((quoted(name) if expect.quoted else name, "policy") for name in policies())
         relation = _relation(expect)
         field = None if relation is None or expect.column is None else relation.fields.get(expect.column)
         if relation is None or field is None:
@@ -118,6 +122,7 @@ ROWS_OF = {"SOURCES": "LINEAGE", "DERIVED": "LINEAGE", "WATCH": "MUTATIONS"}
 FIXED = {
     "kind of link": tuple(kind.word for kind in LinkKind),
     "setting": NAMES,
+    "choice": ("policy", "budget", *Settings.__struct_fields__),
     "subject": ("relations", "functions", SETTINGS, *NAMES),
     "relation": tuple(DESCRIBED),
 }

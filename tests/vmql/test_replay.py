@@ -1,0 +1,68 @@
+"""REPLAY asks what another policy or budget would have done."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.replay.lives import live
+from vmstore.store.store import Store, memory_store
+from vmstore.vmql.complete import completions
+from vmstore.vmql.problems import QueryError
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    """A live session and one that was recorded."""
+    made = memory_store()
+    live(made, turns=8, policy="lru")
+    made.record("plain", {"model": "m", "messages": [{"role": "user", "content": "hi"}]})
+    return made
+
+
+def test_replay_tells_both_runs(store: Store) -> None:
+    """A row for the run as it was recorded and one for the other, with the numbers of Session.replay."""
+    ordinal = store.log.ordinal
+    result = store.query("REPLAY SESSION s WITH policy = 'lfu', budget = 5_000".replace("_", ""))
+    recorded, other = result.to_dicts()
+    right = store.session("s").replay(policy="lfu", budget=5_000)
+    assert (recorded["run"], recorded["policy"], recorded["found"]) == ("recorded", "lru@1", None)
+    assert (other["run"], other["policy"], other["budget"]) == ("what if", "lfu@1", 5_000)
+    for name in ("faults", "fault_tokens", "fault_rate", "evictions", "prefix_voided", "utilisation", "l0_peak"):
+        assert other[name] == getattr(right.measures, name)
+        assert recorded[name] == getattr(store.session("s").replay().measures, name)
+    assert right.divergence is not None
+    assert (other["position"], other["found"]) == (right.divergence.position, right.divergence.found)
+    assert store.log.ordinal == ordinal, "asking never writes"
+
+
+def test_replay_takes_any_setting(store: Store) -> None:
+    """Values are quoted, bare or handed in; without any there is the recorded run alone."""
+    (alone,) = store.query("REPLAY", session="s").to_dicts()
+    assert alone["run"] == "recorded"
+    bare = store.query("REPLAY WITH policy = lfu, compress = FALSE", session="s").to_dicts()
+    handed = store.query("REPLAY WITH policy = $p, compress = $c", session="s", p="lfu", c=False).to_dicts()
+    assert bare == handed and bare[1]["compressions"] < bare[0]["compressions"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("REPLAY SESSION plain", "never had a budget"),
+        ("REPLAY SESSION s WITH polcy = lru", "there is no setting 'polcy'"),
+        ("REPLAY SESSION s WITH policy = lur", "there is no policy 'lur'"),
+        ("REPLAY SESSION s WITH budget = 300", "are reserved"),
+        ("REPLAY SESSION s WITH budget = 'much'", "l0_tokens_max"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(store: Store, text: str, said: str) -> None:
+    """A session that was never live and a setting there is none of are named, at the statement."""
+    with pytest.raises(QueryError) as caught:
+        store.query(text)
+    assert caught.value.code == "not-replayed" and said in str(caught.value)
+
+
+def test_what_follows_replay_is_offered() -> None:
+    """SESSION and WITH are offered, then a setting's name, then its value."""
+    assert set(completions("REPLAY ").keywords) == {"SESSION", "WITH"}
+    assert completions("REPLAY WITH ").names == ("choice",)
+    assert completions("REPLAY WITH policy = ").column == "policy"
