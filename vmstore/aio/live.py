@@ -9,12 +9,13 @@ from functools import partial
 from typing import Any
 
 import vmstore.store.live as sync_live
+import vmstore.store.session as sync_session
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.store.answers import Faulted
 from vmstore.store.packed import Packed
-from vmstore.vm.metrics import Measures
+from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
 from vmstore.vm.settings import Settings
 
@@ -157,3 +158,9 @@ class Live(Session):
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""
         return Live(await self._worker.do(self._live.fork, name, at, **moment), self._worker)
+
+
+def live_twin(session: sync_session.Session, worker: Worker) -> Live:
+    """The twin of a session that is live."""
+    assert isinstance(session, sync_live.Live), "there are two kinds of sessions"
+    return Live(session, worker)

@@ -225,7 +225,6 @@ def twin(session: sync_session.Session, worker: Worker) -> Session:
     """The twin of a session, recorded or live."""
     if type(session) is sync_session.Session:
         return Session(session, worker)
-    from vmstore.aio.live import Live, sync_live
+    from vmstore.aio.live import live_twin
 
-    assert isinstance(session, sync_live.Live), "there are two kinds of sessions"
-    return Live(session, worker)
+    return live_twin(session, worker)
