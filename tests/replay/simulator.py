@@ -54,7 +54,7 @@ class Prompt:
         self.budget, self.room = budget, budget - RESERVE
         self.high, self.low = int(self.room * 0.85), int(self.room * 0.70)
         self.tokens: list[int] = []  # of every page
-        self.used: list[int] = []  # when it was last used, counted in uses
+        self.used: list[int] = []  # when it was last used, counted in uses and in pages written
         self.here: list[int] = []
         self.last: list[int] = []  # as the call before had it
         self.evictions = self.voided = self.peak = 0
@@ -120,11 +120,11 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
         new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
         prompt.here += new
         prompt.tokens += turn.new
-        prompt.used += [uses] * len(new)
+        prompt.used += [uses + page + 1 for page in new]
         for page, _ in turn.uses:
             uses += 1
             if page >= 0:
-                prompt.used[page] = uses
+                prompt.used[page] = uses + len(prompt.tokens)
         missed, came = ask(prompt, turn.uses, denials)
         faults += [(number, page) for page in missed]
         served += len(came)

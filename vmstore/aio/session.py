@@ -25,14 +25,10 @@ from vmstore.store.answers import (
     TurnInfo,
     Version,
 )
-from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
-
-if TYPE_CHECKING:
-    from vmstore.aio.live import Live
 
 T = TypeVar("T")
 
@@ -212,19 +208,3 @@ class Session:
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""
         return Session(await self._worker.do(self._session.fork, name, at, **moment), self._worker)
-
-    async def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
-        """See `vmstore.Session.redrive`."""
-        from vmstore.aio.live import Live
-
-        made = await self._worker.do(partial(self._session.redrive, name, progress=progress, **settings))
-        return Live(made, self._worker)
-
-
-def twin(session: sync_session.Session, worker: Worker) -> Session:
-    """The twin of a session, recorded or live."""
-    if type(session) is sync_session.Session:
-        return Session(session, worker)
-    from vmstore.aio.live import live_twin
-
-    return live_twin(session, worker)

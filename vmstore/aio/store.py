@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import vmstore.store.store as sync_store
 from vmstore.aio.result import Result
-from vmstore.aio.session import Session, twin
+from vmstore.aio.session import Session
+from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
@@ -152,6 +153,13 @@ class Store:
         """See `vmstore.Store.session`."""
         told = {"user": user, "agent": agent, "title": title, **live}
         return twin(await self._worker.do(partial(self._store.session, name, create=create, **told)), self._worker)
+
+    async def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """See `vmstore.Store.redrive`."""
+        from vmstore.aio.live import Live
+
+        told = partial(self._store.redrive, source, name, progress=progress, **settings)
+        return Live(await self._worker.do(told), self._worker)
 
     async def find(self, reference: str) -> tuple[Session, str]:
         """See `vmstore.Store.find`."""
