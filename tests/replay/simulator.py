@@ -51,8 +51,8 @@ class Prompt:
     """What is in the prompt, in order, and what has left it."""
 
     def __init__(self, budget: int) -> None:
-        room = budget - RESERVE
-        self.budget, self.high, self.low = budget, int(room * 0.85), int(room * 0.70)
+        self.budget, self.room = budget, budget - RESERVE
+        self.high, self.low = int(self.room * 0.85), int(self.room * 0.70)
         self.tokens: list[int] = []  # of every page
         self.used: list[int] = []  # when it was last used, counted in uses and in pages written
         self.here: list[int] = []
@@ -131,7 +131,7 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
         tokens += sum(prompt.tokens[page] for page in came)
         if prompt.full() > prompt.high and not came:
             prompt.leave(prompt.low, new)
-            prompt.leave(prompt.high, [])
+            prompt.leave(prompt.room, [])
         prompt.call()
         window = [page for when, page in faults if when > number - 5]
         indexes.append((len(window) - len(set(window))) / min(5, number))
