@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.byhand import Live
 
 import vmstore
 from tests.shell.conftest import Run
@@ -138,3 +139,14 @@ def test_sessions_of_a_user(run: Run, kept: Path) -> None:
         "t",
     ]
     assert "no session of theirs" in run("sessions", kept, "--user", "eve").err
+
+
+def test_decisions_are_shown(run: Run, store_path: Path) -> None:
+    """Tables tell what was asked of a kernel, and a history what it decided and why."""
+    with vmstore.open(store_path) as store:
+        live = Live(store)
+    asked = run("faults", store_path, "live")
+    assert "user_requested_recall" in asked.out and "no_room" in asked.out
+    told = run("history", store_path, "live", f"p{live.a}")
+    for words in ("gave way", "60 tokens, pressure; score 40; lru@1", "asked for in vain", "came when asked for"):
+        assert words in told.out

@@ -218,7 +218,7 @@ def needs(facts: Facts, contest: Contest) -> set[int]:
         return {used - mark for mark in (soft, hard, facts.room, facts.budget)}
     winner = contest.why.winner
     now = facts.tokens(winner, here[winner]) if winner in here else 0
-    return {used + tokens - now - facts.budget for tokens in facts.forms(winner).values()}
+    return {used + tokens - now - mark for tokens in facts.forms(winner).values() for mark in (soft, facts.budget)}
 
 
 def _simulated(

@@ -76,8 +76,8 @@ def table(bench: Bench, title: str, groups: Sequence[Sequence[Trace]], budgets: 
 
 
 def share(lru: float, own: float, best: float) -> float:
-    """How much of what LRU loses against the optimum is got back, in per cent."""
-    return 100 * (lru - own) / (lru - best)
+    """How much of what LRU loses against the optimum is got back, in per cent; nothing where it loses nothing."""
+    return 100 * (lru - own) / (lru - best) if lru != best else 0.0
 
 
 def mean(shares: Sequence[Sequence[float]]) -> float:

@@ -17,7 +17,17 @@ EVENTS = {
     "leave": ("←", "bad", "left the context"),
     "link": ("·", "name", "linked"),
     "annotate": ("·", "name", "annotated"),
+    "reference": ("·", "name", "used or wanted"),
+    "cite": ("·", "name", "cited"),
+    "recall": ("·", "name", "recalled"),
+    "fault_in": ("→", "good", "came when asked for"),
+    "fault_denied": ("✗", "bad", "asked for in vain"),
+    "prefetch": ("→", "good", "came unasked"),
+    "evict": ("←", "bad", "gave way"),
+    "pin": ("·", "good", "held"),
+    "unpin": ("·", "warn", "let go"),
 }
+CONTESTED = ("evict", "fault_in", "prefetch")
 # How a link reads from the page that was asked about towards its source, and back.
 UP = {"derives": "made from", "represents": "represents", "caused_by": "caused by", "part_of": "part of"}
 DOWN = {
@@ -181,6 +191,8 @@ def _told(one: Event) -> Line:
         told.append(one.method)
     if one.tokens is not None:
         told.append(count(one.tokens, "token"))
+    if one.event in CONTESTED:
+        told = [*told[1:], *told[:1]]  # the contest is long, and ends in numbers of its own
     return ", ".join(told)
 
 

@@ -67,7 +67,7 @@ def test_a_name_that_is_near_to_none_gets_no_guess() -> None:
     [
         ("lru", {"weight": 3}, "no parameter 'weight'; it has transcript"),
         ("demand", {"half_lief": 3}, "half_life, burst"),
-        ("demand", {"half_life": 0}, "it is from 1 to 1,000,000"),
+        ("demand", {"half_life": 0}, "it is from 100 to 1,000,000"),
         ("recency", {"decay_ppm": 999}, "it is from 1000 to"),
         ("importance", {"weight": -1}, "it is from 0 to"),
         ("lru", {"claim": 10}, "it is from 0 to 9"),

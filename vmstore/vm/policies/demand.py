@@ -42,7 +42,10 @@ class Demand1(Lines):
         "size": 200,
         "cooling": 200,
     }
-    LOWEST: ClassVar[Mapping[str, int]] = {"half_life": 1, "prior": 1}
+    LOWEST: ClassVar[Mapping[str, int]] = {
+        "half_life": 100,
+        "prior": 1,
+    }  # a count stays a number of some thousand digits
 
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         super().__init__(budget, parameters)
