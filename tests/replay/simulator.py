@@ -101,7 +101,8 @@ def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -
         if why is not None:
             denials[why] = denials.get(why, 0) + 1
             continue
-        prompt.leave(prompt.budget - prompt.tokens[page], came)
+        if prompt.full() + prompt.tokens[page] > prompt.budget:
+            prompt.leave(prompt.low - prompt.tokens[page], came)  # a batch, as for pressure
         prompt.here.append(page)
         came.append(page)
         asked += by_model
@@ -116,10 +117,9 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
     faults: list[tuple[int, int]] = []
     indexes = []
     for number, turn in enumerate(told, 1):
-        new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
-        prompt.here += new
+        prompt.here += range(len(prompt.tokens), len(prompt.tokens) + len(turn.new))
         prompt.tokens += turn.new
-        prompt.used += [uses] * len(new)
+        prompt.used += [uses] * len(turn.new)
         for page, _ in turn.uses:
             uses += 1
             if page >= 0:
@@ -129,8 +129,7 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
         served += len(came)
         tokens += sum(prompt.tokens[page] for page in came)
         if prompt.full() > prompt.high and not came:
-            prompt.leave(prompt.low, new)
-            prompt.leave(prompt.high, [])
+            prompt.leave(prompt.low, [])
         prompt.call()
         window = [page for when, page in faults if when > number - 5]
         indexes.append((len(window) - len(set(window))) / min(5, number))

@@ -143,6 +143,6 @@ def test_a_kernel_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPat
 
     stimuli_told = lived(3, 250).stimuli
     assert check(stimuli_told, shorten).ok
-    place = LRU1.place
-    monkeypatch.setattr(LRU1, "place", lambda self, one, now: place(self, one, now)._replace(number=-one.used))
+    victims = LRU1.victims
+    monkeypatch.setattr(LRU1, "victims", lambda self, now: reversed(list(victims(self, now))))
     assert not check(stimuli_told, shorten).ok
