@@ -39,7 +39,7 @@ NUMBERS = (
     *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
     *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
     *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
-    *("fork_position", "tools", "tier", "level"),
+    *("fork_position", "tools", "tier", "level", "order", "since_turn", "since_call"),
 )
 TEXTS = ("session",)
 PAGES = ("page", "source", "target")
@@ -75,6 +75,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
         *("since_position", "tokens"),
     ),
+    "CONTEXT": ("order", "page", "message", "role", "type", "level", "tokens", "since_turn", "since_call"),
     "SESSIONS": (
         *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
         *("tokens", "tools", "position"),
@@ -165,7 +166,7 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 @st.composite
 def asked(draw: st.DrawFn) -> tuple[str, tuple[s.Column, ...], s.Tail]:
     """A relation, its columns and its tail, scope and moment left out."""
-    relation = draw(st.sampled_from(["PAGES", "PAGES", *COLUMNS]))
+    relation = draw(st.sampled_from(["PAGES", "PAGES", "PAGES", *COLUMNS]))
     names = COLUMNS[relation]
     where = draw(st.none() | conditions(relation))
     limit = draw(st.none() | st.integers(0, 6).map(lambda n: s.Value(value=n)))

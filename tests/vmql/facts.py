@@ -120,6 +120,27 @@ class Naive:
             for page in self.model.pages(session, position)
         ]
 
+    def _context(self, session: str, position: int) -> list[Row]:
+        """The context of the last call packed up to a position."""
+        pack = max(call.position for call in self.model.calls(session, position).values())
+        born = {page.page: page.born for page in self.model.pages(session, pack)}
+        contents = {c.position: c for listed in self.model.versions(session, pack).values() for c in listed}
+        moments = {fact.position: (turn, call) for fact, turn, call in self.model.moments(session, pack)}
+        return [
+            {
+                "order": order,
+                "page": f"p{shown.page}",
+                "message": f"m{born[shown.page].message}" if born[shown.page].message else None,
+                "role": Role(born[shown.page].role).word,
+                "type": PageType(born[shown.page].type).word,
+                "level": shown.level,
+                "tokens": contents[shown.content].told.tokens,
+                "since_turn": moments[shown.since][0],
+                "since_call": moments[shown.since][1],
+            }
+            for order, shown in enumerate(self.model.context(session, pack), 1)
+        ]
+
     def _calls(self, session: str, position: int) -> list[Row]:
         found = []
         for number, call in self.model.calls(session, position).items():

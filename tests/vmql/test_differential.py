@@ -110,6 +110,22 @@ def scoped(
     return told, rows
 
 
+def context(
+    data: st.DataObject, model: Model, naive: Naive, columns: tuple[syntax.Column, ...], tail: syntax.Tail
+) -> tuple[syntax.Statement, list[Row]] | None:
+    """The context of a call, and its rows; None where nobody called yet."""
+    names = sorted(name for name in model.names.values() if model.calls(name))
+    if not names:
+        return None
+    name = data.draw(st.sampled_from(names), "session")
+    calls = model.calls(name)
+    call = data.draw(st.sampled_from(sorted(calls)), "call")
+    scope = syntax.InSession(name=syntax.Value(value=name))
+    at = syntax.Moment(unit="call", value=syntax.Value(value=call))
+    told = msgspec.structs.replace(tail, scope=scope)
+    return syntax.ContextAt(moment=at, columns=columns, tail=told), naive.rows("CONTEXT", name, calls[call].position)
+
+
 def same(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
     """Whether two answers are equal, floats to the last bits."""
     return len(one) == len(other) and all(
@@ -126,8 +142,15 @@ def _alike(one: Any, other: Any) -> bool:
 def disagreement(store: Store, model: Model, naive: Naive, data: st.DataObject) -> str | None:
     """A statement that the store answers otherwise than the model, told with both answers."""
     relation, columns, tail = data.draw(asked(), "asked")
-    tail, rows = scoped(data, model, naive, relation, tail)
-    text = show(syntax.Relation(name=relation, columns=columns, tail=tail))
+    if relation == "CONTEXT":
+        found = context(data, model, naive, columns, tail)
+        if found is None:
+            return None
+        statement, rows = found
+    else:
+        tail, rows = scoped(data, model, naive, relation, tail)
+        statement = syntax.Relation(name=relation, columns=columns, tail=tail)
+    text = show(statement)
     got, wanted = list(store.query(text)), answer(rows, columns, tail)
     return None if same(got, wanted) else f"{text}\n  got    {got}\n  wanted {wanted}"
 

@@ -28,8 +28,9 @@ RELATIONS: Final = (
     "VERSIONS",
     "RESIDENCIES",
 )
-CLAUSES: Final = frozenset(("WHERE", "BY", "ORDER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
+CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
+ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_ORDER_BY"))  # a clause of two words, or nothing more
 UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
 # What people write as one name: up to a blank, a sign of the language, a quote or a comment.
 CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
@@ -141,7 +142,7 @@ def _second_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 def _session(text: str, read: list[Piece]) -> Iterator[Edit]:
     for first, second in pairwise(read):
-        if first.kind == "_IN_SESSION" and (second.word in CLAUSES or second.kind in ("END", "STOP", "_AS_OF")):
+        if first.kind == "_IN_SESSION" and (second.word in CLAUSES or second.kind in ENDS):
             message = "IN SESSION is followed by the name of a session"
             span = Span(first.span.start, second.span.end)
             yield Edit("missing-session", message, span, advice="write IN SESSION 'name'; SESSIONS lists them")
