@@ -17,6 +17,7 @@ from vmstore.shell.demo import SHIPPED
 from vmstore.store.answers import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
+from vmstore.vmql.made import Kind
 from vmstore.vmql.pages import PAGES
 from vmstore.vmql.problems import QueryError
 
@@ -102,6 +103,16 @@ def test_details_of_mutations_can_be_asked_into(store: Store) -> None:
     packs = [e.mutation["leaves"] for e in store.tail() if e.kind == "pack" and e.session == NAME]
     got = store.query("MUTATIONS detail.leaves WHERE kind = pack AND detail.leaves > 3", session=NAME)
     assert [leaves for (leaves,) in got] == [leaves for leaves in packs if leaves > 3]
+
+
+@pytest.mark.parametrize("condition", ["kind = 9", "kind IN ($kinds)", "kind IN $kinds", "kind = kind AND kind = PACK"])
+def test_kinds_are_chosen_however_they_are_written(store: Store, condition: str) -> None:
+    """A kind is chosen by its word, by its number or from a list that is handed in."""
+    wanted = list(store.query("MUTATIONS position WHERE kind = pack", session=NAME))
+    number = int(Kind["PACK"])
+    text = f"MUTATIONS position WHERE {condition}".replace("9", str(number))
+    params = {"kinds": ["pack", number]} if "$" in condition else {}
+    assert list(store.query(text, session=NAME, **params)) == wanted and wanted
 
 
 @pytest.mark.parametrize("name", [NAME, "try-b"])
@@ -269,6 +280,30 @@ def test_a_watch_goes_on_where_it_ended(store: Store) -> None:
     store.record("watched", {"messages": [{"role": "user", "content": "and on"}]}, None, at=1)
     late = store.query("WATCH MUTATIONS kind WHERE kind = create FROM $cursor", cursor=first.next)
     assert list(late) == [("create",)]
+
+
+def test_a_watch_says_the_same_turn_and_call_from_any_cursor(store: Store) -> None:
+    """Whatever cursor a watch goes on from, it tells of each mutation what the log as a whole does."""
+    asked = "session, position, turn, call, kind, cursor"
+    whole = list(store.query(f"MUTATIONS {asked} ACROSS SESSIONS"))
+    for at in (1, 700, 4_000, len(whole) - 3):
+        later = store.query(f"WATCH MUTATIONS {asked} FROM $cursor", cursor=whole[at][-1])
+        assert list(later) == whole[at + 1 :]
+
+
+def test_a_fork_begins_where_its_parent_stands(tmp_path: Path) -> None:
+    """FORK without a moment forks at the end of what was written, and finds a session that was only just opened."""
+    request: dict[str, Any] = {"messages": [{"role": "user", "content": "and on"}]}
+    with vmstore.open(tmp_path / "agent.vms") as store, vmstore.open(tmp_path / "agent.vms") as other:
+        store.record("trip", request, None, at=1)
+        list(store.query("FORK SESSION trip AS first"))
+        for handle in (store, other):
+            request = {"messages": [*request["messages"], {"role": "user", "content": "and further"}]}
+            handle.record("trip", request, None, at=2)
+            (row,) = store.query(f"FORK SESSION trip AS {handle.log.ordinal}x").to_dicts()
+            assert row["position"] == store.session("trip").info().position
+        other.record("late", request, None, at=3)
+        assert list(store.query("FORK SESSION late AS later"))
 
 
 # ---- what every answer has

@@ -251,7 +251,8 @@ def fork(query: Query, statement: Fork) -> Result:
     told_scope = None
     if statement.session is not None:
         told_scope = InSession(name=statement.session, span=statement.session.span)
-    scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
+    with query.world.asking():
+        scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
     with faults_at(statement.name.span, "bad-name"):
         query.world.session(scope.name).fork(name, Position(scope.at.position))
     row = (name, scope.name, *scope.at)
