@@ -49,6 +49,7 @@ from vmstore.vmql.syntax import (
     Watch,
     Why,
 )
+from vmstore.vmql.unused import check_context, check_diff
 from vmstore.vmql.why import chain
 from vmstore.vmql.world import Seen
 
@@ -99,6 +100,7 @@ def relation(query: Query, statement: Relation) -> Result:
 
 def context(query: Query, statement: ContextAt) -> Result:
     """What the model saw at a call."""
+    check_context(statement)
     tail = statement.tail
     with query.world.asking():
         bare = msgspec.structs.replace(tail, as_of=None)
@@ -151,15 +153,21 @@ def _json(value: Any) -> str:
 
 def diff_context(query: Query, statement: DiffContext) -> Result:
     """What changed between two contexts of a session."""
+    check_diff(statement)
     with query.world.asking():
         scope = one(query, statement.tail)
         ends = [(scope.name, _when(query, moment)) for moment in (statement.before, statement.after)]
-        with faults_at(statement.before.span, "no-such-moment"):
+        try:
             return _diff(query, scope, statement.tail, *ends)
+        except (UnknownError, InputError):
+            for moment in (statement.before, statement.after):
+                _seen(query, scope, moment, moment.span)  # points at the one that is not there
+            raise
 
 
 def diff_session(query: Query, statement: DiffSession) -> Result:
     """What differs between the contexts of two sessions."""
+    check_diff(statement)
     with query.world.asking():
         ends, when = [], _when(query, statement.moment)
         for node in (statement.before, statement.after):
