@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
@@ -63,7 +64,7 @@ def told(error: Exception, span: Span, code: str = "no-such-moment") -> QueryErr
     return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
 
 
-class Scope:
+class Scope(ABC):
     """What a statement sees. `values` are the parameters its SQL takes by name, made when they are needed."""
 
     shape: str
@@ -82,17 +83,17 @@ class Scope:
             self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
 
+    @abstractmethod
     def lanes(self) -> list[Own]:
         """Each session it sees, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def written(self) -> list[Written]:
         """What each session wrote of the rows that are wanted, with the turn and the call before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def position_of(self, page: str, span: Span) -> int:
         """The position a page's name stands for."""
-        raise NotImplementedError
 
     def _seen(self) -> str:
         """How many calls saw each page, and the turn of the last."""
