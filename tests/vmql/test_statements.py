@@ -402,6 +402,12 @@ def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
         ("DIFF CONTEXT CALL 1 TO CALL 2 BETWEEN TURN 1 AND TURN 2", "clause-unused", "DIFF takes no BETWEEN"),
         ("DIFF SESSION 'try-b' TO 'try-b' AS OF CALL 3", "clause-unused", "write AT"),
         ("DIFF CONTEXT CALL 1 TO CALL 999", "no-such-moment", "the nearest is call 525"),
+        ("PAGES WHERE tags = 'topic:db'", "wrong-type", "write 'one' IN tags"),
+        ("PAGES WHERE represents IN (p8)", "wrong-type", "represents is a list"),
+        ("RESIDENCIES p8", "unknown-column", "write RESIDENCIES WHERE page = p8"),
+        ("PAGES avg(tokens, 2)", "wrong-arguments", "avg takes 1, not 2; write avg(x)"),
+        ("SHOW pages", "no-settings", "DESCRIBE PAGES lists its columns"),
+        ("SHOW tables", "no-settings", "write SHOW RELATIONS"),
         ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
     ],
 )

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from vmstore.vmql.pieces import Piece, pieces
 from vmstore.vmql.printer import quoted
 from vmstore.vmql.problems import near
+from vmstore.vmql.slips import SLIPS, UNITS, Edit
 from vmstore.vmql.syntax import Span
 
 RELATIONS: Final = (
@@ -31,22 +32,8 @@ RELATIONS: Final = (
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
 ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_ORDER_BY"))  # a clause of two words, or nothing more
-UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
 # What people write as one name: up to a blank, a sign of the language, a quote or a comment.
 CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
-
-
-class Edit(NamedTuple):
-    """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
-
-    Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
-    """
-
-    code: str
-    message: str
-    span: Span
-    replacement: str | None = None
-    advice: str | None = None
 
 
 def _select(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -230,6 +217,7 @@ HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
     _is_value,
     _placeholder,
     _reserved,
+    *SLIPS,
 )
 
 

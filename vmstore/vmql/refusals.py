@@ -7,9 +7,10 @@ from typing import Final
 
 from vmstore.vmql.automaton import Stuck, Token, run
 from vmstore.vmql.expected import Place, following
-from vmstore.vmql.habits import CLAUSES, Edit, edits, made
+from vmstore.vmql.habits import CLAUSES, edits, made
 from vmstore.vmql.printer import show
 from vmstore.vmql.problems import QueryError, near
+from vmstore.vmql.slips import Edit
 from vmstore.vmql.syntax import Span, Statement
 from vmstore.vmql.tables import load
 
@@ -183,10 +184,11 @@ def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None,
 
 def _keyword_near(written: str, here: Place) -> str | None:
     """A keyword that a word was probably meant to be, or to begin where it is one of two words."""
+    if written.upper() in here.keywords:
+        return None
     keywords = {keyword.partition(" ")[0]: keyword for keyword in here.keywords}
     found = near(written, keywords)
-    meant = None if found is None else keywords[found]
-    return None if meant == written.upper() else meant
+    return None if found is None else keywords[found]
 
 
 def _insertion(text: str, place: int, token: Token, here: Place) -> str | None:

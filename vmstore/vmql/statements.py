@@ -290,13 +290,7 @@ def show(query: Query, statement: Show) -> Result:
     """The relations or the functions there are."""
     what = statement.what.lower()
     if what not in shows.SHOWN:
-        raise QueryError(
-            f"{statement.what} is a setting, and a store keeps none",
-            code="no-settings",
-            span=statement.span,
-            expected=tuple(word.upper() for word in shows.SHOWN),
-            hint="SHOW RELATIONS and SHOW FUNCTIONS can be asked of a store; settings are the shell's",
-        )
+        raise shows.refused(what, statement.span)
     listed = shows.relations() if what == "relations" else shows.functions()
     return _told(query, made.RELATIONS_SHOWN if what == "relations" else made.FUNCTIONS, listed)
 
