@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vmstore
+from tests.vmql.conftest import NAME
 from tests.vmql.facts import iso
 from vmstore import Call, Position, ReadOnlyError, Turn
 from vmstore.search.words import readable, words
@@ -19,28 +19,6 @@ from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.vmql.made import Kind
 from vmstore.vmql.pages import PAGES
-from vmstore.vmql.problems import QueryError
-
-NAME = "planning-220"
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """The session that ships and a fork of it that went on, in memory."""
-    with vmstore.memory_store() as made:
-        made.import_file(SHIPPED)
-        trip = made.session(NAME)
-        child = trip.fork("try-b", turn=42)
-        request = {"messages": [{"role": "user", "content": "What if we kept everything in memory?"}]}
-        made.record("try-b", request, None, at=1_800_000_000_000_000)
-        assert child.name == "try-b"
-        yield made
-
-
-@pytest.fixture
-def trip(store: Store) -> Session:
-    """The session that ships."""
-    return store.session(NAME)
 
 
 def dicts(store: Store, text: str, **params: Any) -> list[dict[str, Any]]:
@@ -363,75 +341,3 @@ def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
         asked = f"{text} AS OF POSITION {end}"
         assert list(store.query(asked, session="try-b")) == list(store.query(asked, session=NAME)), text
     assert trip.context(Position(end)).basis.position == end
-
-
-# ---- what is refused
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [
-        ("PAGES WHERE typ = claim", "unknown-column", "did you mean type?"),
-        ("PAGES WHERE type = clam", "unknown-word", "did you mean claim?"),
-        ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
-        ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),
-        ("PAGES sum(page)", "wrong-type", "sum takes numbers"),
-        ("PAGES type, count(*)", "not-grouped", "add it to BY"),
-        ("PAGES cuont(*)", "unknown-function", "did you mean count"),
-        ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
-        ("PAGES AS OF TIME 'no day at all'", "not-a-time", "write it like"),
-        ("PAGES ACROSS SESSIONS AS OF TURN 3", "moment-of-one-session", "AS OF TIME"),
-        ("PAGES IN SESSION 'planing-220'", "unknown-session", "the nearest is 'planning-220'"),
-        ("PAGES WHERE page = p99999", "unknown-page", "the nearest is"),
-        ("PAGES LIMIT 3 AFTER 'nonsense'", "no-cursor", "is no cursor"),
-        ("PAGES WHERE page = $which", "unknown-parameter", "$which"),
-        ("PAGES WHERE text > 3", "wrong-type", "text is a text"),
-        ("PAGES WHERE type < claim", "wrong-type", "have no order"),
-        ("PAGES metadata.x.y, hint.z", "no-path", "hint is a text"),
-        ("HISTORY OF p99999", "unknown-page", "the nearest is"),
-        ("CONTEXT AT CALL 999", "no-such-moment", "the nearest is call 525"),
-        ("SEARCH '?!'", "no-words", "has no word"),
-        ("WATCH MUTATIONS FROM 'x'", "no-cursor", "is no cursor"),
-        ("DESCRIBE pagse", "unknown-relation", "did you mean PAGES?"),
-        ("SET limit = 3", "no-settings", "keeps no setting"),
-        ("CONTEXT AT CALL 3 SINCE TURN 1", "clause-unused", "CONTEXT AT takes no SINCE"),
-        ("CONTEXT UNTIL CALL 3", "clause-unused", "write AT"),
-        ("CONTEXT AT CALL 3 AS OF TURN 2", "clause-unused", "keep AT"),
-        ("CONTEXT AT CALL 3 RENDER LIMIT 2", "clause-unused", "RENDER takes no LIMIT"),
-        ("CONTEXT page MESSAGES", "clause-unused", "MESSAGES takes no columns"),
-        ("DIFF CONTEXT CALL 1 TO CALL 2 BETWEEN TURN 1 AND TURN 2", "clause-unused", "DIFF takes no BETWEEN"),
-        ("DIFF SESSION 'try-b' TO 'try-b' AS OF CALL 3", "clause-unused", "write AT"),
-        ("DIFF CONTEXT CALL 1 TO CALL 999", "no-such-moment", "the nearest is call 525"),
-        ("PAGES WHERE tags = 'topic:db'", "wrong-type", "write 'one' IN tags"),
-        ("PAGES WHERE represents IN (p8)", "wrong-type", "represents is a list"),
-        ("RESIDENCIES p8", "unknown-column", "write RESIDENCIES WHERE page = p8"),
-        ("PAGES avg(tokens, 2)", "wrong-arguments", "avg takes 1, not 2; write avg(x)"),
-        ("SHOW pages", "no-settings", "DESCRIBE PAGES lists its columns"),
-        ("SHOW tables", "no-settings", "write SHOW RELATIONS"),
-        ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str, words: str) -> None:
-    """A query that cannot be answered is a QueryError with a stable code, a place in the text and a way out."""
-    with pytest.raises(QueryError) as caught:
-        list(store.query(text, session=NAME))
-    assert (caught.value.code, caught.value.text) == (code, text)
-    assert words in str(caught.value)
-    assert 0 <= caught.value.span.start < caught.value.span.end <= len(text)
-
-
-def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
-    """Without a session the only one is asked; where there are more their names are listed."""
-    with pytest.raises(QueryError, match=r"IN SESSION and one of 'planning-220'"):
-        store.query("PAGES")
-
-
-def test_a_cancelled_query_ends(store: Store) -> None:
-    """Rows are taken until the query is cancelled, then it says so, and so does an interrupted store."""
-    for stop in (lambda one: one.cancel(), lambda _: store.interrupt()):
-        result = store.query("MUTATIONS", session=NAME)
-        next(result)
-        stop(result)
-        with pytest.raises(QueryError) as caught:
-            list(result)
-        assert caught.value.code == "cancelled"
