@@ -33,7 +33,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
-        ("vmstore/store/viewfile.py", "logging"),
+        ("vmstore/core/notice.py", "logging"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),
