@@ -29,6 +29,7 @@ WORDS: dict[str, Any] = {
     "modality": Modality,
     "tier": Tier,
     "level": Level,
+    "level_served": Level,
     "status": Status,
     "fidelity": Fidelity,
     "slot": Slot,
@@ -39,7 +40,7 @@ NUMBERS = (
     *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
     *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
     *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
-    *("fork_position", "tools", "tier", "level", "order", "since_turn", "since_call"),
+    *("fork_position", "tools", "tier", "level", "order", "since_turn", "since_call", "out_since"),
 )
 TEXTS = ("session",)
 PAGES = ("page", "source", "target")
@@ -75,6 +76,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
         *("since_position", "tokens"),
     ),
+    "FAULTS": ("position", "session", "turn", "call", "page", "level_served", "out_since", "tokens"),
     "CONTEXT": ("order", "page", "message", "role", "type", "level", "tokens", "since_turn", "since_call"),
     "SESSIONS": (
         *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
@@ -123,7 +125,7 @@ def _simple(relation: str, name: str) -> st.SearchStrategy[Any]:
         quoted = st.sampled_from(list(words)).map(lambda word: s.Value(value=_word(word)))
         value = st.one_of(one, quoted)
         kinds = [_equal(column, value), _in(column, value)]
-        if name in ("tier", "level"):
+        if name in ("tier", "level", "level_served"):
             kinds += [_compare(column, st.sampled_from([int(one) for one in words]).map(lambda n: s.Value(value=n)))]
         return st.one_of(*kinds)
     if name in NUMBERS:

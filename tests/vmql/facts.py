@@ -196,6 +196,31 @@ class Naive:
             here = now
         return {"faults": faults, "evictions": evictions}
 
+    def _faults(self, session: str, position: int) -> list[Row]:
+        contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
+        moments = {fact.position: (turn, call) for fact, turn, call in self.model.moments(session, position)}
+        found: list[Row] = []
+        here: set[int] = set()
+        left: dict[int, int] = {}
+        for call in self.model.calls(session, position).values():
+            now = {shown.page: shown for shown in self.model.context(session, call.position)}
+            for page in sorted((now.keys() - here) & left.keys()):
+                found.append(
+                    {
+                        "position": call.position,
+                        "session": self.writer(session, call.position),
+                        "turn": moments[call.position][0],
+                        "call": moments[call.position][1],
+                        "page": f"p{page}",
+                        "level_served": now[page].level,
+                        "out_since": left[page],
+                        "tokens": contents[now[page].content].told.tokens,
+                    }
+                )
+            left |= dict.fromkeys(here - now.keys(), call.position)
+            here = set(now)
+        return found
+
     def _mutations(self, session: str, position: int) -> list[Row]:
         return [
             {
