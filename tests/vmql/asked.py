@@ -83,6 +83,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("tokens", "tools", "position"),
     ),
 }
+MORE = ("PAGES", "PAGES", *COLUMNS)  # most can be asked of pages
 
 
 def words_of(relation: str, column: str) -> Any:
@@ -166,9 +167,9 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> tuple[str, tuple[s.Column, ...], s.Tail]:
-    """A relation, its columns and its tail, scope and moment left out."""
-    relation = draw(st.sampled_from(["PAGES", "PAGES", "PAGES", *COLUMNS]))
+def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tuple[s.Column, ...], s.Tail]:
+    """One of some relations, its columns and its tail, scope and moment left out."""
+    relation = draw(st.sampled_from(relations))
     names = COLUMNS[relation]
     where = draw(st.none() | conditions(relation))
     limit = draw(st.none() | st.integers(0, 6).map(lambda n: s.Value(value=n)))

@@ -14,6 +14,7 @@ from vmstore.views.access import seen, turns_of
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
+from vmstore.views.residency import knower
 from vmstore.vmql.faults import Own, moves_of
 from vmstore.vmql.forms import iso
 from vmstore.vmql.mutations import Written
@@ -187,18 +188,14 @@ class OneSession(Scope):
             raise told(error, span, "unknown-page") from error
 
     def _knower(self) -> int:
-        return self._knows()[0]
+        return self._knows()["s"]
 
     def _known(self) -> int:
-        return self._knows()[1]
+        return self._knows()["q"]
 
-    def _knows(self) -> tuple[int, int]:
-        """Which session's rows say what is in the prompt, and where they say it; of none before the first pack."""
-        for stretch in self.lane.upto(self.at.position):
-            start = self.lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
-            if start is not None and start <= stretch.high:
-                return stretch.session, stretch.high
-        return -1, 0
+    def _knows(self) -> dict[str, int]:
+        """Whose rows say what is in the prompt, and where they say it; nobody's before the first pack."""
+        return knower(self.lane, self.at.position) or {"s": -1, "q": 0}
 
     def _stale(self) -> str:
         return json.dumps([(self.lane.owner(page), page) for page in outdated(self.lane, self.at.position)])
