@@ -1,4 +1,4 @@
-"""What is asked of a past moment is of that moment: texts, and words that were seen."""
+"""What is asked of a past moment is of that moment: texts, words that were seen, pages that came back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.core.mutation import Update
+from vmstore.core.mutation import Create, Pack, Update
+from vmstore.core.page import Fidelity
 from vmstore.search.words import words
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -83,3 +84,35 @@ def test_words_were_seen_up_to_the_moment(store: Store, pattern: str) -> None:
     trip, child = both(store)
     own = [("trip", call) for call in saw(trip, pattern, [1, 2, 3, 4])]
     assert list(got) == own + [("trip-b", call) for call in saw(child, pattern, [3])]
+
+
+def shown(session: Session, entered: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
+    """A call of a session, to whose context some pages came and from which others went."""
+    with session.batch(at=1) as batch:
+        came = tuple((page, page, 0, page) for page in entered)
+        totals = batch.head.foresee(came, left)
+        batch.add(Pack(batch.head.call + 1, Fidelity.RECORDED, *totals, came, left))
+
+
+def test_returns_are_those_up_to_the_moment() -> None:
+    """FAULTS as of every position are those Session.faults tells there, of a session and of its fork."""
+    store = vmstore.memory_store()
+    trip = store.session("trip", create=True)
+    with trip.batch(at=1) as batch:
+        pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
+    one, other = pages
+    shown(trip, entered=(one, other))
+    shown(trip, left=(one,))
+    child = trip.fork("trip-b")
+    shown(trip, entered=(one,), left=(other,))
+    shown(trip, entered=(other,))
+    shown(child, left=(other,))
+    shown(child, entered=(one, other))
+    told = 0
+    for session in (trip, child):
+        for position in range(one, session.info().position + 1):
+            got = store.query("FAULTS page, position, out_since AS OF POSITION $at", session=session.name, at=position)
+            wanted = [(back.page, back.position, back.out_since) for back in session.faults(position=position)]
+            assert list(got) == wanted, (session, position)
+            told += len(wanted)
+    assert told == 2 + 1 + 2
