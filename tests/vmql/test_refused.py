@@ -49,6 +49,9 @@ from vmstore.vmql.problems import QueryError
         ("PAGES avg(tokens, 2)", "wrong-arguments", "avg takes 1, not 2; write avg(x)"),
         ("SHOW pages", "no-settings", "DESCRIBE PAGES lists its columns"),
         ("SHOW tables", "no-settings", "write SHOW RELATIONS"),
+        ("FORK SESSION 'planning-220' AS 'try-b'", "bad-name", "the name is taken"),
+        ("FORK SESSION 'planning-220' AS ''", "bad-name", "a name that is not empty"),
+        ("FORK SESSION 'planning-220' AT POSITION 8 AS 'x'", "no-such-moment", "is no commit end"),
         ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
     ],
 )

@@ -314,7 +314,7 @@ def key_of(world: World, name: str, span: Span | None) -> int:
             code="unknown-session",
             span=span or Span(0, 0),
             expected=tuple(names[:20]),
-            hint=f"the nearest is '{meant}'" if meant else None,
+            hint=f"the nearest is '{meant}'" if meant else "SESSIONS lists them" if names else None,
         )
     return key
 

@@ -11,7 +11,7 @@ import msgspec
 
 from vmstore.core.asof import AsOf, Position
 from vmstore.core.reference import page_position
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.vmql import made, shows
 from vmstore.vmql.catalog import RELATIONS
 from vmstore.vmql.explain import explain
@@ -261,8 +261,12 @@ def fork(query: Query, statement: Fork) -> Result:
         told_scope = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
         scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
-    with faults_at(statement.name.span, "bad-name"):
+    try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
+    except (InputError, RefusedError) as error:
+        if statement.moment is not None and "name_is_free" not in str(error) and isinstance(error, RefusedError):
+            raise told(error, statement.moment.span) from error
+        raise told(error, statement.name.span, "bad-name") from error
     row = (name, scope.name, *scope.at)
     return query.select(made.FORKED, (), Tail(), scope, make=rows_of([row]))
 
