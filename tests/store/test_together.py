@@ -197,7 +197,7 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            def writing() -> object:
+            def writing(alone: bool) -> object:
                 batch = engine.batch(keys[name] or 0)
                 yield batch
 
@@ -218,10 +218,10 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
 
 def test_a_wish_keeps_what_its_write_raised() -> None:
     """An error of deciding, or of what came of the batch, is the wish's answer, and a second try begins anew."""
-    tries: list[int] = []
+    tries: list[bool] = []
 
-    def writing() -> object:
-        tries.append(1)
+    def writing(alone: bool) -> object:
+        tries.append(alone)
         if len(tries) == 1:
             raise OvertakenError("again")
         outcome = yield "batch"
@@ -229,6 +229,7 @@ def test_a_wish_keeps_what_its_write_raised() -> None:
 
     wish: Wish[object] = Wish("s", writing)  # type: ignore[arg-type]
     assert wish.begin() is None and isinstance(wish.error, OvertakenError)
-    assert wish.begin() == "batch" and not wish.done  # type: ignore[comparison-overlap]
+    assert wish.begin(alone=True) == "batch" and not wish.done  # type: ignore[comparison-overlap]
     wish.end([])
     assert (wish.done, wish.answer()) == (True, [])
+    assert tries == [False, True]
