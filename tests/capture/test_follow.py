@@ -74,7 +74,8 @@ class Follower:
             assert position == info.position
             self.at[info.session] = position, conversation
             fresh = load(engine, key)
-            assert state(conversation) == state(fresh), f"{info.session} followed is not {info.session} loaded"
+            one, other = state(conversation), state(fresh)
+            assert one == other, _differ(one, other)
             kept = store._recording._conversations.get(key)
             if kept is not None and kept[0] == position:
                 self.same_as_kept(kept[1], fresh)
@@ -84,7 +85,15 @@ class Follower:
         one, other = state(kept), state(fresh)
         for left_open in ("opaque", "hints", "final"):  # a recorder asks less of them
             del one[left_open], other[left_open]
-        assert one == other, [(a, b) for a, b in zip(one["context"], other["context"], strict=False) if a != b]
+        assert one == other, _differ(one, other)
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any]) -> list[Any]:
+    """Where two states differ, message by message."""
+    found: list[Any] = [
+        (name, one[name], other[name]) for name in one if name != "messages" and one[name] != other[name]
+    ]
+    return found + [pair for pair in zip(one["messages"], other["messages"], strict=False) if pair[0] != pair[1]]
 
 
 # ---- mutations of one's own

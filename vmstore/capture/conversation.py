@@ -43,6 +43,7 @@ class Conversation:
         self.context: list[Held] = []  # as last packed
         self.messages: list[Held] = []  # every message, in order
         self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
+        self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
         self.known: dict[Hashable, list[Held]] = {}  # by what they said at some time, in order
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.hints: dict[str, list[int]] = {}
@@ -243,6 +244,7 @@ class Conversation:
             if number in self.pages:
                 held, page = self.pages[number]
                 page.rank, held.seen = rank, True
+                self.unshown.discard(number)
                 moved.setdefault(held, []).append(page)
         return moved
 

@@ -28,7 +28,7 @@ class Kin(NamedTuple):
 
 def kin(part: Part) -> Kin:
     """What a page of this part is; the call ids are those a view can hold."""
-    call_id = plain(part.call_id)
+    call_id = plain(part.call_id) or None  # an empty one names nothing
     return Kin(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
 
 

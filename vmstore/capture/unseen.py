@@ -52,7 +52,6 @@ class Unseen:
         self._labels: dict[int, Labels] = {}  # by page
         self._skeletons: dict[Held, Sealed] = {}
         self._rest: Sealed | None = None
-        self._updated: set[int] = set()  # pages that no pack has shown since
         self._last: Held | None = None  # what was said last, where that may have ended the turn
 
     def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
@@ -106,7 +105,7 @@ class Unseen:
         held, page = self._conversation.pages[m.page]
         page.version, page.full, page.position, page.level = m.version, fact.position, fact.position, 0
         self._made[m.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
-        self._updated.add(m.page)
+        self._conversation.unshown.add(m.page)
         self._changed[held] = None
 
     def on_compress(self, fact: Fact, m: Compress) -> None:
@@ -132,7 +131,6 @@ class Unseen:
             if here:  # else it left as it was
                 held.pages = sorted(here, key=_rank)
         for page, content, level, _ in m.entered:
-            self._updated.discard(page)
             if page in self._conversation.pages:
                 shown = self._conversation.pages[page][1]
                 shown.position, shown.level = content, level
@@ -195,7 +193,7 @@ class Unseen:
         for page in held.pages:
             shown = next((d for d, (position, _) in page.contents.items() if position == page.position), None)
             if shown is None:
-                self._updated.add(page.page)
+                self._conversation.unshown.add(page.page)
             page.show_again(next(reversed(page.contents)) if shown is None else shown)
 
     def _stand(self, contents: dict[int, bytes]) -> None:
@@ -209,7 +207,7 @@ class Unseen:
                 at = [page.position for page in held.pages]
                 shown = [contents[places[p]] if p in places else self._conversation.read(p) for p in at]
                 held.take(_filled(held, shown))
-                held.changed = any(page.page in self._updated for page in held.pages)
+                held.changed = any(page.page in self._conversation.unshown for page in held.pages)
 
 
 def _number(held: Held) -> int:
