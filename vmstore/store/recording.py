@@ -91,15 +91,7 @@ class Recording:
             first = self._answered(key, name, *asked)
             if first is not None:
                 return first
-        if key is None:
-            position, conversation = 0, Conversation()
-            batch = self._ns.begin(Opening(name), at)
-        else:
-            position, conversation = self._conversation(key, name, alone)
-            batch = engine.batch(key)
-            if batch.head.position != position:
-                self._keep(key, position, conversation)
-                raise OvertakenError(MOVED.format(name))
+        position, conversation, batch = self._begun(key, name, at, alone)
         try:
             if asked is not None:
                 batch.request(*asked)
@@ -108,9 +100,7 @@ class Recording:
             stored = yield batch
         except RefusedError as error:  # the conversation is half changed, and not kept
             if key is not None and engine.head(key).position != position:
-                self._shared[key] = SHARED_CALLS
-                anew = Conversation()
-                self._keep(key, follow(engine, key, anew, 0), anew)
+                self._read_anew(key)
                 raise OvertakenError(MOVED.format(name)) from error
             raise
         if key is None:
@@ -118,6 +108,23 @@ class Recording:
             conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
+
+    def _begun(self, key: int | None, name: str, at: int, alone: bool) -> tuple[int, Conversation, Batch]:
+        """Where a session stands, its conversation, and a batch for it."""
+        if key is None:
+            return 0, Conversation(), self._ns.begin(Opening(name), at)
+        position, conversation = self._conversation(key, name, alone)
+        batch = self._ns.engine.batch(key)
+        if batch.head.position != position:
+            self._keep(key, position, conversation)
+            raise OvertakenError(MOVED.format(name))
+        return position, conversation, batch
+
+    def _read_anew(self, key: int) -> None:
+        """Reads a conversation that was lost to another writer, now, while nobody waits for it."""
+        conversation = Conversation()
+        self._shared[key] = SHARED_CALLS
+        self._keep(key, follow(self._ns.engine, key, conversation, 0), conversation)
 
     def _conversation(self, key: int, name: str, alone: bool) -> tuple[int, Conversation]:
         """Takes a session's conversation out of memory, brought to where the session stands.
