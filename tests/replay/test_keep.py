@@ -122,3 +122,21 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
             store.session("plain").replay(keep="x")
         assert {info.session for info in store.sessions(hidden=True)} == {"s", "plain"}
         assert store.log.ordinal == before
+
+
+@pytest.mark.parametrize("policy", ["default", "s3fifo", "lfu"])
+def test_restarts_change_no_decision(store_path: Path, policy: str) -> None:
+    """A session whose process ended after every turn is decided again as one that ran through."""
+    for turn in range(10):
+        with vmstore.open(store_path) as store:
+            session = store.session("s", l0_tokens_max=4_000, policy=policy)
+            said = session.user(f"Turn {turn}: " + "a fact worth keeping for long " * 40)
+            session.pack()
+            session.assistant(f"Noted. [ref: {said[0]}]")
+            session.page_fault(session.pages()[turn].page, by_model=True)
+            session.page_fault(session.pages()[turn // 2].page)
+    with vmstore.open(store_path) as store:
+        found = store.session("s").check()
+        assert found.ok, found.difference
+        assert found.decisions > 30
+        assert store.session("s").replay().measures.faults > 5

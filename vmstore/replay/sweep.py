@@ -148,7 +148,7 @@ def _spread(source: Source, tasks: Sequence[Task], count: int, price: int | None
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 _worker: list[_Worker] = []  # of this process, where it is one of a sweep's
