@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,11 +24,17 @@ from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.gate import Batch
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.store.context import Context
+from vmstore.store.live import Live
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store, open_store
 
-TWINS = [(Store, vmstore.aio.Store), (Session, vmstore.aio.Session), (Context, vmstore.aio.Context)]
-RAW = {"log", "views"}  # handles below the store: nothing there could be awaited
+TWINS = [
+    (Store, vmstore.aio.Store),
+    (Session, vmstore.aio.Session),
+    (Context, vmstore.aio.Context),
+    (Live, vmstore.aio.Live),
+]
+RAW = {"log", "views", "runtime", "look"}  # handles below the store: nothing there could be awaited
 BLOCKS = {"batch"}  # a block there is a function here
 SYNC = {"Iterator": "AsyncIterator"}
 
@@ -322,3 +330,43 @@ def test_the_sync_store_sees_what_the_twin_wrote(store_path: Path) -> None:
                 assert [info.session for info in other.sessions()] == ["s", "t"]
 
     asyncio.run(work())
+
+
+# ---- a memory that is managed
+
+
+def test_a_live_session_is_awaited() -> None:
+    """A live session acts, packs, answers faults and runs a model that is awaited, while other tasks ask."""
+
+    async def work() -> None:
+        async with vmstore.aio.memory_store() as store:
+            session = await store.session("s", l0_tokens_max=3_000, reserve_faults_tokens=300, system="Be brief.")
+            assert isinstance(session, vmstore.aio.Live)
+            (page,) = await session.user("Let's use Postgres for the orders.")
+            asked: list[Any] = []
+
+            async def model(request: dict[str, Any]) -> dict[str, Any]:
+                asked.append(request)
+                assert (await session.page_fault(page)).content == b"Let's use Postgres for the orders."
+                return {"choices": [{"message": {"role": "assistant", "content": "Postgres it is."}}]}
+
+            assert (await session.run(model)).text == "Postgres it is." and len(asked) == 1
+            await session.pin(page)
+            assert (await session.settings()).l0_tokens_max == 3_000
+            assert (await session.configure(pinned_turns=1)).pinned_turns == 1
+            assert "Postgres" in await session.developer_message()
+            assert (await (await session.fork("f")).pack()).pages
+            assert isinstance(await store.session("f"), vmstore.aio.Live)
+            with pytest.raises(InputError):
+                await session.user("")
+            recorded = await store.session("r", create=True)
+            assert not isinstance(recorded, vmstore.aio.Live)
+
+    asyncio.run(work())
+
+
+def test_importing_the_twin_loads_no_kernel() -> None:
+    """Whoever only records does not wait for what decides."""
+    told = "import sys, vmstore.aio; print([name for name in sys.modules if name.startswith('vmstore.live')])"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

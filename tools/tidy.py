@@ -32,6 +32,10 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/columns.py", "vmstore"),
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
+        ("vmstore/store/sessions.py", "vmstore"),
+        ("vmstore/aio/twins.py", "vmstore"),
+        ("vmstore/aio/store.py", "vmstore"),
+        ("vmstore/aio/__init__.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
         ("vmstore/store/viewfile.py", "logging"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.live import Live
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
@@ -37,6 +38,7 @@ __all__ = [
     "restore",
     "Store",
     "Session",
+    "Live",
     "Context",
     "AsOf",
     "Head",
@@ -65,6 +67,7 @@ _HOMES = {
     "restore": ("vmstore.store.backup", "restore"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
+    "Live": ("vmstore.store.live", "Live"),
     "Context": ("vmstore.store.context", "Context"),
 }
 _ROOMS = ("vmstore.core.asof", "vmstore.errors")

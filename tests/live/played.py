@@ -129,6 +129,12 @@ class Played:
                 session.page_fault(self.page(n), k % 4, reason=reasons[k // 2], by_model=True)
             case "ask":
                 session.page_fault(self.page(n) if k else "nobody", k % 4)
+            case _:
+                self._keep_house(act, n, k)
+
+    def _keep_house(self, act: str, n: int, k: int) -> None:
+        session, text = self.session, words(n, k)
+        match act:
             case "pin":
                 session.pin(self.page(n), plan=bool(k % 2))
             case "unpin":
@@ -157,6 +163,12 @@ class Played:
                     {"fault_threshold": "speculative"}, {"l0_tokens_max": 400},
                 )  # fmt: skip
                 session.configure(**told[n % len(told)])
+            case _:
+                self._note(act, n, k)
+
+    def _note(self, act: str, n: int, k: int) -> None:
+        session, text = self.session, words(n, k)
+        match act:
             case "recall":
                 session.recall(self.page(n), corrected=bool(k % 2))
             case "cite":

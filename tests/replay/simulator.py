@@ -51,10 +51,10 @@ class Prompt:
     """What is in the prompt, in order, and what has left it."""
 
     def __init__(self, budget: int) -> None:
-        room = budget - RESERVE
-        self.budget, self.high, self.low = budget, int(room * 0.85), int(room * 0.70)
+        self.budget, self.room = budget, budget - RESERVE
+        self.high, self.low = int(self.room * 0.85), int(self.room * 0.70)
         self.tokens: list[int] = []  # of every page
-        self.used: list[int] = []  # when it was last used, counted in uses
+        self.used: list[int] = []  # when it was last used, counted in uses and in pages written
         self.here: list[int] = []
         self.last: list[int] = []  # as the call before had it
         self.evictions = self.voided = self.peak = 0
@@ -102,7 +102,7 @@ def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -
             denials[why] = denials.get(why, 0) + 1
             continue
         if prompt.full() + prompt.tokens[page] > prompt.budget:
-            prompt.leave(prompt.low - prompt.tokens[page], came)  # a batch, as for pressure
+            prompt.leave(prompt.low - prompt.tokens[page], came)
         prompt.here.append(page)
         came.append(page)
         asked += by_model
@@ -117,19 +117,21 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
     faults: list[tuple[int, int]] = []
     indexes = []
     for number, turn in enumerate(told, 1):
-        prompt.here += range(len(prompt.tokens), len(prompt.tokens) + len(turn.new))
+        new = list(range(len(prompt.tokens), len(prompt.tokens) + len(turn.new)))
+        prompt.here += new
         prompt.tokens += turn.new
-        prompt.used += [uses] * len(turn.new)
+        prompt.used += [uses + page + 1 for page in new]
         for page, _ in turn.uses:
             uses += 1
             if page >= 0:
-                prompt.used[page] = uses
+                prompt.used[page] = uses + len(prompt.tokens)
         missed, came = ask(prompt, turn.uses, denials)
         faults += [(number, page) for page in missed]
         served += len(came)
         tokens += sum(prompt.tokens[page] for page in came)
         if prompt.full() > prompt.high and not came:
-            prompt.leave(prompt.low, [])
+            prompt.leave(prompt.low, new)
+            prompt.leave(prompt.room, [])
         prompt.call()
         window = [page for when, page in faults if when > number - 5]
         indexes.append((len(window) - len(set(window))) / min(5, number))

@@ -23,7 +23,7 @@ def test_a_redriven_session_is_decided_again(data: Path, folder: str, budget: in
     ]
     assert names
     for name in names:
-        live = store.session(name).redrive(f"{name}-live", l0_tokens_max=budget)
+        live = store.redrive(name, f"{name}-live", l0_tokens_max=budget)
         found = live.check()
         assert found.ok, found.difference
         recorded = live.replay()

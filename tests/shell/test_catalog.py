@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.byhand import Live
 
 import vmstore
+from tests.decided import Live
 from tests.shell.conftest import Run
 from tests.store.kept import tell
 from vmstore.store.answers import to_json

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.byhand import live
 
+from tests.decided import live
 from vmstore.core.decision import POLICY_NAMES, Cause, Use, Why
 from vmstore.core.mutation import Evict, Reference
 from vmstore.views.decisions import Decision, last_contest, settings_at

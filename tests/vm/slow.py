@@ -107,7 +107,8 @@ class Facts:
             if turn > self.turn - window:
                 found += [*said.get(turn, []), *answers.get(turn, (0, []))[1]]
         packed = max((at for at, one in self.log if isinstance(one, m.Pack)), default=0)
-        found += [page for page in self.created if page > packed and not self.left_since(page, page)]
+        told = [page for page, made in self.created.items() if made.message and made.type != PageType.RAW]
+        found += [page for page in told if page > packed and not self.left_since(page, page)]
         here, pinned = self.here(), self.pinned()
         return [page for page in dict.fromkeys(found) if page in here and page not in pinned]
 

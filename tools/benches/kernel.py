@@ -190,13 +190,11 @@ def _pi() -> Iterator[Row]:
         (source,) = [
             one.session for file in sorted((DATA / "pi").glob("*.jsonl")) for one in store.import_file(file).sessions
         ][:1]
-        driven = {
-            budget: store.session(source).redrive(f"vm-{budget}", l0_tokens_max=budget) for budget in (64_000, 200_000)
-        }
+        driven = {budget: store.redrive(source, f"vm-{budget}", l0_tokens_max=budget) for budget in (64_000, 200_000)}
         yield row(BESIDE, [_beside(store, driven[64_000])])
         for goal, budget in zip(VOIDED, driven, strict=True):
             told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85}
-            single = store.session(source).redrive(f"single-{budget}", **told)
+            single = store.redrive(source, f"single-{budget}", **told)
             yield row(goal, [_voided(driven[budget]) / _voided(single)])
 
 

@@ -1,4 +1,4 @@
-"""The async twin: `Store`, `Session` and `Context` with every question and every write awaited.
+"""The async twin: `Store`, `Session`, `Live` and `Context` with every question and every write awaited.
 
     async with vmstore.aio.open("agent.vms") as store:
         await store.record("trip", request, response)
@@ -11,8 +11,22 @@ is cancelled stops waiting: work not begun is dropped, work begun is finished, s
 a `request_id` tells afterwards which. Progress is told in that thread.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from vmstore.aio.context import Context
 from vmstore.aio.session import Session
 from vmstore.aio.store import Store, memory_store, open
 
-__all__ = ["open", "memory_store", "Store", "Session", "Context"]
+if TYPE_CHECKING:
+    from vmstore.aio.live import Live
+
+__all__ = ["open", "memory_store", "Store", "Session", "Live", "Context"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what decides when it is first used."""
+    if name != "Live":
+        raise AttributeError(f"vmstore.aio has no {name!r}")
+    from vmstore.aio.live import Live
+
+    return Live

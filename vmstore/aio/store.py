@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 import vmstore.store.store as sync_store
 from vmstore.aio.result import Result
 from vmstore.aio.session import Session
+from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
@@ -24,6 +25,7 @@ from vmstore.views.projection import Progress
 from vmstore.vmql.syntax import Statement
 
 if TYPE_CHECKING:
+    from vmstore.aio.live import Live
     from vmstore.columns.pagetable import PageTable
 
 ENTRIES = 200  # of a tail, fetched at once
@@ -131,6 +133,13 @@ class Store:
         """See `vmstore.Store.search`."""
         return await self._worker.do(partial(self._store.search, query, limit=limit))
 
+    @overload
+    async def session(self, name: str, *, l0_tokens_max: int, **told: Any) -> Live: ...
+    @overload
+    async def session(
+        self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
+        title: str | None = None,
+    ) -> Session: ...  # fmt: skip
     async def session(
         self,
         name: str,
@@ -139,15 +148,23 @@ class Store:
         user: str | None = None,
         agent: str | None = None,
         title: str | None = None,
+        **live: Any,
     ) -> Session:
         """See `vmstore.Store.session`."""
-        told = {"user": user, "agent": agent, "title": title}
-        return Session(await self._worker.do(partial(self._store.session, name, create=create, **told)), self._worker)
+        told = {"user": user, "agent": agent, "title": title, **live}
+        return twin(await self._worker.do(partial(self._store.session, name, create=create, **told)), self._worker)
+
+    async def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """See `vmstore.Store.redrive`."""
+        from vmstore.aio.live import Live
+
+        told = partial(self._store.redrive, source, name, progress=progress, **settings)
+        return Live(await self._worker.do(told), self._worker)
 
     async def find(self, reference: str) -> tuple[Session, str]:
         """See `vmstore.Store.find`."""
         session, page = await self._worker.do(self._store.find, reference)
-        return Session(session, self._worker), page
+        return twin(session, self._worker), page
 
     async def record(
         self,

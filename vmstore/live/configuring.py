@@ -9,7 +9,7 @@ import msgspec
 from vmstore.core.mutation import Settings as Told
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
-from vmstore.vm.policies.registry import policy
+from vmstore.vm.policies.registry import full_name, policy, shipped
 from vmstore.vm.settings import Settings, changed, encoded
 from vmstore.vm.state import State
 
@@ -17,10 +17,11 @@ from vmstore.vm.state import State
 def configure(act: Act, told: dict[str, Any]) -> Settings:
     """Changes settings from here on; the settings that hold then. What is as it was is not logged.
 
-    The first time every setting is logged, so that no later default moves the past.
+    The first time every setting is logged, a policy by name and version, so that no later default moves the past.
     """
     before = act.state.settings
     new = changed(before or Settings(), told)
+    new = msgspec.structs.replace(new, policy=full_name(shipped(new.policy)))  # by its version, which stays
     policy(new.policy, new.l0_tokens_max, **new.parameters)  # refuses what it does not know
     room = act.state.tokens(new.room)
     if act.state.pinned > room:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.vm.claims import Claim, Known, Said, find, handed_in
+from vmstore.vm.claims import NAME_CHARS_MAX, Claim, Known, Said, find, handed_in
 from vmstore.vm.compressors.callback import TIMEOUT_S, Outcome, heard
 
 Callback = Callable[[list[dict[str, Any]], list[dict[str, Any]]], Any]
@@ -46,7 +46,9 @@ class Finder:
             return outcome, None
         try:
             told = answer if isinstance(answer, str | bytes) else msgspec.json.encode(answer)
-            return outcome, handed_in(told, [said.page for said in (*before, *turn)])
+            claims = handed_in(told, [said.page for said in (*before, *turn)])
+            printable = all(claim.name.isprintable() and len(claim.name) <= NAME_CHARS_MAX for claim in claims)
+            return (outcome, claims) if printable else (Outcome.WRONG_TYPE, None)
         except (InputError, TypeError, ValueError, OverflowError, RecursionError):
             return Outcome.WRONG_TYPE, None
 

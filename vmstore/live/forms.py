@@ -20,14 +20,24 @@ class Forms:
         self._lane = lane
         self._known: OrderedDict[int, bytes] = OrderedDict()
         self._bytes = 0
-        self.bytes_max: int | None = BYTES_MAX
+        self._holding = False
+
+    def hold(self) -> None:
+        """Lets nothing go from here on: what an act wrote can be read nowhere else before it is committed."""
+        self._holding = True
+
+    def release(self) -> None:
+        """Lets go of what is too much; the log has it."""
+        self._holding = False
+        while self._bytes > BYTES_MAX and len(self._known) > 1:
+            self._bytes -= len(self._known.popitem(last=False)[1])
 
     def note(self, position: int, content: bytes) -> None:
         """Keeps a content that was just written."""
         self._bytes += len(content) - len(self._known.pop(position, b""))
         self._known[position] = content
-        while self.bytes_max is not None and self._bytes > self.bytes_max and len(self._known) > 1:
-            self._bytes -= len(self._known.popitem(last=False)[1])
+        if not self._holding:
+            self.release()
 
     def of(self, position: int) -> bytes:
         """The content made at a position; empty where the source never had it."""

@@ -69,7 +69,7 @@ def evict(act: Act, number: int) -> None:
 def compress(act: Act, number: int, level: int) -> int:
     """Shows a page at a higher level, which is made where it was not; the level it is shown at then."""
     held = _here(act, number)
-    if level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
+    if isinstance(level, bool) or level not in (Level.REDUCED, Level.ABSTRACT, Level.REFERENCE):
         raise InputError(f"level {level!r} cannot be compressed to; ask for 1 reduced, 2 abstract or 3 reference")
     if level <= held.level:
         raise InputError(f"{page_name(number)} is shown at level {held.level} already; fault it in to see more of it")
@@ -121,7 +121,7 @@ def segment(act: Act, title: str, summary: bytes) -> int:
     for held in said:
         if held.page in state.here and held.page not in staying:
             act.tell(Evict(held.page, Cause.SEGMENT, held.tokens))
-    act.tell(Segment(ended + 1, made, act.cell(title.encode()) if title else None))
+    act.tell(Segment(ended + 1, made, act.cell(title.encode("utf-8", "backslashreplace")) if title else None))
     return made
 
 

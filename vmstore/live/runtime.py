@@ -145,6 +145,7 @@ class Runtime:
             raise OvertakenError("the session moved on while it was read; read it and decide again")
         act = self._source = Act(self, batch, at)
         self.shorter.begin()
+        self.forms.hold()
         try:
             answer = do(act)
             if not act.ended:
@@ -155,6 +156,8 @@ class Runtime:
             if not batch.empty:
                 self.forget()
             raise
+        finally:
+            self.forms.release()
         return answer
 
     def play(
@@ -168,7 +171,7 @@ class Runtime:
         Nothing is written: the caller commits the batch, whole. `tell` hears how many were done.
         """
         at = 0
-        self.forms.bytes_max = None  # what is not written yet can be read nowhere else
+        self.forms.hold()
         for done, (at, do) in enumerate(acts, 1):
             act = self._source = Act(self, batch, at)
             do(act)

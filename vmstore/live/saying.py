@@ -25,7 +25,7 @@ from vmstore.vm.state import State
 from vmstore.vm.topics import topics
 
 TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
-FACTOR_MAX = 10  # a provider who counts ten times what was estimated counts something else
+FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else
 FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 
 
@@ -38,6 +38,8 @@ class Spoke(NamedTuple):
 
 def instruct(act: Act, system: str | None, tools: list[Any] | None) -> None:
     """What stands before the conversation, held in the prompt: instructions, and the schemas of tools."""
+    if not isinstance(system, str | None) or not isinstance(tools, list | tuple | None):
+        raise InputError("system is a text, and tools a list of schemas; pass those, or leave them out")
     if tools:
         spoke = write(act, take_message(Shape.CHAT, Slot.TOOLS, plain(tools)))
         hold(act, spoke.pages, Holder.TOOLS)
@@ -99,6 +101,8 @@ def message_of(role: str, content: Any) -> Draft:
         raise InputError(f"a message of role {value['role']!r:.40} was handed in where {role} speaks")
     if content is None or content in ("", []):
         raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
+    if not isinstance(content, str | list | dict):
+        raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
     return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
 
 
@@ -162,7 +166,7 @@ def hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
 
 def corrected(state: State, factor_ppm: int) -> int:
     """A factor as far as it can be believed, and as far as what is pinned still fits."""
-    factor = min(max(factor_ppm, PPM // FACTOR_MAX), PPM * FACTOR_MAX)
+    factor = min(max(factor_ppm, FACTOR_MIN_PPM), FACTOR_MAX_PPM)
     if state.settings is not None and state.pinned:
         factor = min(factor, max(state.factor_ppm, state.settings.room * PPM // state.pinned))
     return factor

@@ -36,10 +36,9 @@ def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any
     done = True
     for one in imported:
         name = one.session + SUFFIX
-        source = store.session(one.session)
         try:
             with screen.progress(f"re-driving {one.session}") as tell:
-                live = source.redrive(name, progress=tell, **settings)
+                live = store.redrive(one.session, name, progress=tell, **settings)
         except ConflictError as error:
             screen.note(str(error))
         except (InputError, RefusedError) as error:

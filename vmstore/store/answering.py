@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from vmstore.core.page import Modality, Tier
 from vmstore.errors import UnknownError
 from vmstore.live.leaves import Leaves
 from vmstore.live.runtime import Runtime
 from vmstore.store.answers import Faulted
+from vmstore.store.answers import Hit as StoreHit
 from vmstore.vm.protocol.envelope import Found, Hit, Loaded
 from vmstore.vm.protocol.loop import Denied
 
-if TYPE_CHECKING:
-    from vmstore.store.live import Live
+T = TypeVar("T")
 
 SEARCHED_MAX = 50  # hits read to find enough of one modality
 
@@ -26,6 +27,14 @@ WHY = {
     "paging": "this memory loads pages by itself; answer with what is mapped",
     "approval": "the page may not be loaded without approval",
 }
+
+
+class Live(Protocol):
+    """What is asked of a live session."""
+
+    def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
+    def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
+    def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
 class Memory:

@@ -39,6 +39,9 @@ def live_session(
 
     Of one that is live already the settings that differ are logged; what was recorded is refused.
     """
+    for callback in (compressor, finder):
+        if callback is not None and not callable(callback):
+            raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
     shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
@@ -63,7 +66,7 @@ def live_session(
         runtime.shorter, runtime.finder = shorter, finding
     if runtime.current().settings is None:
         unbegun(runtime, opening.name, told)
-        live._act(begin)
+        namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
         live.configure(**told)
     return live
@@ -74,5 +77,5 @@ def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:
     if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in told:
         raise RefusedError(
             f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
-            f"that manages itself: store.session({name!r}).redrive('another name', l0_tokens_max=…)"
+            f"that manages itself: store.redrive({name!r}, 'another name', l0_tokens_max=…)"
         )

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vmstore.capture.record import measured
 from vmstore.capture.shapes import Shape, take_reply
 from vmstore.capture.shapes.parts import media_of
+from vmstore.capture.shapes.reply import COUNT_MAX
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import within
 from vmstore.core.decision import FaultReason, Holder
 from vmstore.core.draft import Usage
 from vmstore.core.mutation import Cite, Recall, Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
-from vmstore.core.reference import page_name, parse
+from vmstore.core.reference import page_name
 from vmstore.errors import InputError, UnknownError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
@@ -28,8 +29,9 @@ from vmstore.live.saying import Spoke
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
+from vmstore.store.called import Called, titled
 from vmstore.store.faulted import faulted
-from vmstore.store.namespace import Namespace, session_name
+from vmstore.store.namespace import Namespace
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
 from vmstore.store.session import Session
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     pass
 
 T = TypeVar("T")
+ASKED_CHARS_MAX = 200  # of what no page is called
 
 
 class Live(Session):
@@ -60,7 +63,12 @@ class Live(Session):
         with self._ns.lock:
             happened = self._ns.clock.now() if at is None else at
             runtime = self.runtime()
-            return self._ns.retried(lambda: runtime.act(do, happened))
+
+            def managed(act: Act) -> T:
+                chosen(act.state)
+                return do(act)
+
+            return self._ns.retried(lambda: runtime.act(managed, happened))
 
     # ---- what happens
 
@@ -94,6 +102,9 @@ class Live(Session):
         Citations in it (`[ref: p17]`) are told, decisions become claims. Token counts are the
         provider's and correct the estimate; `cost` is in dollars.
         """
+        for count in (tokens_in, tokens_cached, tokens_out):
+            if count is not None and (type(count) is not int or not 0 <= count <= COUNT_MAX):
+                raise InputError(f"{count!r:.40} is no number of tokens")
         usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
         def do(act: Act) -> Spoke:
@@ -142,6 +153,9 @@ class Live(Session):
 
     def attach(self, data: bytes, mime: str, *, name: str | None = None, at: int | None = None) -> str:
         """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name."""
+        if not isinstance(data, bytes) or not isinstance(mime, str) or not mime:
+            raise InputError(f"a file is bytes and a content type like 'text/plain', not {data!r:.40} and {mime!r:.40}")
+        titled(name)
         modality, known, mime_name = media_of(mime)
 
         def do(act: Act) -> int:
@@ -174,10 +188,16 @@ class Live(Session):
         at: int | None = None,
     ) -> str:
         """States a fact that is to last: a claim page, with where it comes from and what it replaces; its name."""
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"a claim says something in words, and {text!r:.40} does not")
+        titled(name)
+        listed = [sources] if isinstance(sources, str) else list(sources)
 
         def do(act: Act) -> int:
-            links = [(int(LinkKind.DERIVES), self._number(act, source)) for source in sources]
+            links = [(int(LinkKind.DERIVES), self._number(act, source)) for source in listed]
             old = None if supersedes is None else self._number(act, supersedes)
+            if old is not None and act.state.pages[old].type is not PageType.CLAIM:
+                raise InputError(f"{page_name(old)} is no claim, so nothing can take its place; name a claim's page")
             return remembering.state(act, text, name, links, old, weight=share(importance))
 
         return self._name(self._act(do, at))
@@ -192,19 +212,21 @@ class Live(Session):
 
         A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for.
         """
-        why = FaultReason.of(reason)
+        why = FaultReason.of(reason) if isinstance(reason, str) else None
         if why is None:
             words = ", ".join(one.word for one in FaultReason)
             raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}")
-        if level not in tuple(Level):
+        if isinstance(level, bool) or not isinstance(level, int) or level not in tuple(Level):
             raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
 
+        asked = str(page)[:ASKED_CHARS_MAX]
+
         def do(act: Act) -> Faulted:
-            number = self._known(act, page)
+            number = self._called.asked(act, page)
             found = paging.fault(
-                act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else str(page)
+                act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else asked
             )
-            return faulted(act, found, str(page))
+            return faulted(act, found, asked)
 
         return self._act(do, at)
 
@@ -300,9 +322,10 @@ class Live(Session):
 
     def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
         """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
+        titled(name, needed=True)
 
         def do(act: Act) -> None:
-            paging.mark(act, session_name(name), None if pages is None else [self._number(act, one) for one in pages])
+            paging.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
 
         self._act(do, at)
 
@@ -318,6 +341,8 @@ class Live(Session):
 
     def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
         """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
+        if not isinstance(title, str) or not isinstance(summary, str | None):
+            raise InputError(f"a segment's title and summary are texts, not {title!r:.40} and {summary!r:.40}")
 
         def do(act: Act) -> int:
             text = summary if summary is not None else remembering.summed_up(act, title)
@@ -362,18 +387,12 @@ class Live(Session):
     def _name(self, page: int) -> str:
         return page_name(page)
 
-    def _known(self, act: Act, page: str | int) -> int | None:
-        """The page of a name, a number or an address; None where the session has none of it."""
-        name = page_name(page) if isinstance(page, int) else parse(page).page
-        return act.spoken.number(name)
-
     def _number(self, act: Act, page: str | int) -> int:
-        number = self._known(act, page)
-        if number is None:
-            names = [*act.spoken.named, *map(page_name, act.spoken.pages)]
-            near = Namespace.nearest(str(page), names)
-            raise UnknownError(f"there is no page {page!r:.80} in session {self.name!r}; {near}")
-        return number
+        return self._called.number(act, page)
+
+    @property
+    def _called(self) -> Called:
+        return Called(self._ns.name, self.name)
 
     def _packed(self, at: Act | Runtime, call: int) -> Packed:
         state = at.state

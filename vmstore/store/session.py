@@ -11,7 +11,7 @@ from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.gate import Batch
-from vmstore.errors import ConflictError, InputError, UnknownError
+from vmstore.errors import InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (
     Affinity,
@@ -42,12 +42,10 @@ from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
-from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
-    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 # What a live session can do besides; see `vmstore.store.live`.
@@ -76,7 +74,7 @@ class Session:
             """Says what to do where a recorded session is told what only a live one can do."""
             remedy = ""
             if name in ACTS:
-                remedy = f"; {self.name!r} was recorded: redrive it, or open another session with l0_tokens_max"
+                remedy = f"; {self.name!r} was recorded: store.redrive says it again to one that has"
             raise AttributeError(f"a recorded session has no {name!r}{remedy}")
 
     def _lane(self) -> Lane:
@@ -361,21 +359,6 @@ class Session:
         from vmstore.store.replaying import checked
 
         return checked(self._ns, self._key, self.name)
-
-    def redrive(self, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
-        """Says all that was said here again to a new session that manages its memory; that session.
-
-        `l0_tokens_max` is its budget, and the other settings of `specs/kernel.md` may be given.
-        """
-        from vmstore.store.live import Live
-        from vmstore.store.redriving import redrive
-
-        with self._ns.lock:
-            if self._ns.key(session_name(name)) is not None:
-                raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
-            key = redrive(self._ns, self._lane(), name, settings, progress)
-            self._ns.follow()
-            return Live(self._ns, self._recording, key, name)
 
     # ---- references
 

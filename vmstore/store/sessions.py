@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.engine.gate import Opening
-from vmstore.errors import UnknownError
+from vmstore.errors import ConflictError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.session import Session
 from vmstore.views.decisions import in_force
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
+    from vmstore.store.live import Live
     from vmstore.store.recording import Recording
 
 
@@ -38,11 +40,26 @@ class Sessions:
                 row[0] for row in self._ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")
             ]
             raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-        if key in self._ns.live or in_force(Lane(self._ns.views, key), NEVER) is not None:
+        runtime = self._ns.live.get(key)
+        if (runtime is not None and runtime.state.settings is not None) or in_force(
+            Lane(self._ns.views, key), NEVER
+        ) is not None:
             from vmstore.store.live import Live
 
             return Live(self._ns, self._recording, key, name)
         return Session(self._ns, self._recording, key, name)
+
+    def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
+        """A new live session `name` to which all of another is said again."""
+        from vmstore.store.live import Live
+        from vmstore.store.redriving import redrive
+
+        recorded = self.find(source, create=False, told={}, live={})
+        if self._ns.key(session_name(name)) is not None:
+            raise ConflictError(f"there is a session {name!r} already; re-drive under another name")
+        key = redrive(self._ns, recorded._lane(), name, settings, progress)
+        self._ns.follow()
+        return Live(self._ns, self._recording, key, name)
 
     def _opened(self, opening: Opening) -> int:
         """The key of a session, opened where nobody did."""

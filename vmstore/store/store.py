@@ -162,6 +162,11 @@ class Store:
             told = {"user": user, "agent": agent, "title": title}
             return self._sessions.find(name, create=create, told=told, live=live)
 
+    def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
+        """Says all of a session again to a new one that manages its memory (`l0_tokens_max` and other settings)."""
+        with self._ns.lock:
+            return self._sessions.redrive(source, name, settings, progress)
+
     def find(self, reference: str) -> tuple[Session, str]:
         """The session and page that a reference is an unambiguous tail of: `p17`, `s1/p17`, `vm://…`.
 

@@ -22,7 +22,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
-from vmstore.vm.room import Compression, Room
+from vmstore.vm.room import Compression, Room, Yields
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -115,7 +115,7 @@ class Deciding:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
         used = room.used
-        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=False):
+        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
         tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2
@@ -149,7 +149,7 @@ class Deciding:
         state, room = self.state, self.room
         if room.used > state.high and not room.kept:
             room.arrive(state.low // 2)
-            room.make(state.high, state.low, cause)
+            room.make(state.high, state.low, cause, yields=Yields.NONE)
         room.make(state.budget if room.kept else state.room, state.room, cause)
         load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:

@@ -1,14 +1,15 @@
 """Makes room: chooses what gives way, in which order and to which level, and says why.
 
 Pages go in the policy's order; what may be shown shorter is shortened before it leaves. What a
-person or a rule pinned stays. Where that is not enough, rules yield, the weakest first: pages that
-just came back, then the last turns and what no call has shown yet, level by level, oldest first
-(READINGS D8).
+person or a rule pinned stays. Where that is not enough to keep the budget without its reserves, rules
+yield, the weakest first: pages that just came back, then the last turns and what no call has shown
+yet, level by level, oldest first (READINGS D8).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import IntEnum
 from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Holder, Why
@@ -21,6 +22,14 @@ from vmstore.vm.state import State
 
 LOSERS = 3
 GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
+
+
+class Yields(IntEnum):
+    """Which rules yield where what they do not hold is not enough."""
+
+    NONE = 0
+    RETURNED = 1  # what just came back may go again
+    ALL = 2  # and the last turns, and what no call has shown
 
 
 class Compression(NamedTuple):
@@ -61,18 +70,18 @@ class Room:
         self._yielded: dict[int, None] = {}
 
     def make(
-        self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: bool = True
+        self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: Yields = Yields.ALL
     ) -> bool:
         """Leaves at most `target` used with `coming` tokens more, where more than `limit` would be.
 
-        Rules yield only as far as `limit` asks, those of the last turns only where told. Answers
-        whether `limit` is kept; `winner` stays.
+        Rules yield only as far as `limit` asks, and no more of them than told. Answers whether
+        `limit` is kept; `winner` stays.
         """
         if self.used + coming <= limit:
             return True
         self._hold()
         self._take(self.used + coming - target, cause, winner, self._free(winner))
-        for contest in (self._guarded, self._window) if yields else (self._guarded,):
+        for contest in (self._guarded, self._window)[:yields]:
             short = self.used + coming - limit
             if short > 0:
                 self._take(short, cause, winner, contest(winner))

@@ -169,6 +169,14 @@ def test_the_shape_of_anthropic() -> None:
     }
 
 
+def test_the_last_answer_ends_in_no_blank() -> None:
+    """Where the model is to go on from its own words, these end in a sign that is seen."""
+    last = leaf("p2", "One file: \n", role=Role.ASSISTANT, message=2)
+    sent = messages([user("p1"), last], shape="anthropic").request
+    assert REFUSES["anthropic"](sent) == []
+    assert sent["messages"][-1]["content"] == [{"type": "text", "text": "One file:"}]
+
+
 def test_the_shape_of_gemini() -> None:
     """Calls and responses are contents of their own, as many of the one as of the other."""
     pages = [

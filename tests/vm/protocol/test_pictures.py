@@ -84,6 +84,14 @@ def test_a_tools_picture_is_seen(shape: str) -> None:
     assert base64.b64encode(PNG).decode() in json.dumps(request)
 
 
+def test_a_tools_picture_and_what_the_user_says_next_are_one_content() -> None:
+    """For Gemini the picture a tool answered with and the user's next words do not follow each other as two."""
+    shot = answers("p3", content=PNG, modality=Modality.IMAGE, mime="image/png")
+    request = messages([user("p1"), asks("p2"), shot, user("p4", message=4)], shape="gemini").request
+    assert REFUSES["gemini"](request) == []
+    assert [sorted(part) for part in request["contents"][-1]["parts"]] == [["inlineData"], ["text"]]
+
+
 def test_a_picture_the_model_made_is_told_in_words() -> None:
     """No provider takes an image as the assistant's word."""
     page = leaf("p1", content=PNG, modality=Modality.IMAGE, mime="image/png", role=Role.ASSISTANT, message=1)

@@ -195,6 +195,32 @@ def test_a_response_that_is_none_is_named(shape: str, response: Any) -> None:
         assert ran.text == ""
 
 
+def test_blanks_beside_a_call_are_not_sent_back() -> None:
+    """A provider that says a blank beside its call would refuse to hear it again."""
+    asked = {"type": "tool_use", "id": "c1", "name": "page_fault", "input": {"page_id": "claim_db"}}
+    replies = [
+        {"content": [{"type": "text", "text": "\n"}, asked]},
+        {"content": [{"type": "text", "text": "Postgres."}]},
+    ]
+    requests: list[dict[str, Any]] = []
+
+    def call(request: dict[str, Any]) -> Any:
+        requests.append(request)
+        return replies[len(requests) - 1]
+
+    question = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Which?"}]}]}
+    ran = run(call, question, Pages(DB), tools=DIALECTS["anthropic"].tools(), shape="anthropic")
+    assert ran.text == "Postgres."
+    assert REFUSES["anthropic"](requests[-1]) == []
+
+
+def test_a_thought_is_no_answer() -> None:
+    """What Gemini thinks aloud is not what it says."""
+    parts = [{"text": "Hm. ", "thought": True}, {"text": "Postgres."}]
+    response = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+    assert run(lambda request: response, {"contents": []}, Pages(DB), shape="gemini").text == "Postgres."
+
+
 def test_an_error_of_the_model_call_is_the_callers() -> None:
     """What the model call raises comes out as it is."""
 

@@ -108,7 +108,7 @@ def test_any_page_makes_a_valid_envelope(pages: list[Leaf], promoted: bool, sour
     for page in pages:
         evicted = tuple(other.name for other in pages)
         valid("page_result", page_result(Loaded(page, source, promoted, evicted), BUDGET))
-    hits = [Hit(page, 700_000) for page in pages]
+    hits = [Hit(page, relevance) for page, relevance in zip(pages, [-1, 2_000_000, 700_000] * len(pages), strict=False)]
     valid("search_result", search_result(Found(hits, len(pages) + 40), BUDGET))
 
 

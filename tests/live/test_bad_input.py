@@ -1,0 +1,279 @@
+"""What nobody should hand a live session: each gets a clear answer, the session goes on, and the log is whole."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.live.laws import mutations
+from tests.live.small import FEW, PROSE, call, goes_on, kinds
+from vmstore.core.decision import Cause
+from vmstore.core.mutation import Evict
+from vmstore.core.page import Modality
+from vmstore.core.tokens import estimate
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.store.store import Store
+
+
+@pytest.fixture
+def store() -> Store:
+    """A store in memory."""
+    return vmstore.memory_store()
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"l0_tokens_max": 400, "system": "word " * 300}, "takes 375 tokens, and the budget leaves 100 of 400"),
+        ({"l0_tokens_max": 200}, "300 of it are reserved"),
+        ({"l0_tokens_max": -3}, "a count from 0"),
+        ({"l0_tokens_max": "8k"}, "int"),
+        ({"colour": 3}, "no setting 'colour'"),
+        ({"mark_soft": float("nan")}, "mark_soft is nan"),
+        ({"mark_soft": 0.9, "mark_hard": 0.5}, "mark_soft <= mark_hard"),
+        ({"rules": "lenient"}, "lenient"),
+        ({"system": 5}, "system is a text"),
+        ({"tools": [{"a": object()}]}, "not JSON"),
+        ({"compressor": 5}, "cannot be called"),
+        ({"finder": "claims"}, "cannot be called"),
+    ],
+)
+def test_a_wrong_setting_writes_nothing(store: Store, told: dict[str, Any], says: str) -> None:
+    """A setting that cannot be, a budget below the system prompt included, is refused before the session exists."""
+    with pytest.raises((InputError, RefusedError), match=says):
+        store.session("s", **{**FEW, **told})
+    assert store.log.ordinal == 0 and store.sessions() == []
+    goes_on(store, store.session("s", **FEW))
+
+
+def test_a_session_without_a_budget_is_none(store: Store) -> None:
+    """Settings without a budget name what is missing."""
+    with pytest.raises(InputError, match="l0_tokens_max"):
+        store.session("s", policy="lru")
+    assert store.sessions() == []
+
+
+def test_a_budget_below_what_is_pinned_is_refused(store: Store) -> None:
+    """A smaller budget that what is pinned does not fit is refused, and the old one holds."""
+    session = store.session("s", system="word " * 300, **FEW)
+    with pytest.raises(RefusedError, match="unpin something first"):
+        session.configure(l0_tokens_max=500)
+    assert session.settings.l0_tokens_max == 3_000
+    goes_on(store, session)
+
+
+def test_what_was_recorded_says_what_to_do(store: Store) -> None:
+    """A recorded session that is told to act names the way to a live one, and a live one how to record."""
+    request, response = {"messages": [{"role": "user", "content": "x"}]}, {"role": "assistant", "content": "y"}
+    store.record("r", request, response)
+    with pytest.raises(RefusedError, match="redrive"):
+        store.session("r", **FEW)
+    recorded: Any = store.session("r")
+    with pytest.raises(AttributeError, match=r"store\.redrive"):
+        recorded.user("x")
+    assert not hasattr(recorded, "page_fault")
+    live = store.session("s", **FEW)
+    with pytest.raises(RefusedError, match="another name"):
+        store.record("s", request, response)
+    goes_on(store, live)
+
+
+# ---- sizes
+
+
+def test_a_page_larger_than_the_budget_is_shown_shorter(store: Store) -> None:
+    """What no prompt could hold is shown as far as it fits, and every byte of it is there."""
+    session = store.session("s", system="Hi.", **FEW)
+    text = "Trains leave at noon from every station of the line. " * 4_000
+    (page,) = session.user(text)
+    packed = session.pack()
+    assert page in packed.pages and packed.tokens <= packed.budget
+    assert session.content(page) == text.encode()
+    found = session.page_fault(page, 0)
+    assert found.level != 0 and found.denied_because == "no_room"
+    goes_on(store, session)
+
+
+def test_a_call_larger_than_the_budget_leaves(store: Store) -> None:
+    """A tool call, of which nothing but the whole is one, leaves where it cannot fit; its answer still comes."""
+    session = store.session("s", **FEW)
+    session.user("Write it.")
+    told = {"id": "c1", "type": "function", "function": {"name": "write", "arguments": "x" * 50_000}}
+    (page,) = session.assistant({"role": "assistant", "content": None, "tool_calls": [told]})
+    session.tool("c1", "Written.")
+    packed = session.pack()
+    assert page not in packed.pages
+    packed.messages()
+    goes_on(store, session)
+
+
+def test_pins_that_cannot_fit_are_refused(store: Store) -> None:
+    """A page that does not fit beside what is pinned is refused by name and number, and nothing is written."""
+    session = store.session("s", **FEW)
+    pages = [session.attach(f"{n} lines, told again and again. ".encode() * 60, "text/plain") for n in range(8)]
+    pinned = 0
+    for page in pages:
+        session.page_fault(page, 0)
+        before = store.log.ordinal
+        try:
+            session.pin(page)
+        except RefusedError as error:
+            assert "pinned already" in str(error) or "no room" in str(error)
+            assert store.log.ordinal == before
+        else:
+            pinned += 1
+    assert 1 <= pinned < 8
+    state = session.look(lambda runtime: runtime.state)
+    assert state.pinned <= state.room
+    goes_on(store, session)
+
+
+def test_a_wild_report_does_not_move_the_pins(store: Store) -> None:
+    """A provider who counts a thousand times what was estimated corrects the factor no further than pins fit."""
+    session = store.session("s", system="word " * 1_200, **FEW)
+    session.user("Hello.")
+    session.pack()
+    session.assistant("Hi.", tokens_in=10**12)
+    state = session.look(lambda runtime: runtime.state)
+    assert state.factor_ppm > 1_000_000 and state.pinned <= state.room
+    session.pack()
+    session.assistant("Hi.", tokens_in=1)
+    assert session.look(lambda runtime: runtime.state.factor_ppm) >= 500_000
+    assert session.pack().tokens <= session.look(lambda runtime: runtime.state.budget)
+    assert store.verify().ok
+
+
+@pytest.mark.parametrize("kind", ["lines", "one word", "json"])
+def test_a_tool_result_of_50_mb(store: Store, kind: str) -> None:
+    """50 MB from a tool take time in proportion, a few times their size in memory, and come back byte by byte."""
+
+    def taken(size: int) -> float:
+        session = store.session(f"s{size}", **FEW)
+        session.user("Read it.")
+        text = {"lines": "A line of a log, and nothing in it.\n", "one word": "x", "json": '{"a": 1},'}[kind]
+        text = text * (size // len(text))
+        text = f"[{text}0]" if kind == "json" else text
+        name = call(session, 1)
+        start = time.process_time()
+        (page,) = session.tool(name, text)
+        spent = time.process_time() - start
+        packed = session.pack()
+        assert page in packed.pages and packed.tokens <= packed.budget
+        assert session.content(page) == text.encode()
+        return spent
+
+    small, before = taken(5 << 20), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    large = taken(50 << 20)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024)
+    assert large < 30 * max(small, 0.1)
+    assert grown < 12 * (50 << 20)
+    assert store.verify().ok
+
+
+# ---- faults
+
+NOBODY = ("p999", "", "nobody", "a/b/c/d", "p 3", "\x00", "p\ud800", "x" * 100_000, "p3#level=9", "vm://other/s/p6",
+          "r/p6", None, -1, 0, 2**70, b"p3", 1.5)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", NOBODY, ids=lambda page: repr(page)[:20])
+def test_an_unknown_page_is_answered_and_logged(store: Store, page: Any) -> None:
+    """A fault for what no page is called is denied as such, and the log tells what was asked for."""
+    session = store.session("s", **FEW)
+    session.user("Hello.")
+    found = session.page_fault(page, 0, by_model=True)
+    assert (found.granted, found.denied_because, found.content) == (False, "no_page", b"")
+    assert kinds(store)["fault_denied"] == 1
+    goes_on(store, session)
+
+
+@pytest.mark.parametrize("act", ["pin", "unpin", "evict", "cite", "recall", "content"])
+def test_an_unknown_page_of_the_program_is_an_error(store: Store, act: str) -> None:
+    """A program that names a page which is none is told the nearest, and nothing is written."""
+    session = store.session("s", **FEW)
+    session.user("Hello.")
+    session.assistant("Hello.")
+    before = store.log.ordinal
+    with pytest.raises(UnknownError, match="no page"):
+        getattr(session, act)("p999")
+    assert store.log.ordinal == before
+    goes_on(store, session)
+
+
+@pytest.mark.parametrize("level", [4, -1, None, "0", True, 0.0, 1.5])
+def test_a_level_that_does_not_exist(store: Store, level: Any) -> None:
+    """A level that is none is refused, naming those there are, for faults and compressions."""
+    session = store.session("s", **FEW)
+    (page,) = session.user(PROSE)
+    before = store.log.ordinal
+    for ask in (session.page_fault, session.compress):
+        with pytest.raises(InputError, match=r"level.*(1 reduced|0 full)"):
+            ask(page, level)
+    with pytest.raises(InputError, match="no reason"):
+        session.page_fault(page, 0, reason=level)
+    assert store.log.ordinal == before
+    goes_on(store, session)
+
+
+def test_a_fault_storm_is_answered_one_by_one(store: Store) -> None:
+    """Of a hundred faults in a turn three are served, each other is denied and logged, and the next turn has three."""
+    session = store.session("s", **FEW)
+    pages = []
+    for n in range(30):
+        pages += session.user(f"Line {n} of the timetable. " * 40)
+        session.pack()
+        session.assistant(f"Read {n}.")
+    session.user("Now think.")
+    gone = [page for page in pages if page not in session.pack().pages]
+    answers = [session.page_fault(page, 0, by_model=True) for page in (gone * 10)[:100]]
+    assert sum(answer.came for answer in answers) == 3
+    denied = {answer.denied_because for answer in answers if answer.denied_because}
+    assert denied == {"faults_a_turn"}
+    assert session.pack().tokens <= 3_000
+    session.assistant("Done.")
+    session.user("Once more.")
+    again = next(page for page in gone if page not in session.pack().pages)
+    assert session.page_fault(again, 0, by_model=True).came
+    goes_on(store, session)
+
+
+def test_the_programs_faults_are_not_the_models(store: Store) -> None:
+    """What the program asks for does not use up what the model may ask for in a turn."""
+    session = store.session("s", **FEW)
+    pages = [session.attach(f"File {n}. ".encode() * 60, "text/plain") for n in range(8)]
+    session.user("Read.")
+    for page in pages[:5]:
+        session.page_fault(page, 0)
+    assert session.look(lambda runtime: runtime.state.left())[0] == 3
+    assert session.page_fault(pages[6], 0, by_model=True).granted
+    goes_on(store, session)
+
+
+def test_a_pinned_fault_leaves_the_reserve(store: Store) -> None:
+    """A pinned page that was shown short is shown in full only where the reserve for faults is left alone."""
+    session = store.session("s", **{**FEW, "reserve_faults_tokens": 1_500})
+    (page,) = session.user(PROSE[:9_000])
+    session.pack()
+    held = session.look(lambda runtime: runtime.state.here[int(page[1:])])
+    assert held.level > 0
+    session.pin(page)
+    found = session.page_fault(page, 0)
+    state = session.look(lambda runtime: runtime.state)
+    assert found.level != 0 and estimate(PROSE[:9_000].encode(), Modality.TEXT) <= state.budget
+    assert state.pinned <= state.room
+    goes_on(store, session)
+
+
+def test_arrivals_say_so(store: Store) -> None:
+    """What arrives too large gives way by a cause of its own."""
+    session = store.session("s", **FEW)
+    session.user("Trains leave at noon from every station of the line. " * 4_000)
+    assert [one.cause for _, one in mutations(session) if isinstance(one, Evict)] == [Cause.ARRIVAL]

@@ -1,0 +1,166 @@
+"""The async twin of a live session: what happens is told, and what the kernel decided of it awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import vmstore.store.live as sync_live
+import vmstore.store.session as sync_session
+from vmstore.aio.session import Session
+from vmstore.aio.worker import Worker
+from vmstore.core.asof import AsOf
+from vmstore.store.answers import Faulted
+from vmstore.store.packed import Packed
+from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
+from vmstore.vm.settings import Settings
+
+
+class Live(Session):
+    """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
+
+    def __init__(self, session: sync_live.Live, worker: Worker) -> None:
+        super().__init__(session, worker)
+        self._live = session
+
+    async def user(self, content: Any, *, at: int | None = None) -> list[str]:
+        """See `vmstore.Live.user`."""
+        return await self._worker.do(partial(self._live.user, content, at=at))
+
+    async def assistant(
+        self,
+        message: Any,
+        *,
+        tokens_in: int | None = None,
+        tokens_cached: int | None = None,
+        tokens_out: int | None = None,
+        cost: float | None = None,
+        at: int | None = None,
+    ) -> list[str]:
+        """See `vmstore.Live.assistant`."""
+        told = partial(self._live.assistant, tokens_in=tokens_in, tokens_cached=tokens_cached, tokens_out=tokens_out)
+        return await self._worker.do(partial(told, message, cost=cost, at=at))
+
+    async def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
+        """See `vmstore.Live.tool`."""
+        return await self._worker.do(partial(self._live.tool, call_id, content, name=name, at=at))
+
+    async def attach(self, data: bytes, mime: str, *, name: str | None = None, at: int | None = None) -> str:
+        """See `vmstore.Live.attach`."""
+        return await self._worker.do(partial(self._live.attach, data, mime, name=name, at=at))
+
+    async def claim(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        sources: Iterable[str | int] = (),
+        supersedes: str | int | None = None,
+        importance: float = 0.95,
+        at: int | None = None,
+    ) -> str:
+        """See `vmstore.Live.claim`."""
+        told = partial(self._live.claim, text, name=name, sources=sources, supersedes=supersedes)
+        return await self._worker.do(partial(told, importance=importance, at=at))
+
+    async def page_fault(
+        self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
+        at: int | None = None,
+    ) -> Faulted:  # fmt: skip
+        """See `vmstore.Live.page_fault`."""
+        return await self._worker.do(
+            partial(self._live.page_fault, page, level, reason=reason, by_model=by_model, at=at)
+        )
+
+    async def pack(self, *, at: int | None = None) -> Packed:
+        """See `vmstore.Live.pack`."""
+        return await self._worker.do(partial(self._live.pack, at=at))
+
+    async def run(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Sequence[Any] = (),
+        shape: str = "chat",
+        rounds_max: int = ROUNDS_MAX,
+    ) -> Ran:
+        """See `vmstore.Live.run`; what `model_call` gives is awaited where it can be.
+
+        It runs in a thread of its own, so that other tasks use the store while the model answers.
+        """
+        loop = asyncio.get_running_loop()
+
+        def call(request: dict[str, Any]) -> Any:
+            async def called() -> Any:
+                answer = model_call(request)
+                return await answer if inspect.isawaitable(answer) else answer
+
+            return asyncio.run_coroutine_threadsafe(called(), loop).result()
+
+        return await asyncio.to_thread(self._live.run, call, tools=tools, shape=shape, rounds_max=rounds_max)
+
+    async def developer_message(self) -> str:
+        """See `vmstore.Live.developer_message`."""
+        return await self._worker.do(lambda: self._live.developer_message)
+
+    async def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+        """See `vmstore.Live.pin`."""
+        await self._worker.do(partial(self._live.pin, page, plan=plan, at=at))
+
+    async def unpin(self, page: str | int, *, at: int | None = None) -> None:
+        """See `vmstore.Live.unpin`."""
+        await self._worker.do(partial(self._live.unpin, page, at=at))
+
+    async def evict(self, page: str | int, *, at: int | None = None) -> None:
+        """See `vmstore.Live.evict`."""
+        await self._worker.do(partial(self._live.evict, page, at=at))
+
+    async def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+        """See `vmstore.Live.compress`."""
+        return await self._worker.do(partial(self._live.compress, page, level, at=at))
+
+    async def cite(self, page: str | int, *, at: int | None = None) -> None:
+        """See `vmstore.Live.cite`."""
+        await self._worker.do(partial(self._live.cite, page, at=at))
+
+    async def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+        """See `vmstore.Live.recall`."""
+        await self._worker.do(partial(self._live.recall, page, corrected=corrected, at=at))
+
+    async def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+        """See `vmstore.Live.mark`."""
+        await self._worker.do(partial(self._live.mark, name, pages, at=at))
+
+    async def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+        """See `vmstore.Live.restore`."""
+        return await self._worker.do(partial(self._live.restore, name, at=at))
+
+    async def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+        """See `vmstore.Live.segment`."""
+        return await self._worker.do(partial(self._live.segment, title, summary=summary, at=at))
+
+    async def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
+        """See `vmstore.Live.configure`."""
+        return await self._worker.do(partial(self._live.configure, at=at, **settings))
+
+    async def settings(self) -> Settings:
+        """See `vmstore.Live.settings`."""
+        return await self._worker.do(lambda: self._live.settings)
+
+    async def stats(self) -> Measures:
+        """See `vmstore.Live.stats`."""
+        return await self._worker.do(self._live.stats)
+
+    async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
+        """See `vmstore.Live.fork`."""
+        return Live(await self._worker.do(self._live.fork, name, at, **moment), self._worker)
+
+
+def live_twin(session: sync_session.Session, worker: Worker) -> Live:
+    """The twin of a session that is live."""
+    assert isinstance(session, sync_live.Live), "there are two kinds of sessions"
+    return Live(session, worker)
