@@ -303,6 +303,21 @@ def reopening_changes_nothing(life: Life, folder: Path) -> None:
     reopened.close()
 
 
+def taking_turns_changes_nothing(life: Life, folder: Path) -> None:
+    """Two handles that take turns with the steps write what one would have written."""
+    steps = [step for step in life.steps if not isinstance(step, Reopen | Rebuild)]
+    kept, shared = Player(_made(folder / "one"), life.shape), Player(_made(folder / "two"), life.shape)
+    other = shared.open()
+    for step in steps:
+        kept.play(step)
+        shared.play(step)
+        shared.store, other = other, shared.store
+    for one, two in zip(_story(kept.store), _story(shared.store), strict=True):
+        assert one == two, f"one handle {one}, two handles {two}"
+    for store in (kept, shared, other):
+        store.close()
+
+
 def _story(store: Store) -> list[Any]:
     """Every mutation with what its cells say; salts, and the hashes they enter, left out."""
     model = model_of(store)
@@ -375,4 +390,5 @@ def hold(life: Life, folder: Path) -> Counter[str]:
     player.close()
     same_stimuli_same_bytes(life, folder)
     reopening_changes_nothing(life, folder)
+    taking_turns_changes_nothing(life, folder)
     return found

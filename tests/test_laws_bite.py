@@ -237,8 +237,8 @@ def half_a_conversation(patch: Patch) -> None:
     """A conversation that keeps what could not be written."""
 
     class Kept(dict[int, Any]):
-        def pop(self, *_: Any) -> Any:
-            return None
+        def pop(self, key: int, *default: Any) -> Any:
+            return self.get(key, *default)
 
     begin = recording.Recording.__init__
 
@@ -276,13 +276,13 @@ def test_bytes_from_elsewhere_are_caught(tmp_path: Path, monkeypatch: Patch) -> 
 
 def test_a_conversation_loaded_wrongly_is_caught(tmp_path: Path, monkeypatch: Patch) -> None:
     """A conversation that comes back from the store with another idea of its turn is caught."""
-    right = recording.load
+    right = recording.follow
 
-    def load(*given: Any) -> Any:
-        conversation = right(*given)
+    def follow(engine: Any, session: int, conversation: Any, position: int) -> int:
+        position = right(engine, session, conversation, position)
         conversation.final = not conversation.final
-        return conversation
+        return position
 
-    monkeypatch.setattr(recording, "load", load)
+    monkeypatch.setattr(recording, "follow", follow)
     with pytest.raises(Caught):
         laws.reopening_changes_nothing(RICH, tmp_path)

@@ -38,7 +38,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/aio/__init__.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
-        ("vmstore/store/viewfile.py", "logging"),
+        ("vmstore/core/notice.py", "logging"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),

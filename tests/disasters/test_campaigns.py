@@ -208,17 +208,18 @@ def test_an_order_that_time_forbids_is_found() -> None:
 
 
 def test_a_wait_too_long_is_found() -> None:
-    """One wait of more medians than allowed is starvation."""
-    assert writers.check_waits([10] * 9, 50) == 1
-    with pytest.raises(Broken, match="starved"):
-        writers.check_waits([10] * 9 + [600], 50)
+    """One wait of more medians of its kind than allowed is starvation."""
+    assert writers.check_waits("a call", [10] * 9, 50) == 1
+    with pytest.raises(Broken, match="starved: a call waited 60 medians"):
+        writers.check_waits("a call", [10] * 9 + [600], 50)
+    assert writers.check_waits("a call", [], 50) == 0
 
 
 def test_a_call_waits_anew_where_its_process_died(tmp_path: Path) -> None:
     """A wait is from what a process asked to what the same one was told; a dead one's call is not waited for."""
     (tmp_path / "dead").write_text("ask 0 1 10\nack 0 1 15\nask 0 2 20\n")
-    (tmp_path / "next").write_text("ask 0 2 900\nack 0 2 908\n")
-    assert writers.read_waits(tmp_path) == [5, 8]
+    (tmp_path / "next").write_text("ask 0 2 900\nack 0 2 908\nask 0 3 910\nack 0 3 911\n")
+    assert writers.read_waits(tmp_path) == writers.Waits(first=[5, 8], later=[1])
     assert writers.read_histories(tmp_path)[0, 2] == [20, 908]
 
 

@@ -135,8 +135,8 @@ def test_a_removed_hash_check_is_caught(folder: Path, monkeypatch: pytest.Monkey
     try:
         assert flips.batch(1, folder / "checked")["hashed"]
         for module in [module for name, module in sys.modules.items() if name.startswith("vmstore.")]:
-            if hasattr(module, "relink"):
-                monkeypatch.setattr(module, "relink", lambda previous, commit: commit.hash)
+            if hasattr(module, "follows"):
+                monkeypatch.setattr(module, "follows", lambda previous, commit: True)
         with pytest.raises(Broken) as raised:
             flips.batch(1, folder / "unchecked")
     finally:

@@ -299,6 +299,24 @@ def test_the_views_follow_a_writer_that_never_asks(monkeypatch: pytest.MonkeyPat
     assert max(remembered) < 40 and 0 in remembered
 
 
+def test_what_held_views_do_not_hold_is_remembered() -> None:
+    """While a question holds the views where they are, the gate forgets no name and no mutation they have not seen."""
+    engine = engine_over()
+    key = opened(engine)
+    engine.follow()
+    with engine.projection.moment_held():
+        batch = engine.batch(key)
+        said = say(batch, b"while they are held")
+        batch.commit(0)
+        later = opened(engine, "t")
+        engine.follow()
+        assert engine.head(key).has_message(said) and engine.opened("t") == later
+        with pytest.raises(RefusedError, match="rule name_is_free"):
+            engine.begin(Opening("t"), 0)
+    engine.follow()
+    assert engine.head(key).has_message(said) and not engine.head(key).recent.mutations
+
+
 def test_a_failed_append_is_unknown_not_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an append that stored and then failed, the engine reads what the log really holds."""
     engine = engine_over()

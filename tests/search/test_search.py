@@ -219,6 +219,16 @@ def test_an_index_that_is_not_right_is_made_anew(path: Path, damage: Any) -> Non
         assert mark_of(path).read_text() == marked
 
 
+@pytest.mark.parametrize("damage", DAMAGES[:1] + DAMAGES[-2:])
+def test_an_index_that_another_makes_anew_is_not_read(path: Path, damage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process is at an index that is not whole, every text is read, and the answer is the same."""
+    with vmstore.open(path) as store:
+        right = answers(store)
+        damage(path)
+        monkeypatch.setattr(index_module.Applier, "take", lambda lock: False)
+        assert answers(store) == right
+
+
 def test_a_killed_index_is_made_again(path: Path) -> None:
     """A process killed after its texts were indexed and before it said so leaves nothing that harms the next."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -15,9 +16,9 @@ from tests.shell.conftest import ROOT, Run, log_bytes
 from vmstore.shell.commands import COMMANDS
 
 
-def offered(run: Run, *words: object) -> list[str]:
+def offered(run: Run, *words: object, of: str = "vmstore") -> list[str]:
     """What is offered for the last of some words after `vmstore`."""
-    found = run("_complete", len(words), "vmstore", *words)
+    found = run("_complete", len(words), of, *words)
     assert found.code == 0 and found.err == ""
     return found.out.splitlines()
 
@@ -58,6 +59,17 @@ def test_sessions_and_pages_of_the_store(run: Run, planned: Path, two: Path) -> 
     assert "p4" in offered(run, "history", two, "s1", "p")
 
 
+def test_vmql_completes_too(run: Run, two: Path) -> None:
+    """After `vmql` its options are offered, and after `--session` the sessions of the store, wherever that stands."""
+    offers = functools.partial(offered, run, of="/usr/bin/vmql")
+    assert offers(two, "--js") == ["--json", "--jsonl"]
+    assert offers("--ses") == ["--session"]
+    assert offers(two, "--session", "") == ["s1", "s2"]
+    assert offers("--quiet", two, "-c", "PAGES", "--session", "s2") == ["s2"]
+    assert offers("") == offers(two, "") == offers(two, "-c", "") == offers(two, "--turn", "") == []
+    assert offers("--session", "") == offers("gone.vms", "--session", "") == offers("--nonsense", "--session", "") == []
+
+
 def test_pages_of_the_only_session(run: Run, planned: Path) -> None:
     """With one session in the store its pages stand beside its name."""
     assert offered(run, "page", planned, "m") == ["m1", "m2", "m3", "m4"]
@@ -81,7 +93,7 @@ def test_completing_never_writes(run: Run, recorded: Path) -> None:
 
 
 def test_bash_completes(recorded: Path, tmp_path: Path) -> None:
-    """Loaded into bash, the script fills in a session of the store."""
+    """Loaded into bash, the script fills in a session of the store, after both commands."""
     program = tmp_path / "bin" / "vmstore"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m vmstore "$@"\n')
@@ -90,10 +102,13 @@ def test_bash_completes(recorded: Path, tmp_path: Path) -> None:
 source <(vmstore completion bash)
 COMP_WORDS=(vmstore context {shlex.quote(str(recorded))} s); COMP_CWORD=3
 _vmstore; echo "${{COMPREPLY[@]}}"; complete -p vmstore
+COMP_WORDS=(vmql {shlex.quote(str(recorded))} --session s); COMP_CWORD=3
+_vmstore; echo "${{COMPREPLY[@]}}"; complete -p vmql
 """
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{program.parent}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, timeout=60, check=False)
-    assert done.stdout.splitlines() == ["s1", "complete -o default -F _vmstore vmstore"], done.stderr
+    registered = [f"complete -o default -F _vmstore {name}" for name in ("vmstore", "vmql")]
+    assert done.stdout.splitlines() == ["s1", registered[0], "s1", registered[1]], done.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -6,14 +6,18 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import vmstore
 from tests.disasters.disk import Disk, disk
 from tests.engine.stories import answer, chat
+from vmstore.capture.conversation import Conversation
 from vmstore.engine.gate import Engine
 from vmstore.errors import InputError, OvertakenError, StoreError, VmstoreError
+from vmstore.log.sqlite import SqliteLog
+from vmstore.store import recording
 from vmstore.store.together import Wish
 from vmstore.testing.life import full_disk
 
@@ -179,6 +183,67 @@ def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> 
         assert store.verify().ok
 
 
+Read = list[tuple[bool, bool]]
+"""Of each time a conversation was brought on: whether it began with nothing, and whether the log's lock was held."""
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Read:
+    """What is read of sessions from here on."""
+    found: Read = []
+    right = recording.follow
+
+    def follow(engine: Engine, session: int, conversation: Conversation, position: int) -> int:
+        assert isinstance(engine.log, SqliteLog)
+        found.append((not position, engine.log.lock.held))
+        return right(engine, session, conversation, position)
+
+    monkeypatch.setattr(recording, "follow", follow)
+    return found
+
+
+def test_a_shared_session_is_read_once(read: Read, tmp_path: Path) -> None:
+    """Of two handles that take turns with a session each folds what the other wrote; who came later read it once."""
+    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
+        for number in range(6):
+            for store in (one, other):
+                store.record("s", chat(f"{number}"), answer("Yes."))
+        assert one.session("s").info().calls == 12 and one.verify().ok
+    assert [begins for begins, _ in read].count(True) == 1 and len(read) >= 11
+
+
+def test_a_session_is_never_read_whole_while_others_wait(
+    read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a first call, nor one that is overtaken after it decided, reads a session while the lock is held."""
+    right = recording.record
+    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
+        one.record("s", chat("Hello?"), answer("Hello."))
+        other.record("s", chat("Hello?"), answer("Hello."))
+        assert read == [(True, False)]
+        one.record("s", chat("I am alone."), answer("You are."))
+        for _ in range(recording.SHARED_CALLS):
+            one.record("s", chat("Still."), answer("Yes."))
+        tries: list[Conversation] = []
+
+        def record(conversation: Conversation, *given: Any, **told: Any) -> Any:
+            monkeypatch.setattr(recording, "record", right)
+            tries.append(conversation)
+            other.record("s", chat("Me first."), answer("Well."))
+            monkeypatch.setattr(recording, "record", again)
+            return right(conversation, *given, **told)
+
+        def again(conversation: Conversation, *given: Any, **told: Any) -> Any:
+            tries.append(conversation)
+            return right(conversation, *given, **told)
+
+        monkeypatch.setattr(recording, "record", record)
+        read.clear()
+        assert one.record("s", chat("Now?"), answer("Now.")).call == recording.SHARED_CALLS + 5
+    assert len(tries) == 2 and tries[0] is not tries[1]
+    assert read.count((True, False)) == 1 and (True, True) not in read
+
+
 class Interrupted(BaseException):
     """As if somebody pressed a key."""
 
@@ -197,7 +262,7 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            def writing() -> object:
+            def writing(alone: bool) -> object:
                 batch = engine.batch(keys[name] or 0)
                 yield batch
 
@@ -218,10 +283,10 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
 
 def test_a_wish_keeps_what_its_write_raised() -> None:
     """An error of deciding, or of what came of the batch, is the wish's answer, and a second try begins anew."""
-    tries: list[int] = []
+    tries: list[bool] = []
 
-    def writing() -> object:
-        tries.append(1)
+    def writing(alone: bool) -> object:
+        tries.append(alone)
         if len(tries) == 1:
             raise OvertakenError("again")
         outcome = yield "batch"
@@ -229,6 +294,7 @@ def test_a_wish_keeps_what_its_write_raised() -> None:
 
     wish: Wish[object] = Wish("s", writing)  # type: ignore[arg-type]
     assert wish.begin() is None and isinstance(wish.error, OvertakenError)
-    assert wish.begin() == "batch" and not wish.done  # type: ignore[comparison-overlap]
+    assert wish.begin(alone=True) == "batch" and not wish.done  # type: ignore[comparison-overlap]
     wish.end([])
     assert (wish.done, wish.answer()) == (True, [])
+    assert tries == [False, True]

@@ -44,7 +44,8 @@ NUMBERS = (
     *("tokens", "bytes", "version", "created_turn", "created_call", "position", "call", "turn", "pages"),
     *("tokens_reported", "tokens_out", "calls", "user_tokens", "reply_tokens", "faults", "evictions", "parent"),
     *("from_position", "to_position", "from_call", "to_call", "since_position", "turns", "messages", "mutations"),
-    *("fork_position", "tools", "tier", "level", "budget", "invalidated", "cause", "out_since"),
+    *("fork_position", "tools", "tier", "level", "order", "since_turn", "since_call", "out_since"),
+    *("budget", "invalidated", "cause"),
 )
 TEXTS = ("session", "reason", "denied_because")
 PAGES = ("page", "source", "target")
@@ -87,11 +88,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         *("page", "session", "level", "from_position", "to_position", "from_call", "to_call"),
         *("since_position", "tokens", "pinned", "reason"),
     ),
+    "CONTEXT": ("order", "page", "message", "role", "type", "level", "tokens", "since_turn", "since_call"),
     "SESSIONS": (
         *("session", "origin", "fork_position", "turns", "calls", "pages", "messages", "mutations"),
         *("tokens", "tools", "position"),
     ),
 }
+MORE = ("PAGES", "PAGES", *COLUMNS)  # most can be asked of pages
 
 
 def words_of(relation: str, column: str) -> Any:
@@ -177,10 +180,8 @@ def _in(column: s.Word, value: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]
 
 
 @st.composite
-def asked(
-    draw: st.DrawFn, relations: tuple[str, ...] = ("PAGES", *COLUMNS)
-) -> tuple[str, tuple[s.Column, ...], s.Tail]:
-    """A relation, its columns and its tail, scope and moment left out."""
+def asked(draw: st.DrawFn, relations: tuple[str, ...] = MORE) -> tuple[str, tuple[s.Column, ...], s.Tail]:
+    """One of some relations, its columns and its tail, scope and moment left out."""
     relation = draw(st.sampled_from(relations))
     names = COLUMNS[relation]
     where = draw(st.none() | conditions(relation))

@@ -123,6 +123,27 @@ class Naive:
             for page in self.model.pages(session, position)
         ]
 
+    def _context(self, session: str, position: int) -> list[Row]:
+        """The context of the last call packed up to a position."""
+        pack = max(call.position for call in self.model.calls(session, position).values())
+        born = {page.page: page.born for page in self.model.pages(session, pack)}
+        contents = {c.position: c for listed in self.model.versions(session, pack).values() for c in listed}
+        moments = {fact.position: (turn, call) for fact, turn, call in self.model.moments(session, pack)}
+        return [
+            {
+                "order": order,
+                "page": f"p{shown.page}",
+                "message": f"m{born[shown.page].message}" if born[shown.page].message else None,
+                "role": Role(born[shown.page].role).word,
+                "type": PageType(born[shown.page].type).word,
+                "level": shown.level,
+                "tokens": contents[shown.content].told.tokens,
+                "since_turn": moments[shown.since][0],
+                "since_call": moments[shown.since][1],
+            }
+            for order, shown in enumerate(self.model.context(session, pack), 1)
+        ]
+
     def _calls(self, session: str, position: int) -> list[Row]:
         found = []
         voided = self.model.invalidated(session, position)
@@ -179,6 +200,31 @@ class Naive:
             "faults": sum(fault.turn == turn for fault in faults),
             "evictions": sum(when == turn for _, when in left),
         }
+
+    def _faults(self, session: str, position: int) -> list[Row]:
+        contents = {c.position: c for listed in self.model.versions(session, position).values() for c in listed}
+        moments = {fact.position: (turn, call) for fact, turn, call in self.model.moments(session, position)}
+        found: list[Row] = []
+        here: set[int] = set()
+        left: dict[int, int] = {}
+        for call in self.model.calls(session, position).values():
+            now = {shown.page: shown for shown in self.model.context(session, call.position)}
+            for page in sorted((now.keys() - here) & left.keys()):
+                found.append(
+                    {
+                        "position": call.position,
+                        "session": self.writer(session, call.position),
+                        "turn": moments[call.position][0],
+                        "call": moments[call.position][1],
+                        "page": f"p{page}",
+                        "level_served": now[page].level,
+                        "out_since": left[page],
+                        "tokens": contents[now[page].content].told.tokens,
+                    }
+                )
+            left |= dict.fromkeys(here - now.keys(), call.position)
+            here = set(now)
+        return found
 
     def _mutations(self, session: str, position: int) -> list[Row]:
         return [

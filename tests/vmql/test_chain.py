@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import apsw
+import pytest
 
 import vmstore
 
@@ -42,3 +43,19 @@ def test_a_changed_commit_and_a_lost_cell_are_named(tmp_path: Path) -> None:
         assert {row["kind"] for row in found} == {"hash", "cell"}
         assert {row["where"] for row in found if row["kind"] == "hash"} == {"commit 1"}
         assert {row["what"] for row in found if row["kind"] == "cell"} == {"it is missing"}
+
+
+@pytest.mark.parametrize("damage", ["count = 5000000000000", "count = -7", "request = -5000000000", "at = 1 << 62"])
+def test_a_number_no_commit_can_have_is_named(tmp_path: Path, damage: str) -> None:
+    """Where a damaged number does not even fit into what is hashed, VERIFY of one session or all names the commit."""
+    path = tmp_path / "agent.vms"
+    with vmstore.open(path) as made:
+        for text in ("Where is Kyoto?", "Where is Nara?"):
+            made.record("trip", {"messages": [{"role": "user", "content": text}]}, None, at=1)
+    log = apsw.Connection(str(path / "default" / "log.sqlite"))
+    log.execute(f"UPDATE commits SET {damage} WHERE ordinal = 1")
+    log.close()
+    with vmstore.open(path) as made:
+        for text in ("VERIFY SESSION trip", "VERIFY"):
+            found = {(row["kind"], row["where"]) for row in made.query(text).to_dicts()}
+            assert ("hash", "commit 1") in found, text

@@ -15,7 +15,7 @@ from vmstore.vmql.printer import show
 from vmstore.vmql.problems import QueryError
 from vmstore.vmql.syntax import Statement
 
-TAIL = {"ACROSS", "AS OF", "BETWEEN", "BY", "IN SESSION", "LIMIT", "ORDER", "SINCE", "UNTIL", "WHERE"}
+TAIL = {"ACROSS", "AS OF", "BETWEEN", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE"}
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}
 CASES = [
     ("PAGES ", TAIL, ("column", "function")),
@@ -28,7 +28,7 @@ CASES = [
     ("PAGES BETWEEN TURN 1 AND ", MOMENTS, ()),
     ("PAGES IN SESSION ", set(), ("session",)),
     ("PAGES ACROSS SESSIONS OF USER ", set(), ("user",)),
-    ("PAGES ORDER ", {"BY"}, ()),
+    ("PAGES ORDER ", TAIL | {"AS"}, ()),
     ("PAGES WHERE ", {"CONTEXT MATCHES", "NOT", "NULL", "TRUE", "FALSE"}, ("column", "function")),
     ("CONTEXT AT TURN 3 ", TAIL | {"AT", "RENDER", "MESSAGES"}, ()),
     ("HISTORY OF ", set(), ("page",)),

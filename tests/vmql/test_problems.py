@@ -61,7 +61,7 @@ def test_what_was_expected_is_a_list_of_words() -> None:
     assert refused.value.expected == ("a page", "a number", "a text in quotes", "$name")
     with pytest.raises(QueryError) as refused:
         parse("PAGES WHERE type = claim ORDR BY x")
-    assert {"ORDER", "WHERE", "AND", "the end"} <= set(refused.value.expected)
+    assert {"ORDER BY", "WHERE", "AND", "the end"} <= set(refused.value.expected)
 
 
 def test_a_habit_is_found_among_others() -> None:

@@ -65,3 +65,8 @@ def test_describe_and_show_tell_the_catalog() -> None:
             answer = store.query(f"{name} {column} ORDER BY {column} LIMIT 3")
             assert [(one.name, one.type) for one in answer.columns] == [(column, field.form.type)]
             list(answer)
+    for statement in ("CONTEXT", "SEARCH 'Kyoto'"):
+        for column, field in DESCRIBED[statement.split()[0]].fields.items():
+            answer = store.query(f"{statement} {column} ORDER BY {column}")
+            assert [(one.name, one.type) for one in answer.columns] == [(column, field.form.type)]
+            assert len(list(answer)) == 1

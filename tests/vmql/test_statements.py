@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vmstore
+from tests.vmql.conftest import NAME
 from tests.vmql.facts import iso
 from vmstore import Call, Position, ReadOnlyError, Turn
 from vmstore.core.words import readable, words
@@ -17,29 +17,8 @@ from vmstore.shell.demo import SHIPPED
 from vmstore.store.answers import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
+from vmstore.vmql.made import Kind
 from vmstore.vmql.pages import PAGES
-from vmstore.vmql.problems import QueryError
-
-NAME = "planning-220"
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    """The session that ships and a fork of it that went on, in memory."""
-    with vmstore.memory_store() as made:
-        made.import_file(SHIPPED)
-        trip = made.session(NAME)
-        child = trip.fork("try-b", turn=42)
-        request = {"messages": [{"role": "user", "content": "What if we kept everything in memory?"}]}
-        made.record("try-b", request, None, at=1_800_000_000_000_000)
-        assert child.name == "try-b"
-        yield made
-
-
-@pytest.fixture
-def trip(store: Store) -> Session:
-    """The session that ships."""
-    return store.session(NAME)
 
 
 def dicts(store: Store, text: str, **params: Any) -> list[dict[str, Any]]:
@@ -102,6 +81,16 @@ def test_details_of_mutations_can_be_asked_into(store: Store) -> None:
     packs = [e.mutation["leaves"] for e in store.tail() if e.kind == "pack" and e.session == NAME]
     got = store.query("MUTATIONS detail.leaves WHERE kind = pack AND detail.leaves > 3", session=NAME)
     assert [leaves for (leaves,) in got] == [leaves for leaves in packs if leaves > 3]
+
+
+@pytest.mark.parametrize("condition", ["kind = 9", "kind IN ($kinds)", "kind IN $kinds", "kind = kind AND kind = PACK"])
+def test_kinds_are_chosen_however_they_are_written(store: Store, condition: str) -> None:
+    """A kind is chosen by its word, by its number or from a list that is handed in."""
+    wanted = list(store.query("MUTATIONS position WHERE kind = pack", session=NAME))
+    number = int(Kind["PACK"])
+    text = f"MUTATIONS position WHERE {condition}".replace("9", str(number))
+    params = {"kinds": ["pack", number]} if "$" in condition else {}
+    assert list(store.query(text, session=NAME, **params)) == wanted and wanted
 
 
 @pytest.mark.parametrize("name", [NAME, "try-b"])
@@ -271,6 +260,30 @@ def test_a_watch_goes_on_where_it_ended(store: Store) -> None:
     assert list(late) == [("create",)]
 
 
+def test_a_watch_says_the_same_turn_and_call_from_any_cursor(store: Store) -> None:
+    """Whatever cursor a watch goes on from, it tells of each mutation what the log as a whole does."""
+    asked = "session, position, turn, call, kind, cursor"
+    whole = list(store.query(f"MUTATIONS {asked} ACROSS SESSIONS"))
+    for at in (1, 700, 4_000, len(whole) - 3):
+        later = store.query(f"WATCH MUTATIONS {asked} FROM $cursor", cursor=whole[at][-1])
+        assert list(later) == whole[at + 1 :]
+
+
+def test_a_fork_begins_where_its_parent_stands(tmp_path: Path) -> None:
+    """FORK without a moment forks at the end of what was written, and finds a session that was only just opened."""
+    request: dict[str, Any] = {"messages": [{"role": "user", "content": "and on"}]}
+    with vmstore.open(tmp_path / "agent.vms") as store, vmstore.open(tmp_path / "agent.vms") as other:
+        store.record("trip", request, None, at=1)
+        list(store.query("FORK SESSION trip AS first"))
+        for handle in (store, other):
+            request = {"messages": [*request["messages"], {"role": "user", "content": "and further"}]}
+            handle.record("trip", request, None, at=2)
+            (row,) = store.query(f"FORK SESSION trip AS {handle.log.ordinal}x").to_dicts()
+            assert row["position"] == store.session("trip").info().position
+        other.record("late", request, None, at=3)
+        assert list(store.query("FORK SESSION late AS later"))
+
+
 # ---- what every answer has
 
 
@@ -328,61 +341,3 @@ def test_the_past_is_the_same_on_a_fork(store: Store, trip: Session) -> None:
         asked = f"{text} AS OF POSITION {end}"
         assert list(store.query(asked, session="try-b")) == list(store.query(asked, session=NAME)), text
     assert trip.context(Position(end)).basis.position == end
-
-
-# ---- what is refused
-
-
-@pytest.mark.parametrize(
-    ("text", "code", "words"),
-    [
-        ("PAGES WHERE typ = claim", "unknown-column", "did you mean type?"),
-        ("PAGES WHERE type = clam", "unknown-word", "did you mean claim?"),
-        ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
-        ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),
-        ("PAGES sum(page)", "wrong-type", "sum takes numbers"),
-        ("PAGES type, count(*)", "not-grouped", "add it to BY"),
-        ("PAGES cuont(*)", "unknown-function", "did you mean count"),
-        ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
-        ("PAGES AS OF TIME 'no day at all'", "not-a-time", "write it like"),
-        ("PAGES ACROSS SESSIONS AS OF TURN 3", "moment-of-one-session", "AS OF TIME"),
-        ("PAGES IN SESSION 'planing-220'", "unknown-session", "the nearest is 'planning-220'"),
-        ("PAGES WHERE page = p99999", "unknown-page", "the nearest is"),
-        ("PAGES LIMIT 3 AFTER 'nonsense'", "no-cursor", "is no cursor"),
-        ("PAGES WHERE page = $which", "unknown-parameter", "$which"),
-        ("PAGES WHERE text > 3", "wrong-type", "text is a text"),
-        ("PAGES WHERE type < claim", "wrong-type", "have no order"),
-        ("PAGES metadata.x.y, hint.z", "no-path", "hint is a text"),
-        ("HISTORY OF p99999", "unknown-page", "the nearest is"),
-        ("CONTEXT AT CALL 999", "no-such-moment", "the nearest is call 525"),
-        ("SEARCH '?!'", "no-words", "has no word"),
-        ("WATCH MUTATIONS FROM 'x'", "no-cursor", "is no cursor"),
-        ("DESCRIBE pagse", "unknown-relation", "did you mean PAGES?"),
-        ("SET limit = 3", "no-settings", "keeps no setting"),
-        ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str, words: str) -> None:
-    """A query that cannot be answered is a QueryError with a stable code, a place in the text and a way out."""
-    with pytest.raises(QueryError) as caught:
-        list(store.query(text, session=NAME))
-    assert (caught.value.code, caught.value.text) == (code, text)
-    assert words in str(caught.value)
-    assert 0 <= caught.value.span.start < caught.value.span.end <= len(text)
-
-
-def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
-    """Without a session the only one is asked; where there are more their names are listed."""
-    with pytest.raises(QueryError, match=r"IN SESSION and one of 'planning-220'"):
-        store.query("PAGES")
-
-
-def test_a_cancelled_query_ends(store: Store) -> None:
-    """Rows are taken until the query is cancelled, then it says so, and so does an interrupted store."""
-    for stop in (lambda one: one.cancel(), lambda _: store.interrupt()):
-        result = store.query("MUTATIONS", session=NAME)
-        next(result)
-        stop(result)
-        with pytest.raises(QueryError) as caught:
-            list(result)
-        assert caught.value.code == "cancelled"

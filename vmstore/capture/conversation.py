@@ -6,7 +6,8 @@ The recorder feeds it requests, importers feed it records; both end in the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from bisect import insort
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from vmstore.capture.held import Held, HeldPage, digest, kin
 from vmstore.capture.rank import assign
@@ -36,15 +37,18 @@ OPAQUE_HINT = "opaque"
 class Conversation:
     """What a session's messages are, between batches; `batch` is the one under way."""
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes] = lambda position: b"") -> None:
         self.read = read  # the content made at a position
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
         self.context: list[Held] = []  # as last packed
         self.messages: list[Held] = []  # every message, in order
-        self.known: dict[Hashable, list[Held]] = {}
+        self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
+        self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
+        self.known: dict[Hashable, list[Held]] = {}  # by what they said at some time, in order
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.hints: dict[str, list[int]] = {}
         self.answers: list[Held] = []  # what the last answer said
+        self.answered = 0  # to which call
         self.final = True  # the next human message opens a turn
         self.opaque: int | None = None  # tokens the source omits; None until a call reports usage
         self.opaque_page: int | None = None
@@ -56,7 +60,13 @@ class Conversation:
         """Finds a message by what it says from now on."""
         alike = self.known.setdefault(held.key, [])
         if held not in alike:
-            alike.append(held)
+            insort(alike, held, key=lambda one: one.message)  # in whichever order they came to say it
+
+    def answer(self, call: int, held: Held) -> None:
+        """Takes a message as part of the answer to a call."""
+        if call != self.answered:
+            self.answered, self.answers = call, []
+        self.answers.append(held)
 
     # ---- messages
 
@@ -83,9 +93,11 @@ class Conversation:
         held = Held(message, draft.role, draft.slot, draft.skeleton)
         for index, part in enumerate(draft.parts):
             links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
-            held.pages.append(self._create(draft, part, message, index, links, type_))
+            held.pages.append(self._create(draft, part, held, index, links, type_))
         if draft.role is Role.ASSISTANT and reply_to is None:
             self.final = not any(part.is_call for part in draft.parts)
+        if reply_to is not None:
+            self.answer(reply_to, held)
         self.messages.append(held)
         self.know(held)
         return held
@@ -93,13 +105,13 @@ class Conversation:
     def add_page(self, held: Held, draft: Draft, index: int) -> HeldPage:
         """Adds a part that a message did not have before."""
         part = draft.parts[index]
-        return self._create(draft, part, held.message, index, self._links(draft, part), None)
+        return self._create(draft, part, held, index, self._links(draft, part), None)
 
     def _create(
         self,
         draft: Draft,
         part: Part,
-        message: int,
+        held: Held,
         index: int,
         links: Sequence[tuple[int, int]],
         type_: PageType | None,
@@ -114,7 +126,7 @@ class Conversation:
                 type=type_ if type_ is not None else part.type,
                 modality=part.modality,
                 role=draft.role,
-                message=message,
+                message=held.message,
                 part=index,
                 content=content,
                 size=len(part.content),
@@ -129,7 +141,9 @@ class Conversation:
             self.calls[is_.asks] = page
         if draft.hint:
             self.hints.setdefault(draft.hint, []).append(page)
-        return HeldPage(page, digest(part.content), is_)
+        made = HeldPage(page, digest(part.content), is_)
+        self.pages[page] = held, made
+        return made
 
     def _links(self, draft: Draft, part: Part) -> list[tuple[int, int]]:
         found = [(int(kind), page) for kind, hint in draft.links for page in self.hints.get(hint, ())]
@@ -216,11 +230,23 @@ class Conversation:
             )
         )
         self.batch.end(at)
+        self.place(entered, left)
         for held in context[same:]:
             held.packed, held.changed = held.skeleton, False
         self.context = list(context)
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
+
+    def place(self, entered: Iterable[Residence], left: Iterable[int]) -> dict[Held, list[HeldPage]]:
+        """Ranks pages as a pack places them; by message, those that entered."""
+        moved: dict[Held, list[HeldPage]] = {}
+        for number, rank in (*((page, None) for page in left), *((page, rank) for page, _, _, rank in entered)):
+            if number in self.pages:
+                held, page = self.pages[number]
+                page.rank, held.seen = rank, True
+                self.unshown.discard(number)
+                moved.setdefault(held, []).append(page)
+        return moved
 
     def _same(self, context: Sequence[Held]) -> int:
         """How many messages from the first on stand and read as they did at the last pack."""
@@ -279,8 +305,6 @@ class Conversation:
         )
         if reply.status is Status.OK:
             self.final = reply.final  # a call that failed leaves it as it was
-        if held:
-            self.answers = held
         self._correct(usage)
         return held
 

@@ -28,20 +28,21 @@ class Kin(NamedTuple):
 
 def kin(part: Part) -> Kin:
     """What a page of this part is; the call ids are those a view can hold."""
-    call_id = plain(part.call_id)
+    call_id = plain(part.call_id) or None  # an empty one names nothing
     return Kin(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
 
 
 class HeldPage:
     """A page of a message: the contents of its last version, and the one it shows now."""
 
-    __slots__ = ("contents", "full", "kin", "level", "page", "position", "shown", "version")
+    __slots__ = ("contents", "full", "kin", "level", "page", "position", "rank", "shown", "version")
 
     def __init__(self, page: int, first: Digest, kin: Kin) -> None:
         self.page = page
         self.kin = kin
         self.version = 1
         self.level = 0
+        self.rank: int | None = None  # in the context as last packed, where it is there
         self.shown = first
         self.position = page  # of the content it shows
         self.full = page  # the position of its last full content
@@ -63,7 +64,7 @@ class HeldPage:
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("changed", "message", "packed", "pages", "role", "skeleton", "slot", "value", "worded")
+    __slots__ = ("changed", "message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "worded")
 
     def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes) -> None:
         self.message = message
@@ -71,6 +72,7 @@ class Held:
         self.slot = slot
         self.skeleton = skeleton
         self.packed = skeleton  # the skeleton the log holds
+        self.seen = False  # it stood in a pack
         self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with

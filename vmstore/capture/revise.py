@@ -157,8 +157,6 @@ class Settling:
         else:
             call = self.conversation.batch.head.call if self._stands_in(entry) else None
             held = self.conversation.say(entry.draft, at=self.at, reply_to=call)
-            if call is not None:
-                self.conversation.answers = [*self.conversation.answers, held]
         held.take(entry.value)
         return held
 

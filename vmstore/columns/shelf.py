@@ -6,7 +6,6 @@ another log is not read, and makes way for a new cut.
 
 from __future__ import annotations
 
-import logging
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from vmstore.columns.cut import Cut
 from vmstore.columns.parquet import reader
 from vmstore.columns.segment import Seal, Segment, found_in, seal_of, sealed
 from vmstore.columns.table import TAIL_MAX
+from vmstore.core.notice import notices
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
@@ -33,7 +33,6 @@ DAMAGE = (OSError, ValueError, msgspec.MsgspecError)
 
 T = TypeVar("T")
 _OURS = re.compile(r"[0-9a-f]{8}-\d+-\d+-[0-9a-f]{16}(\.new)?")
-_log = logging.getLogger("vmstore")
 
 
 class Held(NamedTuple):
@@ -94,7 +93,7 @@ class Shelf:
             except DAMAGE as error:
                 if one.path.name not in self._warned and one.path.is_dir():  # else another has replaced it
                     self._warned.add(one.path.name)
-                    _log.warning("%s is left out and cut again from the log: %s", one.path, error)
+                    notices().warning("%s is left out and cut again from the log: %s", one.path, error)
                 return False
         return True
 
@@ -125,7 +124,7 @@ class Shelf:
         try:
             self.grow(ordinal)
         except StoreError as error:
-            _log.warning("the newest commits are cut in memory: %s", error)
+            notices().warning("the newest commits are cut in memory: %s", error)
         segments = self.segments()
         return Held(ordinal, segments, self._ahead(_end(segments), ordinal))
 

@@ -12,7 +12,7 @@ import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.engine.verify import Finding
-from vmstore.log.commit import Commit, genesis, relink
+from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
 from vmstore.views.lane import Lane
 
@@ -38,7 +38,7 @@ class Chain:
                 where = f"commit {commit.ordinal}"
                 if commit.first != position + 1:
                     yield Finding("position", where, f"it begins at position {commit.first}, after {position}")
-                if relink(previous, commit) != commit.hash:
+                if not follows(previous, commit):
                     yield Finding("hash", where, "its bytes and its hash do not match")
                 yield from self._cells(commit)
                 previous, position = commit.hash, commit.last

@@ -101,7 +101,8 @@ class Engine:
             head = load_head(self.projection.db, session)
         if head is None:
             raise UnknownError(f"the log holds no session {session}")
-        self.known.load(Lane(self.projection.db, session))
+        before = self._heads.get(session)
+        self.known.load(Lane(self.projection.db, session), before.position if before else 0)
         head.known = ordinal
         return head
 

@@ -85,13 +85,18 @@ class Known:
         if self._waiting >= NOTED_MAX:
             self.flush()
 
-    def load(self, lane: Lane) -> None:
-        """Takes up what the file holds of a session and, before it forked, of those it came from."""
+    def load(self, lane: Lane, after: int = 0) -> None:
+        """Takes up what the file holds of a session and, before it forked, of those it came from.
+
+        `after` the position up to which that was done: what was noted since need not be written for it.
+        """
         if self._db is None and (self._file is None or not self._file.exists()):
             return
-        self.flush()
+        if not after:
+            self.flush()
         for stretch in reversed(lane.stretches):
-            for position, cell, digest in islice(self._rows(stretch), LOADED_MAX):
+            rows = self._rows(stretch._replace(low=max(stretch.low, after)))
+            for position, cell, digest in islice(rows, LOADED_MAX):
                 self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
 
     def _rows(self, stretch: Stretch) -> Iterator[tuple[int, int, bytes]]:

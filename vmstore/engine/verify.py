@@ -6,7 +6,6 @@ replaying each session through the gate's own predicates, the views against a fr
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -22,7 +21,7 @@ from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import ViewLookups
 from vmstore.engine.rules import Place, broken
 from vmstore.errors import CorruptError, VmstoreError
-from vmstore.log.commit import Commit, genesis, relink
+from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
 from vmstore.views.fold import fork_moment
 from vmstore.views.lane import Lane
@@ -146,11 +145,7 @@ class ChainCheck:
             known = start
         if commit.first != known[0] + 1:
             self._add("position", where, f"it begins at position {commit.first}, after position {known[0]}")
-        try:
-            right = relink(known[1], commit) == commit.hash
-        except (struct.error, OverflowError):
-            right = False
-        if not right:
+        if not follows(known[1], commit):
             self._add("hash", where, f"session {commit.session}, position {commit.first}: its hash does not match")
         if isinstance(first, Open):
             if commit.session != commit.ordinal:

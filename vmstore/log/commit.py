@@ -101,6 +101,14 @@ def relink(previous: bytes, commit: Commit) -> bytes:
     )
 
 
+def follows(previous: bytes, commit: Commit) -> bool:
+    """Whether a stored commit is linked to `previous`; one with a number that no commit can have is not."""
+    try:
+        return relink(previous, commit) == commit.hash
+    except (struct.error, OverflowError):
+        return False
+
+
 def genesis(uid: bytes) -> bytes:
     """What the chain of a session starts from."""
     return sha256(b"vmstore session" + uid).digest()

@@ -8,7 +8,6 @@ it answers, is settled by who asks. What was written since it last followed is r
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.core.notice import notices
 from vmstore.log.port import Log, Progress
 from vmstore.search.corpus import Content, Gain, Scan, Totals
 from vmstore.views.applier import Applier
@@ -28,8 +28,6 @@ MARK = "at.json"
 VERSION = 1
 HEAP_BYTES = 64 << 20
 NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
-
-_log = logging.getLogger("vmstore")
 
 
 def installed() -> bool:
@@ -72,10 +70,18 @@ class TextIndex:
             finally:
                 self._lock.release()
         mark = self._mark()
-        index = self._library.Index.open(str(self.path)) if mark.ordinal else None
-        if index is not None and index.searcher().num_docs != mark.documents:
-            index, mark = None, Mark()  # another process is at it: read it all
-        return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal))
+        index = self._opened(mark)
+        return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0))
+
+    def _opened(self, mark: Mark) -> Any:
+        """The index at a mark; None where there is none, or another process is at it: then all is read."""
+        if not mark.ordinal:
+            return None
+        try:
+            index = self._library.Index.open(str(self.path))
+            return index if index.searcher().num_docs == mark.documents else None
+        except (ValueError, OSError):
+            return None
 
     def close(self) -> None:
         """Lets go of the lock's file."""
@@ -110,7 +116,7 @@ class TextIndex:
         if reason is None:
             return mark
         if mark.ordinal:
-            _log.warning("%s %s and is made anew from the log", self.path, reason)
+            notices().warning("%s %s and is made anew from the log", self.path, reason)
         shutil.rmtree(self.path)
         return Mark()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import base64
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from vmstore.capture.skeleton import bytes_text
 from vmstore.core.asof import Call, Position, Turn
@@ -14,11 +14,13 @@ from vmstore.errors import InputError
 from vmstore.shell import looks, looks_page
 from vmstore.shell.opening import moment_of, open_to_ask, session_of
 from vmstore.shell.render import Screen
-from vmstore.shell.sheet import Line, one_line_each
+from vmstore.shell.sheet import Block, Line, one_line_each
 from vmstore.shell.transcript import transcript
 from vmstore.shell.words import size
 from vmstore.store.answers import Relation, to_json
 from vmstore.store.session import Session
+
+T = TypeVar("T")
 
 
 def info(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -49,29 +51,32 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def turns(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's turns."""
-    with open_to_ask(arguments) as store:
-        session = session_of(store, arguments)
-        found = session.turns()
-    if arguments.json:
-        screen.json({"session": session.name, "turns": to_json(found)})
-    elif found:
-        screen.show(looks.turns(found))
-    else:
-        screen.note(f"{session.name} has no turn yet")
-    return 0
+    return listed(arguments, screen, "turns", Session.turns, looks.turns, "{} has no turn yet")
 
 
 def calls(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's calls."""
+    return listed(arguments, screen, "calls", Session.calls, looks.calls, "{} has no call yet")
+
+
+def listed(
+    arguments: argparse.Namespace,
+    screen: Screen,
+    what: str,
+    ask: Callable[[Session], list[T]],
+    look: Callable[[list[T]], Block],
+    none: str,
+) -> int:
+    """Prints what a session has many of; `none` says of its name that it has not one."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = session.calls()
+        found = ask(session)
     if arguments.json:
-        screen.json({"session": session.name, "calls": to_json(found)})
+        screen.json({"session": session.name, what: to_json(found)})
     elif found:
-        screen.show(looks.calls(found))
+        screen.show(look(found))
     else:
-        screen.note(f"{session.name} has no call yet")
+        screen.note(none.format(session.name))
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from vmstore.core.asof import Time, as_of
 from vmstore.errors import InputError
 from vmstore.shell import looks_page
+from vmstore.shell.ask import listed
 from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Span
@@ -45,16 +46,10 @@ def _words(chosen: dict[str, Any]) -> str:
 
 def faults(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints every return of a page to the context."""
-    with open_to_ask(arguments) as store:
-        session = session_of(store, arguments)
-        found = session.faults(moment_of(arguments))
-    if arguments.json:
-        screen.json({"session": session.name, "faults": to_json(found)})
-    elif found:
-        screen.show(looks_page.faults(found))
-    else:
-        screen.note(f"no page of {session.name} came back to the context after it had left")
-    return 0
+    none = "no page of {} came back to the context after it had left"
+    return listed(
+        arguments, screen, "faults", lambda asked: asked.faults(moment_of(arguments)), looks_page.faults, none
+    )
 
 
 def versions(arguments: argparse.Namespace, screen: Screen) -> int:

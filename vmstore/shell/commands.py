@@ -196,7 +196,8 @@ COMMANDS: dict[str, Command] = {
             "completion",
             "more",
             "tab completion for bash, zsh or fish",
-            "Prints a script that completes commands, options, sessions and pages on tab.",
+            "Prints a script that completes commands, options, sessions and pages on tab, of `vmstore` and of `vmql`.\n"
+            "Where bash or fish load it by the name of a command, link it to that of `vmql` too.",
             (
                 "vmstore completion bash > ~/.local/share/bash-completion/completions/vmstore",
                 'vmstore completion zsh > "${fpath[1]}/_vmstore"',

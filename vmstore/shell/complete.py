@@ -1,7 +1,8 @@
 """Tab completion: the scripts that shells load, and the answers they ask for.
 
-A script calls `vmstore _complete INDEX WORD…` with the words of the line and the index of the one
-the cursor is in; each line of the answer is a candidate. No answer lets the shell offer files.
+A script calls `vmstore _complete INDEX WORD…` with the words of the line, `vmstore` or `vmql` first, and
+the index of the one the cursor is in; each line of the answer is a candidate. No answer lets the shell
+offer files.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmstore.shell.arguments import EXPORTS, ORDERS, Parser
@@ -29,10 +31,10 @@ _vmstore() {
         COMPREPLY+=("$found")
     done < <(vmstore _complete "$COMP_CWORD" "${COMP_WORDS[@]}" 2>/dev/null)
 }
-complete -o default -F _vmstore vmstore
+complete -o default -F _vmstore vmstore vmql
 """,
     "zsh": """\
-#compdef vmstore
+#compdef vmstore vmql
 _vmstore() {
     local -a found
     found=("${(@f)$(vmstore _complete $((CURRENT - 1)) "${words[@]}" 2>/dev/null)}")
@@ -42,7 +44,7 @@ _vmstore() {
         _files
     fi
 }
-compdef _vmstore vmstore
+compdef _vmstore vmstore vmql
 """,
     "fish": """\
 function __vmstore_complete
@@ -50,6 +52,7 @@ function __vmstore_complete
     vmstore _complete (math (count $words) - 1) $words 2>/dev/null
 end
 complete -c vmstore -a '(__vmstore_complete)'
+complete -c vmql -a '(__vmstore_complete)'
 """,
 }
 
@@ -68,12 +71,19 @@ def complete(arguments: argparse.Namespace, screen: Screen) -> int:
     """Answers a shell; whatever goes wrong, it stays silent and has no candidate."""
     try:
         index, words = int(arguments.words[0]), arguments.words[1:]
-        found = candidates(words[1:index], words[index] if index < len(words) else "")
+        offered = _of_vmql if Path(words[0]).name == "vmql" else candidates
+        found = offered(words[1:index], words[index] if index < len(words) else "")
     except Exception:  # a traceback between two key strokes serves nobody
         return 0
     for candidate in found[:CANDIDATES_MAX]:
         screen.raw(candidate.encode("utf-8", "backslashreplace") + b"\n")
     return 0
+
+
+def _of_vmql(before: list[str], word: str) -> list[str]:
+    from vmstore.shell.vmql.offered import candidates as of_vmql
+
+    return of_vmql(before, word)
 
 
 def candidates(before: list[str], word: str) -> list[str]:

@@ -14,6 +14,7 @@ from vmstore.shell.leaving import leaving, refusal
 from vmstore.shell.render import Screen
 
 Run = Callable[[argparse.Namespace, Screen], int]
+ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,6 +38,8 @@ def _dispatch(words: list[str]) -> int:
     command = COMMANDS.get(words[0])
     if command is None:
         known = f"the nearest is {nearest(words[0])!r}; `vmstore --help` lists them all"
+        if words[0].lower() in ASKED_IN_VMQL:
+            known = "vmql STORE -c \"SEARCH 'some words'\" finds them, and `vmql --help` says what else is asked there"
         kind = "option" if words[0].startswith("-") else "command"
         print(f"vmstore: there is no {kind} {words[0]!r}; {known}", file=sys.stderr)
         return USAGE

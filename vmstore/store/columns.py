@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.asof import Position
+from vmstore.core.notice import notices
 from vmstore.core.page import Origin
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.folder import COLUMNS
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from vmstore.columns.shelf import Shelf
 
 VIEW = "columns"
-_log = logging.getLogger("vmstore")
 
 
 class ColumnStore:
@@ -63,7 +62,7 @@ class ColumnStore:
         try:
             return self.shelf is not None
         except InputError as error:
-            _log.warning("the column segments are left as they are: %s", error)
+            notices().warning("the column segments are left as they are: %s", error)
             return False
 
     # ---- asking

@@ -172,7 +172,9 @@ class Namespace:
         if not names:
             return "there is none yet"
         close = difflib.get_close_matches(name, names, 1, 0.4)
-        return f"the nearest is {close[0]!r}" if close else f"there are {len(names)}, {names[0]!r} among them"
+        if close or len(names) == 1:
+            return f"the nearest is {close[0]!r}" if close else f"there is only {names[0]!r}"
+        return f"there are {len(names)}, {names[0]!r} among them"
 
 
 class Turn:

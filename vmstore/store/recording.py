@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vmstore.capture.conversation import Conversation
-from vmstore.capture.load import load, reader
+from vmstore.capture.load import follow, reader
 from vmstore.capture.record import Written, gap, record
 from vmstore.core.clock import within
 from vmstore.core.draft import Usage
@@ -22,6 +22,8 @@ from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
 COST_MAX = 1e9
+SHARED_CALLS = 64  # that wait for their turn before they decide, once somebody else wrote to a session
+MOVED = "session {!r} moved on while it was read; read it again"
 
 
 class Recording:
@@ -30,6 +32,7 @@ class Recording:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._conversations: dict[int, tuple[int, Conversation]] = {}
+        self._shared: dict[int, int] = {}  # sessions that others write to as well: so many calls to come wait first
 
     def forget(self) -> None:
         """Forgets every conversation; the next call loads it from the log."""
@@ -73,7 +76,7 @@ class Recording:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.together.write(name, lambda: self._writing(name, write, happened, asked))
+        return self._ns.together.write(name, lambda alone: self._writing(name, write, happened, asked, alone))
 
     def _writing(
         self,
@@ -81,6 +84,7 @@ class Recording:
         write: Callable[[Conversation, Batch, int], Written],
         at: int,
         asked: tuple[str, bytes] | None,
+        alone: bool,
     ) -> Writing[Recorded]:
         engine = self._ns.engine
         key = self._ns.key(name)
@@ -88,50 +92,74 @@ class Recording:
             first = self._answered(key, name, *asked)
             if first is not None:
                 return first
-        position, conversation = self._conversation(key)
-        batch = self._ns.begin(Opening(name), at) if key is None else engine.batch(key)
-        if key is not None and batch.head.position != position:
-            raise OvertakenError(f"session {name!r} moved on while it was read; read it again")
+        position, conversation, batch = self._begun(key, name, at, alone)
         try:
             if asked is not None:
                 batch.request(*asked)
             written = write(conversation, batch, at)
             batch.close(at)
             stored = yield batch
-        except BaseException as error:
-            if key is not None:
-                self._conversations.pop(key, None)  # half changed: load it again
-                if isinstance(error, RefusedError) and self._ns.engine.head(key).position != position:
-                    raise OvertakenError(f"session {name!r} moved on while it was read; read it again") from error
+        except RefusedError as error:  # the conversation is half changed, and not kept
+            if key is not None and engine.head(key).position != position:
+                self._read_anew(key)
+                raise OvertakenError(MOVED.format(name)) from error
             raise
+        if key is None:
+            self._ns.follow()
+            conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
 
-    def _conversation(self, key: int | None) -> tuple[int, Conversation]:
-        """A session's conversation and the position it stands at, from memory where nobody else wrote since."""
+    def _begun(self, key: int | None, name: str, at: int, alone: bool) -> tuple[int, Conversation, Batch]:
+        """Where a session stands, its conversation, and a batch for it."""
         if key is None:
-            return 0, Conversation(lambda position: b"")
-        now = self._ns.engine.head(key).position
-        position, conversation = self._conversations.get(key, (0, None))
-        if conversation is None or position != now:
-            conversation = load(self._ns.engine, key)
-            if self._ns.engine.head(key).position != now:
-                raise OvertakenError("the session moved on while it was read; read it again")
-            if in_force(Lane(self._ns.views, key), now) is not None:
+            return 0, Conversation(), self._ns.begin(Opening(name), at)
+        position, conversation = self._conversation(key, name, alone)
+        batch = self._ns.engine.batch(key)
+        if batch.head.position != position:
+            self._keep(key, position, conversation)
+            raise OvertakenError(MOVED.format(name))
+        return position, conversation, batch
+
+    def _read_anew(self, key: int) -> None:
+        """Reads a conversation that was lost to another writer, now, while nobody waits for it."""
+        conversation = Conversation()
+        self._shared[key] = SHARED_CALLS
+        self._keep(key, follow(self._ns.engine, key, conversation, 0), conversation)
+
+    def _conversation(self, key: int, name: str, alone: bool) -> tuple[int, Conversation]:
+        """Takes a session's conversation out of memory, brought to where the session stands.
+
+        Raises OvertakenError where it is better written to while all others wait, with all that
+        takes long done by then: a call that is overtaken leaves its conversation half changed, to
+        be read anew.
+        """
+        position, conversation = self._conversations.pop(key, (0, None))
+        stood = self._ns.engine.head(key).position == position
+        if conversation is not None and not stood:
+            self._shared[key] = SHARED_CALLS
+        conversation = conversation or Conversation()
+        if not stood:
+            position = follow(self._ns.engine, key, conversation, position)
+            if in_force(Lane(self._ns.views, key), position) is not None:
                 raise RefusedError(
                     "this session manages its memory, so its prompts are its own: tell it what happens with user, "
                     "assistant and tool, or record under another name"
                 )
-        return now, conversation
+        calls = self._shared.get(key, 0)
+        if not alone and (not stood or calls):
+            self._keep(key, position, conversation)
+            raise OvertakenError(MOVED.format(name))
+        if calls:
+            self._shared[key] = calls - 1
+        return position, conversation
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:
-        if key not in self._conversations:
-            self._ns.follow()
-            conversation.read = reader(self._ns.engine, Lane(self._ns.views, key))
-        self._conversations.pop(key, None)
         self._conversations[key] = (position, conversation)
         if len(self._conversations) > CONVERSATIONS_MAX:
-            del self._conversations[next(iter(self._conversations))]
+            oldest = next(iter(self._conversations))
+            del self._conversations[oldest]
+            self._shared.pop(oldest, None)
 
     def _answered(self, key: int, name: str, request_id: str, payload: bytes) -> Recorded | None:
         """The first answer to a request id, or None where it is new."""

@@ -25,7 +25,7 @@ Writing = Generator[Batch, list[Commit], T]
 class Wish(Generic[T]):
     """A write somebody waits for, then what came of it."""
 
-    def __init__(self, name: str, write: Callable[[], Writing[T]]) -> None:
+    def __init__(self, name: str, write: Callable[[bool], Writing[T]]) -> None:
         self.name = name
         self.done = False
         self.error: Exception | None = None
@@ -34,15 +34,15 @@ class Wish(Generic[T]):
         self._writing: Writing[T] | None = None
         self._answer: list[T] = []
 
-    def begin(self) -> Batch | None:
-        """Decides; the batch to be appended, or None where it is done without."""
-        writing = self._writing = self._write()
+    def begin(self, *, alone: bool = False) -> Batch | None:
+        """Decides, where `alone` while every other writer waits; the batch to be appended, or None where done."""
+        writing = self._writing = self._write(alone)
         self.done, self.error = False, None
         return self._go(lambda: next(writing))
 
     def end(self, outcome: list[Commit] | Exception) -> None:
         """Takes in what came of its batch; an error also where it never came to one."""
-        writing = self._writing or self._write()
+        writing = self._writing or self._write(False)
         if isinstance(outcome, Exception):
             self._go(lambda: writing.throw(outcome))
         else:
@@ -83,8 +83,11 @@ class Together:
         self._wishes: deque[Wish[Any]] = deque()
         self._led = False  # whether somebody leads, or was woken to
 
-    def write(self, name: str, write: Callable[[], Writing[T]]) -> T:
-        """Writes to the session of a name, durable, and with others where they wait; its answer."""
+    def write(self, name: str, write: Callable[[bool], Writing[T]]) -> T:
+        """Writes to the session of a name, durable, and with others where they wait; its answer.
+
+        `write` is told whether every other writer waits for it, so that nobody can be first.
+        """
         mine = Wish(name, write)
         if self._lock.mine:  # a leader would wait for us
             self._round({name: mine})
@@ -136,15 +139,15 @@ class Together:
             for wish in wishes:
                 if isinstance(wish.error, OvertakenError):
                     with self._engine().log.alone():
-                        self._grant([wish])
+                        self._grant([wish], alone=True)
         finally:
             for wish in wishes:
                 if not wish.done:
                     wish.end(StoreError(INTERRUPTED))
                 wish.woken.set()
 
-    def _grant(self, wishes: list[Wish[Any]]) -> None:
-        begun = [(wish, batch) for wish in wishes if (batch := wish.begin()) is not None]
+    def _grant(self, wishes: list[Wish[Any]], *, alone: bool = False) -> None:
+        begun = [(wish, batch) for wish in wishes if (batch := wish.begin(alone=alone)) is not None]
         begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
         if begun:
             engine, batches = self._engine(), [batch for _, batch in begun]

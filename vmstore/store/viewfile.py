@@ -7,18 +7,15 @@ these are whole, older ones that nobody has open are removed.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 
+from vmstore.core.notice import notices
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
 from vmstore.store.folder import VIEWS, views_file
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
-
-if TYPE_CHECKING:
-    import logging
 
 BUSY_MS = 10_000
 # What says nothing against the file: it cannot be written now, or not by us.
@@ -50,7 +47,7 @@ def _checked(path: Path, log: Log, applier: Applier) -> Projection:
         with applier.taken():
             projection, reason = _look(path, log, applier)  # another may have made them anew
             if projection is None:
-                _log().warning("%s %s and is made anew from the log", path, reason)
+                notices().warning("%s %s and is made anew from the log", path, reason)
                 forget(path)
                 projection, reason = _look(path, log, applier)
     if projection is None:
@@ -90,7 +87,7 @@ def _retire(path: Path) -> None:
     except apsw.Error:
         alone = True  # damaged: nobody reads it
     if alone:
-        _log().info("%s is of other projectors and is removed", path)
+        notices().info("%s is of other projectors and is removed", path)
         forget(path)
         path.with_suffix(".lock").unlink(missing_ok=True)
 
@@ -129,10 +126,3 @@ def _copy(path: Path, memory: apsw.Connection) -> None:
                 file.close()
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             continue
-
-
-def _log() -> logging.Logger:
-    """Where it is said that views are made anew; loaded when there is something to say."""
-    import logging
-
-    return logging.getLogger("vmstore")

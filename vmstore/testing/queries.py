@@ -22,7 +22,7 @@ RELATIONS = (
 # Names that are keywords elsewhere, with signs and digits, of other alphabets.
 NAMES = (
     *("page", "tokens", "type", "turn", "call", "position", "session", "model", "status", "text", "kind", "time"),
-    *("head", "planning-220", "claim_db", "msg_042", "p17", "7f3a", "größe", "x.y-z"),
+    *("head", "order", "planning-220", "claim_db", "msg_042", "p17", "7f3a", "größe", "x.y-z"),
 )
 # Reserved where columns stand, free as the name of a session, a page or a user.
 RESERVED = ("render", "messages", "where", "limit", "order", "context", "null", "as", "in")
@@ -234,7 +234,16 @@ def questions() -> Strategy[Any]:
 def statements() -> Strategy[Any]:
     """Every statement there is."""
     explained = st.builds(s.Explain, statement=questions(), analyze=st.booleans())
-    return st.one_of(questions(), explained)
+    return st.one_of(questions(), explained).filter(sayable)
+
+
+def sayable(statement: Any) -> bool:
+    """Whether a text says it: a column `order` with nothing behind it but BY reads as ORDER BY."""
+    if isinstance(statement, s.Explain):
+        return sayable(statement.statement)
+    tail = getattr(statement, "tail", s.Tail())
+    alone = getattr(statement, "columns", ()) == (s.Column(expr=s.Word(path=("order",))),)
+    return not (alone and tail.by and tail == s.Tail(by=tail.by))
 
 
 def reads_back(statement: s.Statement) -> None:

@@ -214,7 +214,7 @@ def stays(
 
 def residents_at(lane: Lane, position: int) -> list[tuple[int, int, int, int]]:
     """Rank, page, since when it stayed and position of the content of each page in L0 at a position, in order."""
-    knows = _knower(lane, position)
+    knows = knower(lane, position)
     return sorted(lane.db.execute(_ORDER, knows), key=itemgetter(0)) if knows else []
 
 
@@ -225,12 +225,12 @@ def resident_at(lane: Lane, position: int) -> list[Resident]:
 
 def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
     """(from, resident) of every page in L0 at a position."""
-    knows = _knower(lane, position)
+    knows = knower(lane, position)
     for f, *rest in db.execute(_AT, knows) if knows else ():
         yield f, Resident(*rest)
 
 
-def _knower(lane: Lane, position: int) -> dict[str, int] | None:
+def knower(lane: Lane, position: int) -> dict[str, int] | None:
     """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
     for stretch in lane.upto(position):
         start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get

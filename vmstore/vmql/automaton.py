@@ -77,6 +77,9 @@ def run(text: str, place: int = 0, until: int | None = None) -> tuple[Statement,
             keyword = fixed.get(word.upper())
             if keyword is not None and (keyword in actions or "NAME" not in actions):
                 kind = keyword
+        elif kind[0] == "_" and kind not in actions and "NAME" in actions:
+            kind, word = "NAME", word.split()[0]
+            stop = start + len(word)
         elif kind == "SYMBOL":
             kind = fixed[word]
             depth += (kind == "LPAR") - (kind == "RPAR")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vmstore.core.reference import page_position
 from vmstore.vmql.forms import ANY, BOOLEAN, INTEGER, REAL, TEXT, Form
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.problems import QueryError, near
@@ -94,6 +95,8 @@ class Binder:
         name, names = word.path[0], tuple(self.relation.fields)
         meant = near(name, names)
         hint = f"did you mean {meant}?" if meant else f"DESCRIBE {self.relation.name} lists its columns"
+        if page_position(name) is not None and "page" in names:
+            hint = f"write {self.relation.name} WHERE page = {name}"
         return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)
 
     def _column(self, word: Word) -> Term:
@@ -130,7 +133,8 @@ class Binder:
                 raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
             return Term("count(*)", INTEGER, "count(*)", sums=True)
         if len(apply.args) != known.arguments:
-            raise fault(f"{name} takes {known.written}", "wrong-arguments", apply.span, hint=f"write {known.written}")
+            told = f"{name} takes {known.arguments}, not {len(apply.args)}"
+            raise fault(told, "wrong-arguments", apply.span, hint=f"write {known.written}")
         of = self.term(apply.args[0])
         if of.sums:
             raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
@@ -226,8 +230,8 @@ class Binder:
         against = self._against(right, of)
         if expr.op in ("=", "!="):
             return f"({of.sql} {OPS[expr.op]} {against})"
-        if of.form.type in ("boolean", "list"):
-            raise fault(f"{of.name} is {a_type(of.form.type)}, which has no order", "wrong-type", expr.span)
+        if of.form.type == "boolean":
+            raise fault(f"{of.name} is a boolean, which has no order", "wrong-type", expr.span)
         if of.form.words is not None and of.form.text is not None:
             raise fault(
                 f"the words of {of.name} have no order", "wrong-type", expr.span, hint=f"write {of.name} IN (…)"
@@ -267,6 +271,8 @@ class Binder:
 
     def _against(self, expr: Expr, of: Term) -> str:
         """What a value is compared with: another column, or a value in the form it has."""
+        if of.form.type == "list":
+            raise fault(f"{of.name} is a list", "wrong-type", expr.span, hint=f"write 'one' IN {of.name}")
         if isinstance(expr, Word) and not self._is_word_of(expr, of.form):
             if expr.path[0].lower() in self.relation.fields:
                 other = self._column(expr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
 from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import LATER, SESSION, WRITER, rows
+from vmstore.vmql.shared import LATER, SESSION, WRITER, beside, scan
 
 
 def _seen(column: str, otherwise: str = "NULL") -> str:
@@ -66,30 +66,8 @@ CALLS = Relation(
             asked=True,
         ),
     ),
-    {
-        "scan": Path(
-            "scan",
-            by(
-                rows("calls", "c", "c.position"),
-            ),
-            sorted=True,
-        )
-    },
-    {
-        "writer": WRITER,
-        "voided": Join(
-            by(
-                "LEFT JOIN voided z ON z.position = c.position",
-                across="LEFT JOIN voided z ON z.position = c.position AND z.session = c.session",
-            )
-        ),
-        "others": Join(
-            by(
-                "LEFT JOIN others o ON o.call = c.call",
-                across="LEFT JOIN others o ON o.call = c.call AND o.session = c.session",
-            )
-        ),
-    },
+    scan("calls", "c", "c.position"),
+    {"writer": WRITER, "voided": beside("voided z", "c", "position"), "others": beside("others o", "c", "call")},
     (Order("c.position"),),
     moment="c.position",
 )
@@ -116,26 +94,12 @@ TURNS = Relation(
         ),
         Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
     ),
-    {
-        "scan": Path(
-            "scan",
-            by(
-                rows("turns", "t", "t.position"),
-            ),
-            sorted=True,
-        )
-    },
+    scan("turns", "t", "t.position"),
     {
         "writer": WRITER,
-        **{
-            name: Join(
-                by(
-                    f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn",
-                    across=f"LEFT JOIN {name} {alias} ON {alias}.turn = t.turn AND {alias}.session = t.session",
-                )
-            )
-            for name, alias in (("made", "m"), ("called", "n"), ("moved", "v"))
-        },
+        "made": beside("made m", "t", "turn"),
+        "called": beside("called n", "t", "turn"),
+        "moved": beside("moved v", "t", "turn"),
     },
     (Order("t.position"),),
     moment="t.position",
@@ -272,24 +236,8 @@ MESSAGES = Relation(
             asked=True,
         ),
     ),
-    {
-        "scan": Path(
-            "scan",
-            by(
-                rows("messages", "m", "m.message"),
-            ),
-            sorted=True,
-        )
-    },
-    {
-        "writer": WRITER,
-        "parts": Join(
-            by(
-                "LEFT JOIN parts n ON n.message = m.message",
-                across="LEFT JOIN parts n ON n.message = m.message AND n.session = m.session",
-            )
-        ),
-    },
+    scan("messages", "m", "m.message"),
+    {"writer": WRITER, "parts": beside("parts n", "m", "message")},
     (Order("m.message"),),
     moment="m.message",
 )

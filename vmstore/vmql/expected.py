@@ -28,6 +28,7 @@ KINDS: Final = {
 SPOKEN: Final = {
     "_IN_SESSION": "IN SESSION",
     "_AS_OF": "AS OF",
+    "_ORDER_BY": "ORDER BY",
     "_CONTEXT_MATCHES": "CONTEXT MATCHES",
     "_BETWEEN_MOMENTS": "BETWEEN",
 }
@@ -75,7 +76,7 @@ GROUPS: Final = {
     "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
     "a comparison": frozenset(["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN"]),
     "a clause such as WHERE or LIMIT": frozenset(
-        ("ACROSS", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER", "SINCE", "UNTIL", "WHERE")
+        ("ACROSS", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE")
     ),
     "a moment such as TURN 3": frozenset(("TURN", "CALL", "POSITION", "TIME", "LOGGED", "HEAD")),
 }

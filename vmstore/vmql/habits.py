@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 from vmstore.vmql.pieces import Piece, pieces
 from vmstore.vmql.printer import quoted
 from vmstore.vmql.problems import near
+from vmstore.vmql.slips import SLIPS, UNITS, Edit
 from vmstore.vmql.syntax import Span
 
 RELATIONS: Final = (
@@ -28,24 +29,11 @@ RELATIONS: Final = (
     "VERSIONS",
     "RESIDENCIES",
 )
-CLAUSES: Final = frozenset(("WHERE", "BY", "ORDER", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
+CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))
-UNITS: Final = frozenset(("TURN", "CALL", "POSITION"))
+ENDS: Final = frozenset(("END", "STOP", "_AS_OF", "_ORDER_BY"))  # a clause of two words, or nothing more
 # What people write as one name: up to a blank, a sign of the language, a quote or a comment.
 CHUNK: Final = re.compile(r"(?:(?!--)[^\s,;()='\"<>!&|*+`])+")
-
-
-class Edit(NamedTuple):
-    """One habit in a text: its code, what is said of it, where it is, and what stands there in VMQL.
-
-    Without a replacement nothing can be told for sure about what was meant; `advice` then says what to do.
-    """
-
-    code: str
-    message: str
-    span: Span
-    replacement: str | None = None
-    advice: str | None = None
 
 
 def _select(text: str, read: list[Piece]) -> Iterator[Edit]:
@@ -141,7 +129,7 @@ def _second_moment(text: str, read: list[Piece]) -> Iterator[Edit]:
 
 def _session(text: str, read: list[Piece]) -> Iterator[Edit]:
     for first, second in pairwise(read):
-        if first.kind == "_IN_SESSION" and (second.word in CLAUSES or second.kind in ("END", "STOP", "_AS_OF")):
+        if first.kind == "_IN_SESSION" and (second.word in CLAUSES or second.kind in ENDS):
             message = "IN SESSION is followed by the name of a session"
             span = Span(first.span.start, second.span.end)
             yield Edit("missing-session", message, span, advice="write IN SESSION 'name'; SESSIONS lists them")
@@ -229,6 +217,7 @@ HABITS: Final[tuple[Callable[[str, list[Piece]], Iterator[Edit]], ...]] = (
     _is_value,
     _placeholder,
     _reserved,
+    *SLIPS,
 )
 
 

@@ -58,6 +58,9 @@ class Written(NamedTuple):
 Ordinals = Callable[[Written, int, int], list[int]]
 """The ordinals of a session's commits that end after a position, up to a number of them."""
 
+Before = Callable[[Written, int], tuple[int, int]]
+"""The turn and the call in force before a position of a session."""
+
 
 class Stream:
     """Mutations in the order they are wanted; what no condition can choose is not even decoded."""
@@ -90,9 +93,9 @@ class Stream:
                     after = commit.last
                 self.check()
 
-    def of_all(self, written: dict[int, Written], after: int, end: int, skip: int = 0) -> Iterator[tuple[Any, ...]]:
+    def of_all(self, written: dict[int, Written], after: int, end: int, before: Before) -> Iterator[tuple[Any, ...]]:
         """Those of many sessions in the order of the log, after an ordinal up to another."""
-        moments = {key: Moment(one.turn, one.call) for key, one in written.items()}
+        moments: dict[int, Moment] = {}
         while after < end:
             commits = self.log.tail(after, BATCH)
             if not commits:
@@ -100,6 +103,8 @@ class Stream:
             for commit in commits:
                 one = written.get(commit.session)
                 if one is not None and commit.ordinal <= end:
+                    if commit.session not in moments:
+                        moments[commit.session] = Moment(*before(one, commit.first))
                     yield from self._rows(commit, one, moments[commit.session])
             after = commits[-1].ordinal
             self.check()

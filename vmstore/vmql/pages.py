@@ -7,17 +7,10 @@ from vmstore.vmql import forms
 from vmstore.vmql.common import SAID
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.shared import LATER, SESSION, USER, WITHIN, WRITER, maker, rows
+from vmstore.vmql.shared import LATER, SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
 
 _ACTOR = maker(forms.case({int(role): role.word for role in Role}).format("p.role"))
 _MIME = forms.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
-
-
-def _about(table: str, alias: str = "") -> Join:
-    """What a common table says of a page, joined where it says anything."""
-    name = alias or table
-    text = f"LEFT JOIN {table} {alias} ON {name}.page = p.page"
-    return Join(by(text, across=f"{text} AND {name}.session = p.session"))
 
 
 PAGES = Relation(
@@ -101,13 +94,7 @@ PAGES = Relation(
         ),
     ),
     {
-        "scan": Path(
-            "scan",
-            by(
-                rows("pages", "p", "p.page"),
-            ),
-            sorted=True,
-        ),
+        **scan("pages", "p", "p.page"),
         "typed": Path(
             "typed",
             by(
@@ -136,12 +123,7 @@ PAGES = Relation(
     },
     {
         "writer": WRITER,
-        "here": Join(
-            by(
-                "LEFT JOIN here h ON h.page = p.page",
-                across="LEFT JOIN here h ON h.page = p.page AND h.session = p.session",
-            )
-        ),
+        "here": beside("here h", "p", "page"),
         "latest": Join(
             by(
                 "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
@@ -160,12 +142,12 @@ PAGES = Relation(
             needs=("here",),
         ),
         "stale": Join(by("")),
-        **{f"said_{column}": _about(f"said_{column}") for column in SAID},
-        "tagged": _about("tagged", "g"),
-        "held": _about("held"),
-        "seen": _about("seen", "v"),
-        "anchored": _about("anchored", "a"),
-        "stands_for": _about("stands_for", "b"),
+        **{f"said_{column}": beside(f"said_{column}", "p", "page") for column in SAID},
+        "tagged": beside("tagged g", "p", "page"),
+        "held": beside("held", "p", "page"),
+        "seen": beside("seen v", "p", "page"),
+        "anchored": beside("anchored a", "p", "page"),
+        "stands_for": beside("stands_for b", "p", "page"),
     },
     (Order("p.page"),),
     moment="p.page",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from vmstore.vmql import syntax as s
 from vmstore.vmql.tables import load
 from vmstore.vmql.terms import REFERENCE_SIGNS
@@ -27,12 +29,12 @@ def _words(*parts: str) -> str:
 
 
 def _relation(node: s.Relation) -> str:
-    return _words(node.name, _columns(node.columns), _tail(node.tail))
+    return _tailed(_words(node.name, _columns(node.columns)), node.tail)
 
 
 def _context(node: s.ContextAt) -> str:
     form = "" if node.form == "pages" else node.form.upper()
-    return _words("CONTEXT", _columns(node.columns), _at(node.moment), form, _tail(node.tail))
+    return _tailed(_words("CONTEXT", _columns(node.columns), _at(node.moment), form), node.tail)
 
 
 def _diff_context(node: s.DiffContext) -> str:
@@ -60,7 +62,7 @@ def _why(node: s.Why) -> str:
 
 
 def _search(node: s.Search) -> str:
-    return _words("SEARCH", term(node.query), _columns(node.columns), _tail(node.tail))
+    return _tailed(_words("SEARCH", term(node.query), _columns(node.columns)), node.tail)
 
 
 def _explain(node: s.Explain) -> str:
@@ -82,7 +84,7 @@ def _replay(node: s.Replay) -> str:
 
 def _watch(node: s.Watch) -> str:
     cursor = "" if node.cursor is None else f"FROM {term(node.cursor)}"
-    return _words("WATCH MUTATIONS", _columns(node.columns), _tail(node.tail), cursor)
+    return _words(_tailed(_words("WATCH MUTATIONS", _columns(node.columns)), node.tail), cursor)
 
 
 def _set(node: s.Set) -> str:
@@ -120,6 +122,17 @@ WRITERS: Final[dict[type, Callable[[Any], str]]] = {
 # ---- clauses
 
 
+def _tailed(head: str, tail: s.Tail) -> str:
+    """A statement's head and its clauses; after a column `order` what groups it comes last, not to read ORDER BY."""
+    if not head.lower().endswith(" order"):
+        return _words(head, _tail(tail))
+    return _words(head, _tail(msgspec.structs.replace(tail, by=())), _by(tail))
+
+
+def _by(tail: s.Tail) -> str:
+    return f"BY {_listed(tail.by)}" if tail.by else ""
+
+
 def _tail(tail: s.Tail) -> str:
     if tail.between:
         assert tail.since is not None and tail.until is not None, "BETWEEN has both ends"
@@ -132,7 +145,7 @@ def _tail(tail: s.Tail) -> str:
         _after("AS OF", tail.as_of),
         bounds,
         "" if tail.where is None else f"WHERE {condition(tail.where)}",
-        f"BY {_listed(tail.by)}" if tail.by else "",
+        _by(tail),
         f"ORDER BY {', '.join(map(_order, tail.order))}" if tail.order else "",
         limit,
         "" if tail.after is None else f"AFTER {term(tail.after)}",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from vmstore.errors import InputError
 from vmstore.vmql.syntax import NOWHERE, Span
 
-NEAR_MIN = 0.7  # of difflib's ratio: `ordr` finds ORDER, `banana` finds nothing
+NEAR_MIN = 0.7  # of difflib's ratio: `lmit` finds LIMIT, `banana` finds nothing
 NEAR_CHARS_MAX = 40  # what is longer is no slip of the finger, and costs the square of its length
 LINE_CHARS_MAX = 100  # of the line that is shown over the caret
 

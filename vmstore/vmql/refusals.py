@@ -7,9 +7,10 @@ from typing import Final
 
 from vmstore.vmql.automaton import Stuck, Token, run
 from vmstore.vmql.expected import Place, following
-from vmstore.vmql.habits import CLAUSES, Edit, edits, made
+from vmstore.vmql.habits import CLAUSES, edits, made
 from vmstore.vmql.printer import show
 from vmstore.vmql.problems import QueryError, near
+from vmstore.vmql.slips import Edit
 from vmstore.vmql.syntax import Span, Statement
 from vmstore.vmql.tables import load
 
@@ -76,7 +77,8 @@ def _no_statement(text: str, place: int, token: Token) -> QueryError | None:
 def _stray(text: str, place: int, token: Token) -> QueryError | None:
     """Where a `;` stands before a clause, which then begins a statement of its own."""
     before = text.rfind(";", 0, place)
-    if before < 0 or token.text.upper() not in CLAUSES | {"AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
+    first = token.text.upper().split()[0]
+    if before < 0 or first not in CLAUSES | {"ORDER", "AS", "IN", "AT", "RENDER", "MESSAGES", "DEPTH"}:
         return None
     message = f"the ; before {_quoted(token)} ends the statement; take it out"
     return QueryError(message, code="stray-semicolon", text=text, span=Span(before, before + 1))
@@ -164,15 +166,24 @@ def _quoted(token: Token) -> str:
 def _near(text: str, place: int, stuck: Stuck, here: Place) -> tuple[str | None, Span]:
     """A keyword that was probably meant, of the token or of the word before it, and where it belongs."""
     token, before = stuck.token, stuck.before
-    if (word := near(token.text, here.keywords)) and word != token.text.upper():
+    if word := _keyword_near(token.text, here):
         return f"did you mean {word}?", token.span
     if before.start >= 0:
         earlier = following(text, place, before.start)
         written = text[before.start : before.end]
-        word = near(written, earlier.keywords)
-        if word and word != written.upper() and _gets_past(text, place, before, word, token):
+        word = _keyword_near(written, earlier)
+        if word and _gets_past(text, place, before, word, token):
             return f"did you mean {word}?", before
     return _insertion(text, place, token, here), token.span
+
+
+def _keyword_near(written: str, here: Place) -> str | None:
+    """A keyword that a word was probably meant to be, or to begin where it is one of two words."""
+    if written.upper() in here.keywords:
+        return None
+    keywords = {keyword.partition(" ")[0]: keyword for keyword in here.keywords}
+    found = near(written, keywords)
+    return None if found is None else keywords[found]
 
 
 def _insertion(text: str, place: int, token: Token, here: Place) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from typing import Any
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
@@ -12,6 +13,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
+from vmstore.views.residency import knower
 from vmstore.vmql.faults import Own
 from vmstore.vmql.forms import iso
 from vmstore.vmql.handed import HANDED, handed
@@ -63,7 +65,7 @@ def told(error: Exception, span: Span, code: str = "no-such-moment") -> QueryErr
     return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
 
 
-class Scope:
+class Scope(ABC):
     """What a statement sees. `values` are the parameters its SQL takes by name, made when they are needed."""
 
     shape: str
@@ -85,17 +87,17 @@ class Scope:
                 self.values[name] = getattr(self, f"_{name}")()
         return self.values[name]
 
+    @abstractmethod
     def lanes(self) -> list[Own]:
         """Each session it sees, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def written(self) -> list[Written]:
         """What each session wrote of the rows that are wanted, with the turn and the call before."""
-        raise NotImplementedError
 
+    @abstractmethod
     def position_of(self, page: str, span: Span) -> int:
         """The position a page's name stands for."""
-        raise NotImplementedError
 
 
 class OneSession(Scope):
@@ -174,18 +176,14 @@ class OneSession(Scope):
             raise told(error, span, "unknown-page") from error
 
     def _knower(self) -> int:
-        return self._knows()[0]
+        return self._knows()["s"]
 
     def _known(self) -> int:
-        return self._knows()[1]
+        return self._knows()["q"]
 
-    def _knows(self) -> tuple[int, int]:
-        """Which session's rows say what is in the prompt, and where they say it; of none before the first pack."""
-        for stretch in self.lane.upto(self.at.position):
-            start = self.lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
-            if start is not None and start <= stretch.high:
-                return stretch.session, stretch.high
-        return -1, 0
+    def _knows(self) -> dict[str, int]:
+        """Whose rows say what is in the prompt, and where they say it; nobody's before the first pack."""
+        return knower(self.lane, self.at.position) or {"s": -1, "q": 0}
 
     def _stale(self) -> str:
         return json.dumps([(self.lane.owner(page), page) for page in outdated(self.lane, self.at.position)])
@@ -304,7 +302,7 @@ def key_of(world: World, name: str, span: Span | None) -> int:
             code="unknown-session",
             span=span or Span(0, 0),
             expected=tuple(names[:20]),
-            hint=f"the nearest is '{meant}'" if meant else None,
+            hint=f"the nearest is '{meant}'" if meant else "SESSIONS lists them" if names else None,
         )
     return key
 

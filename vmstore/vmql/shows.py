@@ -15,6 +15,18 @@ Row = tuple[Any, ...]
 SHOWN = ("relations", "functions")
 
 
+def refused(what: str, span: Span) -> QueryError:
+    """Why SHOW of this tells nothing here."""
+    relation = near(what, DESCRIBED)
+    return QueryError(
+        f"SHOW tells of a store its relations and its functions, and of the shell its settings; {what!r} is neither",
+        code="no-settings",
+        span=span,
+        expected=tuple(word.upper() for word in SHOWN),
+        hint=f"DESCRIBE {relation} lists its columns" if relation else "write SHOW RELATIONS",
+    )
+
+
 def relations() -> list[Row]:
     """Each relation, how many columns it has and what its rows are."""
     return [(relation.name, len(relation.fields), relation.meaning) for relation in RELATIONS.values()]

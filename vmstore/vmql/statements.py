@@ -11,7 +11,7 @@ import msgspec
 
 from vmstore.core.asof import AsOf, Position
 from vmstore.core.reference import page_position
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.vmql import made, shows
 from vmstore.vmql.catalog import RELATIONS
 from vmstore.vmql.explain import explain
@@ -50,6 +50,7 @@ from vmstore.vmql.syntax import (
     Watch,
     Why,
 )
+from vmstore.vmql.unused import check_context, check_diff
 from vmstore.vmql.why import chain
 from vmstore.vmql.world import Seen
 
@@ -100,6 +101,7 @@ def relation(query: Query, statement: Relation) -> Result:
 
 def context(query: Query, statement: ContextAt) -> Result:
     """What the model saw at a call."""
+    check_context(statement)
     tail = statement.tail
     with query.world.asking():
         bare = msgspec.structs.replace(tail, as_of=None)
@@ -152,15 +154,21 @@ def _json(value: Any) -> str:
 
 def diff_context(query: Query, statement: DiffContext) -> Result:
     """What changed between two contexts of a session."""
+    check_diff(statement)
     with query.world.asking():
         scope = one(query, statement.tail)
         ends = [(scope.name, _when(query, moment)) for moment in (statement.before, statement.after)]
-        with faults_at(statement.before.span, "no-such-moment"):
+        try:
             return _diff(query, scope, statement.tail, *ends)
+        except (UnknownError, InputError):
+            for moment in (statement.before, statement.after):
+                _seen(query, scope, moment, moment.span)  # points at the one that is not there
+            raise
 
 
 def diff_session(query: Query, statement: DiffSession) -> Result:
     """What differs between the contexts of two sessions."""
+    check_diff(statement)
     with query.world.asking():
         ends, when = [], _when(query, statement.moment)
         for node in (statement.before, statement.after):
@@ -252,9 +260,14 @@ def fork(query: Query, statement: Fork) -> Result:
     told_scope = None
     if statement.session is not None:
         told_scope = InSession(name=statement.session, span=statement.session.span)
-    scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
-    with faults_at(statement.name.span, "bad-name"):
+    with query.world.asking():
+        scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
+    try:
         query.world.session(scope.name).fork(name, Position(scope.at.position))
+    except (InputError, RefusedError) as error:
+        if statement.moment is not None and "name_is_free" not in str(error) and isinstance(error, RefusedError):
+            raise told(error, statement.moment.span) from error
+        raise told(error, statement.name.span, "bad-name") from error
     row = (name, scope.name, *scope.at)
     return query.select(made.FORKED, (), Tail(), scope, make=rows_of([row]))
 
@@ -307,13 +320,7 @@ def show(query: Query, statement: Show) -> Result:
     """The relations or the functions there are."""
     what = statement.what.lower()
     if what not in shows.SHOWN:
-        raise QueryError(
-            f"{statement.what} is a setting, and a store keeps none",
-            code="no-settings",
-            span=statement.span,
-            expected=tuple(word.upper() for word in shows.SHOWN),
-            hint="SHOW RELATIONS and SHOW FUNCTIONS can be asked of a store; settings are the shell's",
-        )
+        raise shows.refused(what, statement.span)
     listed = shows.relations() if what == "relations" else shows.functions()
     return _told(query, made.RELATIONS_SHOWN if what == "relations" else made.FUNCTIONS, listed)
 

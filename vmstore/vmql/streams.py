@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from vmstore.views.decisions import decisions_at
+from vmstore.views.moment import moment_at
 from vmstore.views.reasons import reason_of
 from vmstore.vmql import made
 from vmstore.vmql.faults import faults_of
@@ -17,6 +18,7 @@ from vmstore.vmql.relation import ACROSS
 from vmstore.vmql.result import Result
 from vmstore.vmql.scope import Scope, given
 from vmstore.vmql.syntax import And, Compare, Expr, In, Param, Span, Tail, Value, Watch, Word
+from vmstore.vmql.values import LISTS, word_of
 
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
 """From a plan, which says the values that are wanted, to what makes the rows."""
@@ -38,7 +40,8 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
             query.world.log, found.wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
         )
         if across:
-            return lambda: stream.of_all({one.session: one for one in scope.written()}, 0, end)
+            written_by = {one.session: one for one in scope.written()}
+            return lambda: stream.of_all(written_by, 0, end, lambda one, _: (one.turn, one.call))
         written = scope.written()
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
@@ -71,11 +74,20 @@ def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
     for part in where.parts if isinstance(where, And) else () if where is None else (where,):
         match part:
             case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
-                return {str(given(one, params)).lower()}
+                return _kinds([given(one, params)])
+            case In(operand=Word(path=("kind",)), items=(Param() as listed,), negated=False):
+                told = given(listed, params)
+                return _kinds(told if isinstance(told, LISTS) else [told])
             case In(operand=Word(path=("kind",)), items=items, negated=False):
                 if all(isinstance(item, Value | Param | Word) for item in items):
-                    return {str(given(item, params)).lower() for item in items}  # type: ignore[arg-type]
+                    return _kinds([given(item, params) for item in items])  # type: ignore[arg-type]
     return None
+
+
+def _kinds(told: Iterable[Any]) -> set[str] | None:
+    """The words of some kinds; None where one is no kind, which is not for the stream to say."""
+    found = [word_of(one, made.Kind) for one in told]
+    return None if None in found else {one.word for one in found if one is not None}
 
 
 def faults(query: Query, scope: Scope, tail: Tail) -> Make:
@@ -104,7 +116,11 @@ def watch(query: Query, statement: Watch) -> Result:
             stream = Stream(
                 query.world.log, wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
             )
-            return lambda: _after(stream.of_all(written, max(after - 1, 0), end), after, skip)
+            return lambda: _after(stream.of_all(written, max(after - 1, 0), end, before), after, skip)
+
+        def before(one: Written, position: int) -> tuple[int, int]:
+            with query.world.asking():
+                return moment_at(query.world.lane(one.session), position - 1)
 
         query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
         return query.select(made.MUTATIONS, statement.columns, statement.tail, scope, make=make, ready=True)

@@ -12,6 +12,9 @@ from vmstore.vmql.scope import Params, Scope, given
 from vmstore.vmql.syntax import Param, Span, Value, Word
 from vmstore.vmql.times import instant
 
+LISTS = (list, tuple, set, frozenset)
+"""What can be handed in where a list is wanted."""
+
 
 class Place(NamedTuple):
     """Where a value goes: the literal or parameter it comes from and the form it must have.
@@ -52,7 +55,7 @@ def kept(place: Place, params: Params, scope: Scope) -> Any:
     """A value as the views keep it."""
     value = given(place.node, params)
     if place.many:
-        values = value if isinstance(value, list | tuple | set | frozenset) else [value]
+        values = value if isinstance(value, LISTS) else [value]
         return json.dumps([_kept(place, one, scope) for one in values])
     return _kept(place, value, scope)
 
@@ -86,10 +89,17 @@ def _message(value: str, span: Span) -> int:
 
 def _number(value: Any, words: type[Words], what: str, span: Span) -> int:
     """The number of a word of an enumeration, by its word or its number."""
-    found = words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
-    if found is None or isinstance(value, bool):
+    found = word_of(value, words)
+    if found is None:
         raise no_word(value, words, what, span)
     return int(found)
+
+
+def word_of(value: Any, words: type[Words]) -> Words | None:
+    """The word of an enumeration that a word or a number says; None where it says none."""
+    if isinstance(value, bool):
+        return None
+    return words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
 
 
 def no_word(value: Any, words: type[Words], what: str, span: Span) -> QueryError:

@@ -21,6 +21,7 @@ from vmstore.vm.policies.registry import names as policies
 from vmstore.vm.settings import Settings
 from vmstore.vmql.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.complete import Expect, completions
+from vmstore.vmql.expected import SPOKEN
 from vmstore.vmql.functions import AGGREGATES
 from vmstore.vmql.relation import Relation
 from vmstore.vmql.tables import load
@@ -41,7 +42,8 @@ class Completer:
     """Candidates at a desk."""
 
     def __init__(self, desk: Desk) -> None:
-        self.keywords = frozenset(word for word in load().fixed if word.isalpha())
+        words = (*load().fixed, *(word for pair in SPOKEN.values() for word in pair.split()))
+        self.keywords = frozenset(word for word in words if word.isalpha())
         self._desk = desk
 
     def candidates(self, before: str) -> list[Candidate]:

@@ -1,0 +1,118 @@
+"""What is asked of a past moment is of that moment: texts, words that were seen, pages that came back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from vmstore.search.words import words
+
+import vmstore
+from vmstore.core.mutation import Create, Pack, Update
+from vmstore.core.page import Fidelity
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+
+WORDS = ("kyoto", "nara", "japan", "osaka", "where is")
+
+
+def talk(*texts: str) -> dict[str, Any]:
+    """A request of so many messages, the user's first."""
+    return {"messages": [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)]}
+
+
+@pytest.fixture(scope="module")
+def store() -> Store:
+    """A trip whose first page changes twice and whose last is left out for a while, and a fork of it that goes on."""
+    made = vmstore.memory_store()
+    first, said, then = "Where is Kyoto?", "In Japan.", "And Osaka?"
+    made.record("trip", talk(first), {"choices": [{"message": {"role": "assistant", "content": said}}]}, at=1_000_000)
+    made.record("trip", talk(first, said, then), None, at=2_000_000)
+    trip = made.session("trip")
+    trip.fork("trip-b", call=2)
+    for version, text in ((2, b"Where is Nara?"), (3, b"Where is it?")):
+        with trip.batch(at=3_000_000) as batch:
+            batch.add(Update(4, version, batch.cell(text), len(text), 4))
+    made.record("trip", talk("Where is it?", said), None, at=4_000_000)
+    made.record("trip", talk("Where is it?", said, then), None, at=5_000_000)
+    made.record("trip-b", talk(first, said, then, "Near Nara."), None, at=6_000_000)
+    return made
+
+
+def both(store: Store) -> list[Session]:
+    """The trip and its fork."""
+    return [store.session("trip"), store.session("trip-b")]
+
+
+def test_texts_are_of_their_moment(store: Store) -> None:
+    """At every position PAGES gives the text each page had then, on a fork too."""
+    told = set()
+    for session in both(store):
+        for position in range(4, session.info().position + 1):
+            got = store.query("PAGES page, text AS OF POSITION $at", session=session.name, at=position)
+            pages = session.pages(position=position)
+            wanted = [(page.page, session.content(page.page, position=position).decode()) for page in pages]
+            assert list(got) == wanted, (session, position)
+            told.update(wanted)
+    assert len([text for page, text in told if page == "p4"]) == 3
+
+
+def saw(session: Session, pattern: str, calls: list[int]) -> list[int]:
+    """Those of some calls whose context has a page with all the words."""
+    wanted = set(words(pattern))
+    return [
+        call
+        for call in calls
+        if any(wanted <= set(words(shown.decode())) for shown in session.context(call=call).contents().values())
+    ]
+
+
+@pytest.mark.parametrize("pattern", WORDS)
+def test_words_were_seen_up_to_the_moment(store: Store, pattern: str) -> None:
+    """CONTEXT MATCHES finds the calls up to a moment that saw the words, by a session, by its fork and by each."""
+    for session in both(store):
+        calls = [call.call for call in session.calls()]
+        for last in calls:
+            got = store.query(
+                "CALLS call AS OF CALL $last WHERE CONTEXT MATCHES $words",
+                session=session.name,
+                last=last,
+                words=pattern,
+            )
+            assert [call for (call,) in got] == saw(session, pattern, [call for call in calls if call <= last])
+    got = store.query("CALLS session, call ACROSS SESSIONS WHERE CONTEXT MATCHES $words", words=pattern)
+    trip, child = both(store)
+    own = [("trip", call) for call in saw(trip, pattern, [1, 2, 3, 4])]
+    assert list(got) == own + [("trip-b", call) for call in saw(child, pattern, [3])]
+
+
+def shown(session: Session, entered: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
+    """A call of a session, to whose context some pages came and from which others went."""
+    with session.batch(at=1) as batch:
+        came = tuple((page, page, 0, page) for page in entered)
+        totals = batch.head.foresee(came, left)
+        batch.add(Pack(batch.head.call + 1, Fidelity.RECORDED, *totals, came, left))
+
+
+def test_returns_are_those_up_to_the_moment() -> None:
+    """FAULTS as of every position are those Session.faults tells there, of a session and of its fork."""
+    store = vmstore.memory_store()
+    trip = store.session("trip", create=True)
+    with trip.batch(at=1) as batch:
+        pages = [batch.add(Create(0, 0, 1, 0, part, batch.cell(b"%d" % part), 1, 1)) for part in range(2)]
+    one, other = pages
+    shown(trip, entered=(one, other))
+    shown(trip, left=(one,))
+    child = trip.fork("trip-b")
+    shown(trip, entered=(one,), left=(other,))
+    shown(trip, entered=(other,))
+    shown(child, left=(other,))
+    shown(child, entered=(one, other))
+    told = 0
+    for session in (trip, child):
+        for position in range(one, session.info().position + 1):
+            got = store.query("FAULTS page, position, out_since AS OF POSITION $at", session=session.name, at=position)
+            wanted = [(back.page, back.position, back.out_since) for back in session.faults(position=position)]
+            assert list(got) == wanted, (session, position)
+            told += len(wanted)
+    assert told == 2 + 1 + 2

@@ -1,0 +1,81 @@
+"""What cannot be answered is refused with its place in the text and a way out; what is stopped says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.vmql.conftest import NAME
+from vmstore.store.store import Store
+from vmstore.vmql.problems import QueryError
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("PAGES WHERE typ = claim", "unknown-column", "did you mean type?"),
+        ("PAGES WHERE type = clam", "unknown-word", "did you mean claim?"),
+        ("PAGES WHERE tokens = 'many'", "wrong-type", "tokens is an integer"),
+        ("PAGES WHERE tokens", "not-a-condition", "compare it: tokens = …"),
+        ("PAGES sum(page)", "wrong-type", "sum takes numbers"),
+        ("PAGES type, count(*)", "not-grouped", "add it to BY"),
+        ("PAGES cuont(*)", "unknown-function", "did you mean count"),
+        ("PAGES AS OF TURN 999", "no-such-moment", "the nearest is turn 220"),
+        ("PAGES AS OF TIME 'no day at all'", "not-a-time", "write it like"),
+        ("PAGES ACROSS SESSIONS AS OF TURN 3", "moment-of-one-session", "AS OF TIME"),
+        ("PAGES IN SESSION 'planing-220'", "unknown-session", "the nearest is 'planning-220'"),
+        ("PAGES WHERE page = p99999", "unknown-page", "the nearest is"),
+        ("PAGES LIMIT 3 AFTER 'nonsense'", "no-cursor", "is no cursor"),
+        ("PAGES WHERE page = $which", "unknown-parameter", "$which"),
+        ("PAGES WHERE text > 3", "wrong-type", "text is a text"),
+        ("PAGES WHERE type < claim", "wrong-type", "have no order"),
+        ("PAGES metadata.x.y, hint.z", "no-path", "hint is a text"),
+        ("HISTORY OF p99999", "unknown-page", "the nearest is"),
+        ("CONTEXT AT CALL 999", "no-such-moment", "the nearest is call 525"),
+        ("SEARCH '?!'", "no-words", "has no word"),
+        ("WATCH MUTATIONS FROM 'x'", "no-cursor", "is no cursor"),
+        ("DESCRIBE pagse", "unknown-relation", "did you mean PAGES?"),
+        ("SET limit = 3", "no-settings", "keeps no setting"),
+        ("CONTEXT AT CALL 3 SINCE TURN 1", "clause-unused", "CONTEXT AT takes no SINCE"),
+        ("CONTEXT UNTIL CALL 3", "clause-unused", "write AT"),
+        ("CONTEXT AT CALL 3 AS OF TURN 2", "clause-unused", "keep AT"),
+        ("CONTEXT AT CALL 3 RENDER LIMIT 2", "clause-unused", "RENDER takes no LIMIT"),
+        ("CONTEXT page MESSAGES", "clause-unused", "MESSAGES takes no columns"),
+        ("DIFF CONTEXT CALL 1 TO CALL 2 BETWEEN TURN 1 AND TURN 2", "clause-unused", "DIFF takes no BETWEEN"),
+        ("DIFF SESSION 'try-b' TO 'try-b' AS OF CALL 3", "clause-unused", "write AT"),
+        ("DIFF CONTEXT CALL 1 TO CALL 999", "no-such-moment", "the nearest is call 525"),
+        ("PAGES WHERE tags = 'topic:db'", "wrong-type", "write 'one' IN tags"),
+        ("PAGES WHERE represents IN (p8)", "wrong-type", "represents is a list"),
+        ("RESIDENCIES p8", "unknown-column", "write RESIDENCIES WHERE page = p8"),
+        ("PAGES avg(tokens, 2)", "wrong-arguments", "avg takes 1, not 2; write avg(x)"),
+        ("SHOW pages", "no-settings", "DESCRIBE PAGES lists its columns"),
+        ("SHOW tables", "no-settings", "write SHOW RELATIONS"),
+        ("FORK SESSION 'planning-220' AS 'try-b'", "bad-name", "the name is taken"),
+        ("FORK SESSION 'planning-220' AS ''", "bad-name", "a name that is not empty"),
+        ("FORK SESSION 'planning-220' AT POSITION 8 AS 'x'", "no-such-moment", "is no commit end"),
+        ("EXPLAIN FORK SESSION 'planning-220' AS 'x'", "not-explained", "explain a question"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(store: Store, text: str, code: str, words: str) -> None:
+    """A query that cannot be answered is a QueryError with a stable code, a place in the text and a way out."""
+    with pytest.raises(QueryError) as caught:
+        list(store.query(text, session=NAME))
+    assert (caught.value.code, caught.value.text) == (code, text)
+    assert words in str(caught.value)
+    assert 0 <= caught.value.span.start < caught.value.span.end <= len(text)
+
+
+def test_a_session_must_be_told_where_there_are_many(store: Store) -> None:
+    """Without a session the only one is asked; where there are more their names are listed."""
+    with pytest.raises(QueryError, match=r"IN SESSION and one of 'planning-220'"):
+        store.query("PAGES")
+
+
+def test_a_cancelled_query_ends(store: Store) -> None:
+    """Rows are taken until the query is cancelled, then it says so, and so does an interrupted store."""
+    for stop in (lambda one: one.cancel(), lambda _: store.interrupt()):
+        result = store.query("MUTATIONS", session=NAME)
+        next(result)
+        stop(result)
+        with pytest.raises(QueryError) as caught:
+            list(result)
+        assert caught.value.code == "cancelled"

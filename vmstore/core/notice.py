@@ -1,0 +1,15 @@
+"""Where it is said that something is not as it was: the logger `vmstore`, loaded when there is something to say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
+
+
+def notices() -> logging.Logger:
+    """The logger; `logging` is not loaded before, because most processes have nothing to say."""
+    import logging
+
+    return logging.getLogger("vmstore")
