@@ -46,6 +46,7 @@ NAMES = (
     "record",
     "vmql",
     "evict",
+    "whatif",
     "kernel",
 )
 MEMORY = Path("/dev/shm")

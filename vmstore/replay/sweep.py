@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -142,13 +142,51 @@ def _here(source: Source, tasks: Sequence[Task], price: int | None) -> Iterator[
 def _spread(source: Source, tasks: Sequence[Task], count: int, price: int | None) -> Iterator[tuple[Task, Run]]:
     """Runs as they are done, by processes that begin anew: what this one holds open is not theirs."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, _begin, (source, price)) as pool:
-        try:
-            futures = {pool.submit(_work, task): task for task in tasks}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
+    pools = [ProcessPoolExecutor(1, context, _begin, (source, price)) for _ in range(count)]
+    waiting = Waiting(tasks)
+    at: dict[Future[Run], tuple[int, Task]] = {}
+
+    def give(nth: int) -> None:
+        task = waiting.next(nth)
+        if task is not None:
+            at[pools[nth].submit(_work, task)] = nth, task
+
+    try:
+        for nth in range(count):
+            give(nth)
+        while at:
+            for future in wait(at, return_when=FIRST_COMPLETED).done:
+                nth, task = at.pop(future)
+                give(nth)
+                yield task, future.result()
+    finally:
+        for pool in pools:
             pool.shutdown(cancel_futures=True)
+
+
+class Waiting:
+    """Tasks nobody works on. A process goes on with its session, which it need not read again."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._left: dict[str, list[Task]] = {}
+        for task in tasks:
+            self._left.setdefault(task.session, []).append(task)
+        self._at: dict[int, str] = {}
+
+    def next(self, worker: int) -> Task | None:
+        """The next task of a process: of its session, else of one nobody has begun, else of the one with most left."""
+        session = self._at.get(worker, "")
+        if session not in self._left:
+            begun = set(self._at.values())
+            fresh = [name for name in self._left if name not in begun]
+            session = max(fresh or self._left, key=lambda name: len(self._left[name]), default="")
+        if not session:
+            return None
+        self._at[worker] = session
+        task = self._left[session].pop(0)
+        if not self._left[session]:
+            del self._left[session]
+        return task
 
 
 _worker: list[_Worker] = []  # of this process, where it is one of a sweep's
