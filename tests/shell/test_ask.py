@@ -72,7 +72,7 @@ def test_context_messages_as_text(run: Run, recorded: Path) -> None:
 def test_context_render(run: Run, recorded: Path) -> None:
     """`--render` prints the VM:CONTEXT text and nothing else; in JSON the same stands under `text`."""
     found = run("context", recorded, "--call", "1", "--render")
-    assert found.out.startswith("<VM:CONTEXT>\nS (p4): ") and found.out.endswith("</VM:CONTEXT>\n")
+    assert found.out.startswith("<VM:CONTEXT>\nY (p4): ") and found.out.endswith("</VM:CONTEXT>\n")
     text = run("context", recorded, "--call", "1", "--render", "--json").json["text"]
     assert found.out == text + "\n" and found.err == ""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from vmstore.capture.skeleton import bytes_text, fill, loads, pruned
+from vmstore.capture.skeleton import fill, loads, pruned
 from vmstore.core.mutation import PARTIAL
-from vmstore.core.page import Fidelity, Modality, PageType, Role, Slot
+from vmstore.core.page import Fidelity, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
 from vmstore.errors import UnknownError
 from vmstore.store.answers import Basis, ContextPage
@@ -20,8 +19,8 @@ from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, s
 from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 
-PREFIXES = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}
-ROLE_PREFIXES = {Role.USER: "U", Role.ASSISTANT: "A", Role.TOOL: "T"}
+if TYPE_CHECKING:
+    from vmstore.vm.protocol.leaf import Leaf
 
 
 class Context:
@@ -123,10 +122,21 @@ class Context:
         return {s.cell: s.commitment for s in self._shown if s.cell is not None}
 
     def text(self) -> str:
-        """The context as VM:CONTEXT text, one line a page: prefix, page, content as a JSON string."""
+        """The context as VM:CONTEXT text, one line a page; of a live session as its packs said it."""
+        from vmstore.vm.protocol.context import context_text
+
         contents = self.contents()
-        lines = [_line(shown, contents.get(page_name(shown.page))) for shown in self._shown]
-        return "\n".join(["<VM:CONTEXT>", *lines, "</VM:CONTEXT>"])
+        names = self._names()
+        return context_text([_leaf(s, names.get(s.page), contents.get(page_name(s.page))) for s in self._shown])
+
+    def _names(self) -> dict[int, str]:
+        """What pages of a live session were called at the call: by their own name, while they were the last of it."""
+        if self._call.renderer != PARTIAL:
+            return {}
+        named: dict[str, int] = {}
+        for stretch in reversed(self._lane.upto(self.basis.position)):
+            named.update(self._lane.db.execute(_NAMED, (stretch.session, stretch.high)))
+        return {page: name for name, page in named.items()}
 
     def to_dict(self, *, messages: bool = False, render: bool = False) -> dict[str, Any]:
         """The answer as plain values, in the shape of `vmstore context --json`."""
@@ -166,19 +176,24 @@ def _moments(lane: Lane, positions: set[int]) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in lane.rows(_MOMENTS, positions)}
 
 
-def _line(shown: Shown, content: bytes | None) -> str:
-    name = page_name(shown.page)
-    prefix = PREFIXES.get(Modality(shown.modality)) or ROLE_PREFIXES.get(Role(shown.role), "S")
-    if shown.type == PageType.SUMMARY:
-        prefix = "S"
-    if content is None:
-        return f"{prefix} ({name}): [OPAQUE: about {shown.tokens} tokens the source does not hold]"
-    if shown.modality in PREFIXES:
-        return f"{prefix} ({name}): [{Modality(shown.modality).name}: {shown.size} bytes]"
-    text = json.dumps(bytes_text(content), ensure_ascii=False).replace("</", "<\\/")
-    return f"{prefix} ({name}): {text}"
+def _leaf(shown: Shown, name: str | None, content: bytes | None) -> Leaf:
+    """A page as the protocol shows it."""
+    from vmstore.vm.protocol.leaf import Leaf
+
+    return Leaf(
+        name=name or page_name(shown.page),
+        type=PageType(shown.type),
+        modality=Modality(shown.modality),
+        role=Role(shown.role),
+        level=shown.level,
+        tokens=shown.tokens,
+        content=content,
+        mime=Mime(shown.mime).type if not shown.level else Mime.TEXT.type,
+    )
 
 
 _SLOTS = "SELECT message, slot FROM messages WHERE session = ? AND message IN (SELECT value FROM json_each(?))"
 _MOMENTS = """SELECT position, turn, call FROM calls INDEXED BY calls_position
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_NAMED = """SELECT hint, page FROM pages WHERE session = ? AND page <= ? AND message = 0 AND hint IS NOT NULL
+  ORDER BY page"""
