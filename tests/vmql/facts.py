@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from specs.model import Model
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
+from tests.vmql.said import notes
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.page import (
@@ -62,28 +62,8 @@ class Naive:
         """Who wrote a position of a session's past."""
         return next(fact.session for fact in self.model.seen(session) if fact.position == position)
 
-    def notes(self, session: str, position: int) -> dict[int, Row]:
-        """What was said of each page: numbers as they were told last, tags as they were gained and lost."""
-        found: dict[int, Row] = {}
-        for fact in self.model.seen(session, position):
-            match fact.mutation:
-                case m.Create() as born:
-                    labels = json.loads(self._cell(session, fact.position, born.labels) or "{}")
-                    found[fact.position] = {"importance": born.importance, "tags": set(labels.get("tags", []))}
-                case m.Annotate() as told:
-                    note = found[told.page]
-                    for name in ("importance", "status", "valid_from", "valid_to"):
-                        if getattr(told, name) is not None:
-                            note[name] = getattr(told, name)
-                    gained, lost = (self._cell(session, fact.position, ref) for ref in (told.tags, told.untags))
-                    note["tags"] = (note["tags"] | set(json.loads(gained or "[]"))) - set(json.loads(lost or "[]"))
-        return found
-
-    def _cell(self, session: str, position: int, ref: Any) -> bytes | None:
-        return None if ref is None else self.model.cell(session, position, ref)
-
     def _pages(self, session: str, position: int) -> list[Row]:
-        notes = self.notes(session, position)
+        said = notes(self.model, session, position)
         since = {shown.page: shown.since for shown in self.model.context(session, position)}
         links = self.model.links(session, position)
         last = {
@@ -106,11 +86,11 @@ class Naive:
                 "level": page.level,
                 "tokens": page.counted.told.tokens,
                 "bytes": page.counted.told.size,
-                "importance": notes[page.page]["importance"] / 1_000_000,
-                "tags": sorted(notes[page.page]["tags"]),
-                "status": None if (status := notes[page.page].get("status")) is None else Standing(status).word,
-                "valid_from": iso(notes[page.page].get("valid_from")),
-                "valid_to": iso(notes[page.page].get("valid_to")),
+                "importance": said[page.page]["importance"] / 1_000_000,
+                "tags": sorted(said[page.page]["tags"]),
+                "status": None if (status := said[page.page].get("status")) is None else Standing(status).word,
+                "valid_from": iso(said[page.page].get("valid_from")),
+                "valid_to": iso(said[page.page].get("valid_to")),
                 "version": page.version,
                 "pinned": page.page in held,
                 "dirty": page.page in dirty,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from vmstore.search.words import words
 
 import vmstore
 from vmstore.core.mutation import Create, Pack, Update
 from vmstore.core.page import Fidelity
+from vmstore.core.words import words
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 
