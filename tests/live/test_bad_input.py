@@ -310,3 +310,14 @@ def test_what_a_batch_writes_is_decided_on_next(store: Store) -> None:
             )
     assert session.pack().tokens <= 3_000
     goes_on(store, session)
+
+
+def test_what_is_asked_for_twice_stays(store: Store) -> None:
+    """A page that came into the reserve and is asked for again does not leave while that is answered."""
+    session = store.session("s", **FEW)
+    (page,) = session.user(PROSE[:8_000])
+    session.configure(l0_tokens_max=2_200)
+    for _ in range(2):
+        found = session.page_fault(page, 0)
+        assert (found.granted, found.level, found.content) == (True, 0, PROSE[:8_000].encode())
+    goes_on(store, session)

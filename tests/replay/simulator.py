@@ -82,13 +82,17 @@ class Prompt:
         self.peak = max(self.peak, self.full())
 
 
-def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -> tuple[list[int], list[int]]:
-    """Brings in what is used and not there; the pages that were missed, and those that came."""
+def ask(
+    prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Brings in what is used and not there; the pages that were missed, those that came, and those to be left alone."""
     missed: list[int] = []
     came: list[int] = []
+    kept: list[int] = []  # what came, and what the model asked for that was there
     asked = 0
     for page, by_model in uses:
         if page in prompt.here:
+            kept += [page] if by_model and page not in kept else []
             continue
         missed += [page] if page >= 0 else []
         why = None
@@ -96,17 +100,18 @@ def ask(prompt: Prompt, uses: list[tuple[int, bool]], denials: dict[str, int]) -
             why = "no_page"
         elif by_model and asked >= FAULTS_A_TURN:
             why = "faults_a_turn"
-        elif prompt.tokens[page] + sum(prompt.tokens[one] for one in came) > prompt.budget:
+        elif prompt.tokens[page] + sum(prompt.tokens[one] for one in kept) > prompt.budget:
             why = "no_room"
         if why is not None:
             denials[why] = denials.get(why, 0) + 1
             continue
         if prompt.full() + prompt.tokens[page] > prompt.budget:
-            prompt.leave(prompt.low - prompt.tokens[page], came)
+            prompt.leave(prompt.low - prompt.tokens[page], kept)
         prompt.here.append(page)
         came.append(page)
+        kept.append(page)
         asked += by_model
-    return missed, came
+    return missed, came, kept
 
 
 def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
@@ -125,13 +130,13 @@ def simulate(told: list[Turn], budget: int) -> dict[str, Any]:
             uses += 1
             if page >= 0:
                 prompt.used[page] = uses + len(prompt.tokens)
-        missed, came = ask(prompt, turn.uses, denials)
+        missed, came, kept = ask(prompt, turn.uses, denials)
         faults += [(number, page) for page in missed]
         served += len(came)
         tokens += sum(prompt.tokens[page] for page in came)
         if prompt.full() > prompt.high and not came:
-            prompt.leave(prompt.low, new)
-            prompt.leave(prompt.room, [])
+            prompt.leave(prompt.low, new + kept)
+            prompt.leave(prompt.room, kept)
         prompt.call()
         window = [page for when, page in faults if when > number - 5]
         indexes.append((len(window) - len(set(window))) / min(5, number))

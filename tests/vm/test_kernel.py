@@ -10,6 +10,7 @@ from hypothesis import given
 from tests.vm.played import STEPS, Played, Step
 from tests.vm.slow import DECISIONS, Contest, Facts, contests, held_true, policy_order
 from vmstore.core import mutation as m
+from vmstore.core.decision import Use
 from vmstore.vm.decide import decide
 from vmstore.vm.state import State
 
@@ -103,6 +104,9 @@ def reasons_hold(session: Played) -> int:
         assert before.policy is not None
         let_in = (m.FaultIn, m.Prefetch)
         kept = {one.page for _, one in session.log[start - 1 : contest.start - 1] if isinstance(one, let_in)}
+        began = max((end for end in session.ends if end < contest.start), default=0)
+        asked = [one for _, one in session.log[began : start - 1] if isinstance(one, m.Reference)]
+        kept |= {one.page for one in asked if one.use in (Use.FAULT, Use.ASKED)}
         facts = facts_of(session, contest.start - 1)
         held_true(contest, facts, policy_order(before), kept, before.pages, before.policy.NUMBER)
         found += 1

@@ -78,6 +78,8 @@ class Deciding:
                 denial = self._serve(position, asked, held)
             if denial is not None:
                 self._deny(position, held.page, denial, _full(held))
+        elif asked.use in (Use.FAULT, Use.ASKED):
+            self.room.asked[held.page] = None  # it is here, and does not leave while that is answered
 
     def _refusal(self, asked: Reference) -> Denial | None:
         """Why a page the model asks for may not come, whatever its size; what it used already may."""
@@ -151,6 +153,9 @@ class Deciding:
             room.arrive(state.low // 2)
             room.make(state.high, state.low, cause, yields=Yields.NONE)
         room.make(state.budget if room.kept else state.room, state.room, cause)
+        if room.used > state.budget:  # what is here and was asked for is too much
+            room.asked.clear()
+            room.make(state.budget, state.room, cause)
         load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
             room.decided.append(Pressure(load, room.used, state.budget))

@@ -65,6 +65,7 @@ class Room:
         self.requests: list[Compression] = []
         self._levels: dict[int, Level | None] = {}  # what was decided of a page here: its new level, None gone
         self.kept: dict[int, int] = {}  # pages that were just let in, and their tokens
+        self.asked: dict[int, None] = {}  # pages that were asked for and are here
         self._back: dict[int, None] = {}
         self._last: dict[int, None] = {}
         self._yielded: dict[int, None] = {}
@@ -96,6 +97,8 @@ class Room:
         pages = self.state.pages
         held = self.state.pinned + sum(self.tokens(pages[page]) for page in self._last if page not in self.kept)
         held += sum(tokens for page, tokens in self.kept.items() if not pages[page].pinned)
+        asked = (page for page in self.asked if page not in self._last and page not in self.kept)
+        held += sum(self.tokens(pages[page]) for page in asked if not pages[page].pinned and page != winner)
         page = pages[winner]
         return held - self.tokens(page) if page.pinned or winner in self._last or winner in self.kept else held
 
@@ -120,7 +123,7 @@ class Room:
         """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
         for page in self.state.unseen:
             held = self.state.here[page]
-            if held.tokens > tokens_max and not held.pinned and may_shorten(held):
+            if held.tokens > tokens_max and not held.pinned and page not in self.asked and may_shorten(held):
                 self._shorten(held, tokens_max)
 
     def _shorten(self, held: Held, tokens_max: int) -> None:
@@ -142,7 +145,7 @@ class Room:
 
     def _free(self, winner: int) -> Contest:
         """What no rule holds, in the policy's order."""
-        closed = dict.fromkeys((*self._back, *self._last, *self._levels, winner))
+        closed = dict.fromkeys((*self._back, *self._last, *self._levels, *self.asked, winner))
         state = self.state
         closed_here = sum(page in state.here and not state.here[page].pinned for page in closed)
         reopened = sum(self._may(page, winner) for page in self._levels if self._is_free(page))
@@ -185,7 +188,7 @@ class Room:
     def _may(self, page: int, winner: int) -> bool:
         """Whether a page is here to be chosen, as decided so far."""
         held = self.state.here.get(page)
-        if held is None or held.pinned or page in self.kept or page == winner:
+        if held is None or held.pinned or page in self.kept or page in self.asked or page == winner:
             return False
         return self.level(held) < len(Level)
 
