@@ -24,7 +24,7 @@ STEPS = (
     ("types", ("mypy", "--strict", "vmstore")),
     ("house rules", ("python", "tools/tidy.py")),
     ("floors", ("lint-imports", "--no-cache", "--no-logo")),
-    ("tests", ("pytest", "-q")),
+    ("tests", ("pytest", "-q", "-n", "auto", "--dist", "loadfile")),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ import vmstore
 from tests.live.laws import mutations
 from tests.live.small import FEW, PROSE, call, goes_on, kinds
 from vmstore.core.decision import Cause
-from vmstore.core.mutation import Evict
-from vmstore.core.page import Modality
+from vmstore.core.mutation import Create, Evict
+from vmstore.core.page import Modality, PageType, Role
 from vmstore.core.tokens import estimate
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import InputError, ReadOnlyError, RefusedError, UnknownError
+from vmstore.store.live import Live
 from vmstore.store.store import Store
 
 
@@ -277,3 +279,34 @@ def test_arrivals_say_so(store: Store) -> None:
     session = store.session("s", **FEW)
     session.user("Trains leave at noon from every station of the line. " * 4_000)
     assert [one.cause for _, one in mutations(session) if isinstance(one, Evict)] == [Cause.ARRIVAL]
+
+
+def test_a_handle_for_reading_sees_and_does_not_act(store_path: Path) -> None:
+    """Through a handle for reading a live session tells its settings, prompt and numbers, and acts are refused."""
+    with vmstore.open(store_path) as store:
+        session = store.session("s", **FEW)
+        session.user("Hello.")
+        session.pack()
+        with vmstore.open(store_path, "r") as reading:
+            seen = reading.session("s")
+            assert isinstance(seen, Live) and seen.settings == session.settings and seen.stats().calls == 1
+            assert "Hello." in seen.developer_message and len(seen.search("hello")) == 1
+            session.assistant("Good morning.")
+            assert "Good morning." in seen.developer_message
+            for act in (seen.pack, lambda: seen.user("x"), lambda: reading.session("t", **FEW)):
+                with pytest.raises(ReadOnlyError):
+                    act()
+        goes_on(store, session)
+
+
+def test_what_a_batch_writes_is_decided_on_next(store: Store) -> None:
+    """Pages that a program writes past the kernel are in the next act's decision, and the next pack in its budget."""
+    session = store.session("s", **FEW)
+    session.user("Hello.")
+    with session.batch() as batch:
+        for _ in range(40):
+            batch.add(
+                Create(PageType.ARTIFACT, Modality.TEXT, Role.USER, 0, 0, batch.cell(PROSE.encode()), 13_000, 3_300)
+            )
+    assert session.pack().tokens <= 3_000
+    goes_on(store, session)

@@ -54,14 +54,15 @@ class Live(Session):
         runtimes = self._ns.live
         if self._key not in runtimes:
             self._ns.follow()
-            runtimes[self._key] = Runtime(self._ns.engine, self._lane())
+            runtimes[self._key] = Runtime(self._ns.reader, self._lane())
         return runtimes[self._key]
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
         """Does something as one commit; decided anew where another process was first."""
         within("at", at)
         with self._ns.lock:
-            happened = self._ns.clock.now() if at is None else at
+            clock = self._ns.engine.clock  # refuses where the handle is for reading
+            happened = clock.now() if at is None else at
             runtime = self.runtime()
 
             def managed(act: Act) -> T:
@@ -233,7 +234,7 @@ class Live(Session):
     def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
         """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
         hits = super().search(query, at, limit=limit, **moment)
-        if at is None and not moment:
+        if at is None and not moment and not self._ns.readonly:
 
             def do(act: Act) -> None:
                 found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))

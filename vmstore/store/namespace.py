@@ -75,6 +75,12 @@ class Namespace:
             raise ReadOnlyError("this handle was opened for reading; open the store with mode 'rw' to write")
         return self._engine
 
+    @property
+    def reader(self) -> Engine:
+        """The gate, for whoever only folds what the log holds."""
+        self.check()
+        return self._engine
+
     def follow(self) -> None:
         """Brings the views to the end of the log."""
         self.check()

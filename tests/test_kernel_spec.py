@@ -1,0 +1,48 @@
+"""What specs/kernel.md says in tables is what the code does."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tests.prose import CHECKOUT, quoted, section, tables
+from vmstore.core.decision import Denial
+from vmstore.live.saying import FACTOR_MAX_PPM, FACTOR_MIN_PPM, FACTOR_STEP_PPM
+from vmstore.vm.settings import Settings
+
+TEXT = (CHECKOUT / "specs" / "kernel.md").read_text()
+
+
+def settings(text: str) -> list[str]:
+    """What the table of settings gets wrong."""
+    told = {quoted(row[0])[0]: row[1].strip("`") for row in tables(section(text, "Settings"))[0]}
+    right = {name: repr(value) for name, value in msgspec.structs.asdict(Settings()).items()}
+    return sorted(f"{name}: {told.get(name)} is not {right.get(name)}" for name, _ in told.items() ^ right.items())
+
+
+def denials(text: str) -> list[str]:
+    """Which denials the table of faults lacks or makes up; approvals are asked for by nobody yet."""
+    told = {word for row in tables(section(text, "Faults"))[0] for word in quoted(row[0])}
+    return sorted(told ^ {one.word for one in Denial if one is not Denial.APPROVAL})
+
+
+def test_the_settings_are_the_codes() -> None:
+    """Every setting stands in the table with its default, and no other."""
+    assert settings(TEXT) == []
+    assert settings(TEXT.replace("| 8192 |", "| 8191 |")) != []
+    assert settings(TEXT.replace("| `compress` |", "| `squeeze` |")) != []
+
+
+def test_the_denials_are_the_codes() -> None:
+    """Every reason for a denial stands in the table."""
+    assert denials(TEXT) == []
+    assert denials(TEXT.replace("| `no_room` |", "| `no_space` |")) == ["no_room", "no_space"]
+
+
+def test_the_factor_is_bounded_as_told() -> None:
+    """The bounds of the factor, and the step from which it is logged, are those of the text."""
+    found = re.search(r"stays between ([\d.]+) and (\d+)", TEXT)
+    assert found is not None
+    assert (float(found[1]), float(found[2])) == (FACTOR_MIN_PPM / 1e6, FACTOR_MAX_PPM / 1e6)
+    assert f"moved by {FACTOR_STEP_PPM // 10_000} %" in TEXT
