@@ -6,6 +6,7 @@ import contextlib
 import random
 from typing import Any
 
+from vmstore.core.mutation import Update
 from vmstore.errors import InputError, RefusedError
 from vmstore.store.live import Live
 from vmstore.store.store import Store
@@ -66,9 +67,16 @@ def _manage(session: Live, chance: random.Random, page: str, turn: int) -> None:
         session.claim(f"we use {text(chance, 3)}", name=f"claim{turn}")
     elif what == 5:
         session.recall(page, corrected=chance.random() < 0.5)
+        session.search(f"{chance.choice(WORDS)}{chance.randint(0, 99)} decided")
+        session.annotate(page, importance=0.9, tags=["kept"])
     elif what == 6:
         session.attach(text(chance, 500).encode(), "text/plain", name=f"file{turn}")
     elif what == 7:
         session.configure(l0_tokens_max=chance.choice((5_500, 7_000)))
     else:
         session.evict(page)
+        session.cite(page)
+        with session.batch() as batch:
+            content = text(chance, 80).encode()
+            number, version = session.position_of(page), len(session.versions(page, delta=False))
+            batch.add(Update(number, version + 1, batch.cell(content), len(content), len(content) // 4))
