@@ -36,6 +36,7 @@ TOKENS = 100  # of a page
 REFERENCES = (40_000, 2_000)
 TURNS = (60, 4)
 PAGES = 300
+BUDGET = 64_000  # which holds about so many
 ROUNDS = 5
 COMMITS = 6
 FLOOR_BYTES = 1_200  # about what a commit of the turn adds to the log
@@ -116,7 +117,7 @@ def _turns(bench: Bench, rounds: int) -> Iterator[Row]:
     """A turn on disk beside the raw floor of its commits, measured before and after each round."""
     floor, ratios, deciding = peers.Floor(bench.folder / "floor"), [], []
     with doors.opened(bench.folder / "live.vms") as store:
-        live = store.session("live", l0_tokens_max=400_000, system="You are a careful assistant.")
+        live = store.session("live", l0_tokens_max=BUDGET, system="You are a careful assistant.")
         for number in range(PAGES):
             live.user(_words(number))
         live.pack()

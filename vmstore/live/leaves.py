@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from copy import copy
+from itertools import islice
+from typing import NamedTuple
 
 from vmstore.core.page import PageType, Role, Slot, Tier
 from vmstore.core.reference import page_name
@@ -13,7 +16,18 @@ from vmstore.vm.protocol.leaf import Form, Leaf
 from vmstore.vm.state import State
 
 AVAILABLE_MAX = 64  # pages out of the prompt that a manifest may name
+LOOKED_AT_MAX = 512  # of them, the newest, and those with a name
 HINT_CHARS = 120
+
+
+class Seen(NamedTuple):
+    """A prompt at a moment: its pages in order, the weightiest of those that were away and how many those were."""
+
+    here: list[Held]
+    away: list[Held]
+    away_in_all: int
+    segment: int
+    names: dict[int, str]
 
 
 class Leaves:
@@ -24,30 +38,41 @@ class Leaves:
         self._spoken = spoken
         self._forms = forms
 
-    def here(self) -> list[Leaf]:
-        """The prompt in order."""
-        residents = sorted(self._state.here.values(), key=_rank)
-        shown = {held.page: held.residence[1] for held in residents}
-        contents = self._forms.all(shown.values())
-        return [self.of(held, held.level, contents[shown[held.page]], Tier.L0) for held in residents]
-
-    def available(self) -> tuple[list[Leaf], int]:
-        """The weightiest pages that are not in the prompt, and how many there are."""
+    def seen(self) -> Seen:
+        """The prompt as it is now, to make leaves of later."""
         state = self._state
-        out = [held for page, held in state.pages.items() if page not in state.here and held.type != PageType.RAW]
-        chosen = heapq.nlargest(AVAILABLE_MAX, out, key=_weight)
-        return [self.of(held, 0, None, Tier.L2) for held in chosen], len(out)
+        here = sorted(map(copy, state.here.values()), key=_rank)
+        claims = [state.pages[page] for page in self._spoken.named.values() if page not in state.here]
+        newest = islice((held for page, held in reversed(state.pages.items()) if page not in state.here), LOOKED_AT_MAX)
+        out = {held.page: held for held in (*claims, *newest) if held.type != PageType.RAW}
+        away = list(map(copy, heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)))
+        names = {held.page: self.name(held.page) for held in (*here, *away)}
+        return Seen(here, away, len(state.pages) - len(here), state.segment, names)
+
+    def here(self, seen: Seen) -> list[Leaf]:
+        """The prompt in order."""
+        shown = {held.page: held.residence[1] for held in seen.here}
+        contents = self._forms.all(shown.values())
+        return [self._leaf(seen, held, held.level, contents[shown[held.page]], Tier.L0) for held in seen.here]
+
+    def away(self, seen: Seen) -> list[Leaf]:
+        """The weightiest pages that were not in the prompt."""
+        return [self._leaf(seen, held, 0, None, Tier.L2) for held in seen.away]
 
     def of(self, held: Held, level: int, content: bytes | None, tier: Tier) -> Leaf:
-        """One page as it is shown at a level."""
-        spoken, state = self._spoken, self._state
+        """One page as it is shown at a level now."""
+        now = Seen([held], [], 0, self._state.segment, {held.page: self.name(held.page)})
+        return self._leaf(now, held, level, content, tier)
+
+    def _leaf(self, seen: Seen, held: Held, level: int, content: bytes | None, tier: Tier) -> Leaf:
+        spoken = self._spoken
         known = spoken.known.get(held.page)
         said = spoken.messages.get(held.message)
         form = held.forms[level]
         assert form is not None, "what is shown has a form"
         call_id = (known.call_id or known.answers or "") if known else ""
         return Leaf(
-            name=self.name(held.page),
+            name=seen.names[held.page],
             type=held.type,
             modality=held.modality,
             role=Role(held.role),
@@ -67,7 +92,7 @@ class Leaves:
             tier=tier,
             pinned=held.pinned,
             turn=max(held.created, held.entered),
-            segment=0 if held.segment == state.segment else held.segment + 1,
+            segment=0 if held.segment == seen.segment else held.segment + 1,
             message=held.message,
             part=said.parts.index(held.page) if said else 0,
             call_id=call_id,

@@ -7,6 +7,7 @@ reads it there and looks for nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from vmstore.core.decision import Use
 from vmstore.core.mutation import Annotate, Cite, Link, Reference
@@ -24,6 +25,7 @@ from vmstore.vm.topics import topics
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
+HINTS_MAX = 512  # of pages that left, the newest, looked at for each message
 FINDER = "claims@1"
 
 
@@ -60,10 +62,13 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     settings = act.state.settings
     if settings is None or settings.paging == "model" or not settings.prefetch:
         return
-    spoken = act.spoken
+    spoken, here = act.spoken, act.state.here
     message = "\n".join(said.text for said in _texts(act, spoke.pages))
-    for wanted in signals.wanted(message, spoken.standing(), list(spoken.hints.values()), spoken.summaries):
-        if wanted.page not in act.state.here and wanted.page not in spoke.pages:
+    claims = [one for one in spoken.standing() if one.page not in here]
+    away = (one for page, one in reversed(spoken.hints.items()) if page not in here)
+    hints = list(islice(away, HINTS_MAX))[::-1]
+    for wanted in signals.wanted(message, claims, hints, spoken.summaries):
+        if wanted.page not in here:
             act.tell(Reference(wanted.page, Use.SIGNAL, act.state.call, signal=wanted.signal))
 
 

@@ -396,5 +396,5 @@ class Live(Session):
         return Called(self._ns.name, self.name)
 
     def _packed(self, at: Act | Runtime, call: int) -> Packed:
-        state = at.state
-        return Packed(self.name, call, chosen(state), state.used, state.left(), Leaves(state, at.spoken, at.forms))
+        leaves = Leaves(at.state, at.spoken, at.forms)
+        return Packed(self.name, call, chosen(at.state), at.state, leaves, self._ns.lock)

@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import Any
+
 from vmstore.core.page import Modality
 from vmstore.core.tokens import estimate
 from vmstore.live.leaves import Leaves
 from vmstore.vm.protocol.context import context_text
+from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
 from vmstore.vm.settings import Settings
+from vmstore.vm.state import State
 
 
 class Packed:
-    """The prompt of one call: `tokens` of a `budget`, both estimated; `pages` by name, in order."""
+    """The prompt of one call: `tokens` of a `budget`, both estimated; `pages` by name, in order.
 
-    def __init__(self, session: str, call: int, settings: Settings, used: int, left: tuple[int, int], leaves: Leaves):
+    What it says is written when it is asked for.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        call: int,
+        settings: Settings,
+        state: State,
+        leaves: Leaves,
+        lock: AbstractContextManager[None],
+    ) -> None:
         self.session = session
         self.call = call
-        self.tokens = used
+        self.tokens = state.used
         self.budget = settings.l0_tokens_max
         self._rules = Rules[settings.rules.upper()]
         self._paging = Paging[settings.paging.upper()]
-        self._here = leaves.here()
-        available, count = leaves.available()
+        faults, tokens = state.left()
         self._policies = Policies(
-            faults_allowed=left[0] > 0, max_faults_per_turn=left[0], upgrade_budget_tokens=max(0, left[1])
+            faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
-        self.manifest = manifest(session, self._here, available, self._policies)
-        if count > len(available):
-            more = self.manifest.setdefault("more", {"working_set": 0, "available_pages": 0})
-            more["available_pages"] += count - len(available)
+        self._leaves = leaves
+        self._seen = leaves.seen()
+        self._lock = lock
+
+    @cached_property
+    def _here(self) -> list[Leaf]:
+        with self._lock:
+            return self._leaves.here(self._seen)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
+        with self._lock:
+            away = self._leaves.away(self._seen)
+        told = manifest(self.session, self._here, away, self._policies)
+        if self._seen.away_in_all > len(away):
+            more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
+            more["available_pages"] += self._seen.away_in_all - len(away)
+        return told
 
     @property
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
-        return [leaf.name for leaf in self._here]
+        return [self._seen.names[held.page] for held in self._seen.here]
 
     @property
     def text(self) -> str:
