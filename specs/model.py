@@ -10,16 +10,15 @@ with its parent's positions, so along the chain of a session a position names on
 
 from __future__ import annotations
 
-import json
 from collections import Counter, namedtuple
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from vmstore.core import mutation as m
 from vmstore.core.page import Level, Origin, Tier
 
 HEAD = 1 << 62
-
+OF_A_PAGE = m.Update | m.Compress | m.Annotate | m.FaultIn | m.FaultDenied | m.Prefetch | m.Evict | m.Pin | m.Unpin
+OF_A_PAGE |= m.Reference | m.Cite | m.Recall
 
 # One mutation: whose, where in its session, when it happened, the cells of its commit.
 Fact = namedtuple("Fact", "session position mutation at cells")
@@ -33,8 +32,6 @@ Content = namedtuple("Content", "position version level told")
 Shown = namedtuple("Shown", "page content level rank since")
 # A page in the context (tier 0) or not; `counted` is the content its tokens and bytes are of.
 Page = namedtuple("Page", "page born turn call at tier level version counted")
-# A page that was asked for or came back, what had put it out; `answer` is the mutation that says so, a pack's None.
-Fault = namedtuple("Fault", "position turn page out_since asked answer")
 # A link met on a walk, `depth` steps from where it began.
 Edge = namedtuple("Edge", "depth source kind target position")
 
@@ -161,81 +158,6 @@ class Model:
                 found.append(Page(page, fact.mutation, turn, call, fact.at, tier, level, full.version, counted))
         return found
 
-    def settings(self, session: str, position: int = HEAD) -> dict[str, Any] | None:
-        """The settings in force; None where no kernel is at work."""
-        found: dict[str, Any] | None = None
-        for fact in self.seen(session, position):
-            if isinstance(fact.mutation, m.Settings):
-                found = (found or {}) | object_in(self.cell(session, fact.position, fact.mutation.told))
-        return found
-
-    def pinned(self, session: str, position: int = HEAD) -> set[int]:
-        """The pages that somebody holds."""
-        held: set[tuple[int, int]] = set()
-        for fact in self.seen(session, position):
-            match fact.mutation:
-                case m.Pin(page=page, holder=holder):
-                    held.add((page, holder))
-                case m.Unpin(page=page, holder=holder):
-                    held.discard((page, holder))
-        return {page for page, _ in held}
-
-    def moves(self, session: str, position: int = HEAD) -> tuple[list[Fault], list[tuple[int, int]]]:
-        """The faults, and (position, turn) of each time a page left the prompt.
-
-        A kernel says both itself; before one is at work packs show what came back and what left.
-        """
-        out: dict[int, int] = {}  # since when pages that were in the prompt are not, as packs and decisions tell
-        gone: dict[int, int] = {}  # and as packs alone do
-        here: set[int] = set()
-        references: dict[int, m.Reference] = {}
-        faults: list[Fault] = []
-        left: list[tuple[int, int]] = []
-        live = False
-        for fact, turn, _ in self.moments(session, position):
-            match fact.mutation:
-                case m.Settings():
-                    live = True
-                case m.Reference():
-                    references[fact.position] = fact.mutation
-                case m.FaultIn(page=page, reference=asked) | m.FaultDenied(page=page, reference=asked):
-                    told = (out.get(page), references.get(asked), fact.mutation)
-                    faults.append(Fault(fact.position, turn, page, *told))
-                case m.Evict(page=page, level=None):
-                    left.append((fact.position, turn))
-                    out.setdefault(page, fact.position)
-                case m.Pack():
-                    now = {shown.page for shown in self.context(session, fact.position)}
-                    if not live:
-                        back = sorted((now - here) & gone.keys())
-                        faults += [Fault(fact.position, turn, page, gone[page], None, None) for page in back]
-                        left += [(fact.position, turn)] * len(here - now)
-                    for page in here - now:
-                        out.setdefault(page, fact.position)
-                        gone[page] = fact.position
-                    here = now
-            match fact.mutation:
-                case m.FaultIn(page=page) | m.Prefetch(page=page) | m.Evict(page=page, level=int()):
-                    out.pop(page, None)
-                case m.Pack(entered=entered):
-                    for new in entered:
-                        out.pop(new[0], None)
-        return faults, left
-
-    def invalidated(self, session: str, position: int = HEAD) -> dict[int, int]:
-        """Tokens of the request before from the first place on where each call's is another, by call."""
-        tokens = {c.position: c.told.tokens for listed in self.versions(session, position).values() for c in listed}
-        found: dict[int, int] = {}
-        before: list[tuple[int, int]] = []
-        for number, call in self.calls(session, position).items():
-            now = [(shown.page, shown.content) for shown in self.context(session, call.position)]
-            alike = 0
-            while alike < min(len(before), len(now)) and before[alike] == now[alike]:
-                alike += 1
-            found[number] = sum(tokens[content] for _, content in before[alike:])
-            before = now
-        return found
-
     def history(self, session: str, page: int, position: int = HEAD) -> list[tuple[int, str]]:
         """What happened to a page, and where."""
         found: list[tuple[int, str]] = []
@@ -245,16 +167,10 @@ class Model:
             match fact.mutation:
                 case m.Create(links=links) if fact.position == page:
                     events = ["create", *("link" for _ in set(links))]
-                case m.Update(page=same) | m.Compress(page=same) | m.Annotate(page=same) if same == page:
+                case _ if isinstance(fact.mutation, OF_A_PAGE) and fact.mutation.page == page:
                     events = [fact.mutation.kind]
                 case m.Link(source=source) if source == page:
                     events = ["link"]
-                case m.FaultIn(page=same) | m.FaultDenied(page=same) | m.Prefetch(page=same) if same == page:
-                    events = [fact.mutation.kind]
-                case m.Evict(page=same) | m.Pin(page=same) | m.Unpin(page=same) if same == page:
-                    events = [fact.mutation.kind]
-                case m.Reference(page=same) | m.Cite(page=same) | m.Recall(page=same) if same == page:
-                    events = [fact.mutation.kind]
                 case m.Pack(entered=entered, left=left) if page in left or page in [new[0] for new in entered]:
                     events = ["leave" if page in left else "shown" if here else "enter"]
                     here = page not in left
@@ -282,12 +198,3 @@ class Model:
             front = {edge.target if up else edge.source for edge in taken} - known
             known |= front
         return met
-
-
-def object_in(cell: bytes) -> dict[str, Any]:
-    """The JSON object in a cell, empty where somebody sealed something else."""
-    try:
-        told = json.loads(cell)
-    except (ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from specs.model import Fact, Model
+from specs.decided import Decided as Model
+from specs.model import Fact
 from vmstore.core import mutation as kinds
 from vmstore.core.decision import Denial, FaultReason, Signal, Use
 from vmstore.core.page import Level, LinkKind, Standing

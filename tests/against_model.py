@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from specs.model import Edge, Model
+from specs.decided import Decided as Model
+from specs.model import Edge
 from tests.against_catalog import catalog_is_the_models
 from vmstore.core import mutation as kinds
 from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Status

@@ -77,14 +77,21 @@ def test_two_processes_write_sessions_of_their_own(tmp_path: Path) -> None:
 
 def test_two_processes_write_one_session(tmp_path: Path) -> None:
     """A process that was second conflicts, reads what was added, and goes on; nothing is lost or doubled."""
-    path = tmp_path / "log.sqlite"
+    met = any(_write_one_session(tmp_path / f"log-{attempt}.sqlite") for attempt in range(50))
+    assert met, "the processes met at least once"
+
+
+def _write_one_session(path: Path) -> bool:
+    """Lets two processes write a session; whether one was ever second."""
     SqliteLog.create(path)
     log = SqliteLog(path)
     log.append(chain([Told(contents=(b"one",))], genesis(b"one")), 0, 0)
     log.close()
     reader, writer = os.pipe()
+    os.set_blocking(reader, False)
     both(lambda: shared(path, writer), lambda: shared(path, writer))
     os.close(writer)
     assert linked(path) == {1: 1 + 2 * EACH}
-    assert os.read(reader, 9_999), "the processes met at least once"
+    met = os.read(reader, 9_999) != b""
     os.close(reader)
+    return met

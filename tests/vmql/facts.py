@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from specs.model import Model
+from specs.decided import Decided as Model
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
 from tests.vmql.said import notes
 from vmstore.core import mutation as m

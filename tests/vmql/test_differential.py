@@ -11,7 +11,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from specs.model import Model
+from specs.decided import Decided as Model
 from tests.against_model import model_of
 from tests.engine.author import NUMBER, Author, Deed, engine_over
 from tests.vmql.asked import MORE, asked

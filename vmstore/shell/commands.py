@@ -37,7 +37,6 @@ COMMANDS: dict[str, Command] = {
             "changes nothing, a grown one adds its new part. What cannot be read is kept as it stands,\n"
             "counted and named.",
             (
-                "vmstore import agent.vms session.jsonl",
                 "vmstore import agent.vms bundle.jsonl --exact",
                 "vmstore import agent.vms live.jsonl --session today --follow",
                 "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",

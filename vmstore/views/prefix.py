@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from vmstore.errors import CorruptError
 from vmstore.views.context import Shown, contents
 from vmstore.views.lane import Lane
 from vmstore.views.residency import stays
@@ -28,7 +29,12 @@ def invalidated(lane: Lane, position: int) -> dict[int, int]:
         came.setdefault(f, []).append((rank, page, content))
         if t is not None:
             left.setdefault(t, []).append((rank, page, content))
-    known = contents(lane, {content for _, content, _, _ in found.values()})
+    shown = {content for _, content, _, _ in found.values()}
+    known = contents(lane, shown)
+    if unknown := shown.difference(known):
+        raise CorruptError(
+            f"the views show a content of position {min(unknown)}, and no page has it; run `vmstore rebuild`"
+        )
     order: list[Place] = []
     voided: dict[int, int] = {}
     for pack in sorted(came.keys() | left.keys()):
