@@ -136,7 +136,7 @@ class Recording:
         """
         position, conversation = self._conversations.pop(key, (0, None))
         stood = self._ns.engine.head(key).position == position
-        if conversation is not None and not stood:
+        if not stood:  # others write to it, or may: it was read for the first time
             self._shared[key] = SHARED_CALLS
         conversation = conversation or Conversation()
         if not stood:
