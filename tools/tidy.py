@@ -39,6 +39,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/session.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
         ("vmstore/core/notice.py", "logging"),
+        ("vmstore/store/keys.py", "cryptography"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),

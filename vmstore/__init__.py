@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     )
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.keys import new_key
     from vmstore.store.live import Live
+    from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
@@ -36,6 +38,9 @@ __all__ = [
     "aio",
     "backup",
     "restore",
+    "new_key",
+    "seal",
+    "read_seal",
     "Store",
     "Session",
     "Live",
@@ -65,6 +70,9 @@ _HOMES = {
     "memory_store": ("vmstore.store.store", "memory_store"),
     "backup": ("vmstore.store.backup", "backup"),
     "restore": ("vmstore.store.backup", "restore"),
+    "new_key": ("vmstore.store.keys", "new_key"),
+    "seal": ("vmstore.store.seals", "seal"),
+    "read_seal": ("vmstore.store.seals", "read_seal"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
     "Live": ("vmstore.store.live", "Live"),

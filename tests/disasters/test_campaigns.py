@@ -13,7 +13,7 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import flips, full, kill, power, sweep, writers
+from campaigns import flips, full, kill, power, sweep, tamper, writers
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -30,6 +30,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
     "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
+    "tamper": (tamper, lambda folder: tamper.batch(1, folder, 300), set()),
 }
 
 

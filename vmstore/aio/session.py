@@ -27,8 +27,10 @@ from vmstore.store.answers import (
 )
 
 if TYPE_CHECKING:
+    from vmstore.engine.seal import Seal
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
+    from vmstore.store.proving import Proof
 
 T = TypeVar("T")
 
@@ -147,6 +149,10 @@ class Session:
     async def diff(self, before: AsOf, after: AsOf) -> Diff:
         """See `vmstore.Session.diff`."""
         return await self._worker.do(self._session.diff, before, after)
+
+    async def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
+        """See `vmstore.Session.prove`."""
+        return await self._worker.do(partial(self._session.prove, page, call=call, seal=seal))
 
     async def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
         """See `vmstore.Session.messages`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
@@ -27,6 +27,7 @@ from vmstore.vmql.syntax import Statement
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
     from vmstore.columns.pagetable import PageTable
+    from vmstore.engine.seal import Seal
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -256,10 +257,15 @@ class Store:
         return await self._worker.do(partial(self._store.sweep, grace=grace, dry_run=dry_run))
 
     async def verify(
-        self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None
+        self,
+        progress: Progress | None = None,
+        *,
+        views: bool = True,
+        rules: bool | None = None,
+        seals: Sequence[Seal] = (),
     ) -> Verdict:
         """See `vmstore.Store.verify`."""
-        return await self._worker.do(partial(self._store.verify, progress, views=views, rules=rules))
+        return await self._worker.do(partial(self._store.verify, progress, views=views, rules=rules, seals=seals))
 
     async def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
         """See `vmstore.Store.rebuild`."""

@@ -8,7 +8,7 @@ or inserting in the middle costs what stands after it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 EMPTY = sha256(b"").digest()
@@ -65,3 +65,80 @@ class Tree:
     def root(self) -> bytes:
         """The root over all leaves, 32 bytes; of nothing, SHA-256 of nothing."""
         return self._levels[-1][0] if self._levels[0] else EMPTY
+
+    def way(self, index: int) -> list[bytes]:
+        """The hashes beside the way from a leaf to the root, from below: the proof that it is in the tree."""
+        assert 0 <= index < len(self), "a leaf of this tree"
+        beside = ((level, index >> depth ^ 1) for depth, level in enumerate(self._levels[:-1]))
+        return [level[place] for level, place in beside if place < len(level)]
+
+    def growth(self, size: int) -> list[bytes]:
+        """The proof that a tree over the first `size` leaves grew into this one: what `grew` asks for."""
+        assert 0 < size <= len(self), "a tree grows from one leaf on"
+        start, stop, found = 0, len(self), []
+        while size < stop:
+            split = start + (1 << (stop - start - 1).bit_length() - 1)
+            if size <= split:
+                found.append(self._over(split, stop))
+                stop = split
+            else:
+                found.append(self._over(start, split))
+                start = split
+        return ([self._over(start, stop)] if start else []) + found[::-1]
+
+    def _over(self, start: int, stop: int) -> bytes:
+        """The root over some leaves that have a node of their own."""
+        depth = (stop - start - 1).bit_length()
+        return self._levels[depth][start >> depth]
+
+
+def grew(size: int, root: bytes, later_size: int, later_root: bytes, proof: Sequence[bytes]) -> bool:
+    """Whether a proof shows that the first `size` leaves of a later tree are the leaves of an earlier one."""
+    if size == later_size:
+        return root == later_root and not proof
+    if not 0 < size < later_size:
+        return False
+    hashes = [*proof] if size & (size - 1) else [root, *proof]
+    place, last = size - 1, later_size - 1
+    while place & 1:
+        place, last = place >> 1, last >> 1
+    if not hashes:
+        return False
+    before = after = hashes[0]
+    for beside in hashes[1:]:
+        if last == 0:
+            return False
+        if place & 1 or place == last:
+            before, after = node(beside, before), node(beside, after)
+            while place and not place & 1:
+                place, last = place >> 1, last >> 1
+        else:
+            after = node(after, beside)
+        place, last = place >> 1, last >> 1
+    return last == 0 and (before, after) == (root, later_root)
+
+
+class Growing:
+    """The root over a list that only grows, which forgets the leaves: one hash for each power of two in its size."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._peaks: list[bytes] = []
+
+    def add(self, leaf: bytes) -> None:
+        """Takes the next leaf hash in."""
+        size = self.size
+        while size & 1:
+            leaf, size = node(self._peaks.pop(), leaf), size >> 1
+        self._peaks.append(leaf)
+        self.size += 1
+
+    @property
+    def root(self) -> bytes:
+        """The root over all leaves so far."""
+        if not self._peaks:
+            return EMPTY
+        found = self._peaks[-1]
+        for peak in self._peaks[-2::-1]:
+            found = node(peak, found)
+        return found

@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from vmstore.cells.cell import COMMITMENT_BYTES
+from vmstore.engine.soundness import Erased, nothing_erased, unsound
 from vmstore.engine.verify import Finding
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
@@ -22,8 +22,9 @@ BATCH = 200  # commits looked up at once
 class Chain:
     """One session's chain, from the root it descends from to its end; counts what it read."""
 
-    def __init__(self, log: Log, db: apsw.Connection, lane: Lane) -> None:
+    def __init__(self, log: Log, db: apsw.Connection, lane: Lane, erased: Erased = nothing_erased) -> None:
         self._log = log
+        self._erased = erased
         self._db = db
         self._lane = lane
         self.commits = 0
@@ -58,13 +59,9 @@ class Chain:
         numbers = range(commit.cell, commit.cell + commit.cell_count)
         held: dict[int, Any] = dict(self._log.cells(numbers))
         for index, number in enumerate(numbers):
-            told = commit.commitments[index * COMMITMENT_BYTES : (index + 1) * COMMITMENT_BYTES]
-            cell = held.get(number)
-            if cell is None:
-                yield Finding("cell", f"cell {number} of commit {commit.ordinal}", "it is missing")
-            elif not (cell.erased or cell.keeps(told)):
-                what = "its bytes do not match their commitment"
-                yield Finding("cell", f"cell {number} of commit {commit.ordinal}", what)
+            wrong = unsound(held.get(number), number, commit.commitment(index), self._erased)
+            if wrong is not None:
+                yield Finding("cell", f"cell {number} of commit {commit.ordinal}", wrong)
 
 
 _UID = "SELECT uid FROM sessions WHERE session = ?"

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from vmstore.cells.cell import SALT_BYTES
 from vmstore.core.mutation import AnyMutation, Compress, Create, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.histories import Histories
 from vmstore.engine.lookups import ViewLookups
 from vmstore.engine.rules import Place, broken
+from vmstore.engine.soundness import Erased, nothing_erased, unsound
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
@@ -53,10 +54,20 @@ class Counts(NamedTuple):
 
 
 def verify(
-    log: Log, projection: Projection, progress: Progress | None = None, *, views: bool = True, rules: bool = True
+    log: Log,
+    projection: Projection,
+    progress: Progress | None = None,
+    *,
+    views: bool = True,
+    rules: bool = True,
+    histories: Histories | None = None,
+    erased: Erased = nothing_erased,
 ) -> tuple[Counts, list[Finding]]:
-    """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to."""
-    check = ChainCheck(log)
+    """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to.
+
+    `histories` follow what is read, for whoever holds it against a seal.
+    """
+    check = ChainCheck(log, histories, erased)
     total = log.ordinal
     parts = 1 + (views or rules)
     try:
@@ -91,8 +102,10 @@ def commits_of(log: Log) -> Iterator[Commit]:
 class ChainCheck:
     """Follows every session's chain and checks the cells it covers."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, histories: Histories | None = None, erased: Erased = nothing_erased) -> None:
         self.log = log
+        self.histories = histories
+        self.erased = erased
         self.problems: list[Finding] = []
         self.commits = 0
         self.mutations = 0
@@ -133,6 +146,8 @@ class ChainCheck:
             self._add("commit", where, f"it counts {commit.count} mutations and holds {len(mutations)}")
         self.heads[commit.session] = (commit.last, commit.hash)
         self._ends[(commit.session, commit.last)] = commit.hash
+        if self.histories is not None:
+            self.histories.follow(commit, mutations)
         self._cells(commit)
 
     def _link(self, commit: Commit, mutations: list[AnyMutation], where: str) -> None:
@@ -195,13 +210,10 @@ class ChainCheck:
         numbers = [number for commit in commits for number in range(commit.cell, commit.cell + commit.cell_count)]
         cells = self.log.cells(numbers) if numbers else {}
         for commit in commits:
-            for index in range(commit.cell_count):
-                cell = cells.get(commit.cell + index)
-                if cell is None:
-                    self._add("cell", f"cell {commit.cell + index} of commit {commit.ordinal}", "it is missing")
-                elif len(cell.salt) != SALT_BYTES or cell.commitment != commit.commitment(index):
-                    where = f"cell {commit.cell + index} of commit {commit.ordinal}"
-                    self._add("cell", where, f"position {commit.first}: its bytes do not match their commitment")
+            for index, number in enumerate(range(commit.cell, commit.cell + commit.cell_count)):
+                wrong = unsound(cells.get(number), number, commit.commitment(index), self.erased)
+                if wrong is not None:
+                    self._add("cell", f"cell {number} of commit {commit.ordinal}", f"position {commit.first}: {wrong}")
 
     def end(self) -> None:
         """Checks that no cell lies beyond the last commit."""

@@ -197,6 +197,37 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
 
 
+def add_seal(parser: argparse.ArgumentParser) -> None:
+    """What is sealed, with which key, where to."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
+    parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
+    parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
+
+
+def add_prove(parser: argparse.ArgumentParser) -> None:
+    """What is proven, by which seal, or which proof is checked."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
+    parser.add_argument("page", metavar="PAGE", nargs="?", help="a name like p17, or a hint")
+    parser.add_argument("--call", type=_steps, metavar="N", help="the call whose context it was in")
+    parser.add_argument("--seal", metavar="FILE", help="the seal to prove by (default: the oldest kept that covers it)")
+    parser.add_argument("--out", metavar="FILE", help="where the proof is written")
+    parser.add_argument(
+        "--content", metavar="FILE", help="where the page's salt and bytes are written too, or with --check read from"
+    )
+    parser.add_argument("--check", metavar="PROOF", help="check a proof instead; no store is needed")
+    parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
+
+
+def add_seals(parser: argparse.ArgumentParser) -> None:
+    """What a store is held against."""
+    parser.add_argument(
+        "--seal", action="append", default=[], metavar="FILE", help="hold it against this seal; may be given again"
+    )
+    parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
+
+
 def add_parts(parser: argparse.ArgumentParser) -> None:
     """How much of a store is verified."""
     parts = parser.add_mutually_exclusive_group()

@@ -15,8 +15,11 @@ from vmstore.shell.arguments import (
     add_moment,
     add_page,
     add_parts,
+    add_prove,
     add_replay,
     add_restore,
+    add_seal,
+    add_seals,
     add_session,
     add_shell,
     add_store,
@@ -165,11 +168,46 @@ COMMANDS: dict[str, Command] = {
             "verify",
             "keep",
             "check every hash, rule and view",
-            "Checks every hash of the log, every rule, and every view against a fresh fold of the log.\n"
-            "Leaves with 1 and names each problem where anything is not as it should be.",
-            ("vmstore verify agent.vms", "vmstore verify agent.vms --log", "vmstore verify agent.vms --json"),
+            "Checks every hash of the log, every rule, and every view against a fresh fold of the log. With\n"
+            "--seal also that all that was sealed is still there: a cut end, a dropped session or an old copy\n"
+            "put back is found by nothing else. Leaves with 1 and names each problem where anything is wrong.",
+            (
+                "vmstore verify agent.vms",
+                "vmstore verify agent.vms --log",
+                "vmstore verify agent.vms --seal /elsewhere/agent.seal --public-key /elsewhere/seal.key.pub",
+            ),
             ("vmstore.shell.keep", "verify"),
-            (add_store, add_parts),
+            (add_store, add_parts, add_seals),
+        ),
+        Command(
+            "seal",
+            "keep",
+            "sign where all sessions stand",
+            "Signs a root over where every session stands, and writes it to a file. Kept apart from the store\n"
+            "the file shows later that nothing it covers was changed, cut or dropped (`vmstore verify --seal`).\n"
+            "The store may grow on. Needs the extra `trust`.",
+            (
+                "vmstore seal --new-key",
+                "vmstore seal agent.vms",
+                "vmstore seal agent.vms --key /keys/seal.key --out /elsewhere/agent.seal",
+            ),
+            ("vmstore.shell.seals", "seal"),
+            (add_seal,),
+        ),
+        Command(
+            "prove",
+            "keep",
+            "a proof that a page was in a context",
+            "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
+            "was sealed then. Whoever knows the public key checks it without the store: with --check, or with\n"
+            "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.",
+            (
+                "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json",
+                "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json --content p17.salted",
+                "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
+            ),
+            ("vmstore.shell.seals", "prove"),
+            (add_prove,),
         ),
         Command(
             "rebuild",

@@ -7,15 +7,17 @@ import argparse
 import apsw
 import msgspec
 
-from vmstore.errors import CorruptError
+from vmstore.errors import CorruptError, InputError
 from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Line, Span, Table
 from vmstore.shell.words import count
 from vmstore.store.answers import to_json
 from vmstore.store.reports import Problem, Verdict
+from vmstore.store.seals import read_seal
 
 SHOWN = 50
+SEAL = "seal"
 VIEWS = {"view", "views", "columns"}  # kinds of problem that say nothing against the log
 DAMAGE = (CorruptError, apsw.Error, msgspec.MsgspecError)
 
@@ -35,6 +37,8 @@ def fork(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def verify(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a store and names what is wrong with it; 1 where anything is."""
+    if arguments.public_key is not None and not arguments.seal:
+        raise InputError("a public key is what a seal is checked with; name the seal with --seal")
     found = verdict(arguments, screen)
     if arguments.json:
         screen.json(to_json(found))
@@ -42,14 +46,22 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show(*problems(found, arguments.store))
     elif not screen.quiet:
         screen.show(sound(found, views=not arguments.log, rules=not (arguments.log or arguments.views)))
+        if arguments.seal:
+            trust = "" if arguments.public_key else "; who signed it was not checked, --public-key says who must have"
+            screen.show((Span("sealed", "good"), f": all that was sealed is there{trust}"))
     return 0 if found.ok else 1
 
 
 def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
     """What verify finds; a log too damaged to be opened is a finding too."""
     try:
+        seals = [read_seal(file, arguments.public_key) for file in arguments.seal]
+    except CorruptError as error:
+        return Verdict(False, 0, 0, 0, [Problem(SEAL, "seal", str(error))])
+    try:
         with open_to_ask(arguments) as store, screen.progress("verifying") as tell:
-            return store.verify(tell, views=not arguments.log, rules=not (arguments.log or arguments.views))
+            rules = not (arguments.log or arguments.views)
+            return store.verify(tell, views=not arguments.log, rules=rules, seals=seals)
     except DAMAGE as error:
         return Verdict(False, 0, 0, 0, [Problem("log", str(arguments.store), str(error))])
 
@@ -83,7 +95,12 @@ def remedies(found: list[Problem], store: str) -> list[str]:
     """What to do about problems, by what is damaged."""
     kinds = {one.kind for one in found}
     told = []
-    if kinds - VIEWS:
+    if SEAL in kinds:
+        told.append(
+            "What was sealed is not what the store holds: keep a copy, and find out who wrote to its files. "
+            "A backup made after the seal can be held against it too."
+        )
+    if kinds - VIEWS - {SEAL}:
         told.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."

@@ -36,6 +36,21 @@ class Verdict(msgspec.Struct, frozen=True):
     problems: list[Problem]
 
 
+class SealInfo(msgspec.Struct, frozen=True):
+    """A seal that was made: its file, what it covers, its root, and the public key it was signed for, in hex.
+
+    `namespace` is the uid of the namespace, `ordinal` the last commit covered, `at` in microseconds since 1970.
+    """
+
+    path: str
+    namespace: str
+    ordinal: int
+    at: int
+    sessions: int
+    root: str
+    key: str
+
+
 class Compacted(msgspec.Struct, frozen=True):
     """What packing the log did: rows of cells and the log's bytes on disk, before and after.
 

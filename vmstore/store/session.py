@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from vmstore.core.asof import AsOf, Head, Position, one_moment
+from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
@@ -44,8 +44,10 @@ from vmstore.views.moment import Basis as Moment
 from vmstore.views.moment import basis, packed
 
 if TYPE_CHECKING:
+    from vmstore.engine.seal import Seal
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
+    from vmstore.store.proving import Proof
     from vmstore.store.recording import Recording
 
 # What a live session can do besides; see `vmstore.store.live`.
@@ -244,6 +246,14 @@ class Session:
             first, second = self.context(before), self.context(after)
             lane = self._lane()
             return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
+
+    def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
+        """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does."""
+        from vmstore.store.proving import proof_of
+
+        with self._ns.asking():
+            lane, when = self._lane(), Call(call)
+            return proof_of(self._ns, lane, self._resolve(lane, page, when)[0], packed(lane, when), seal)
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
         """The chat messages of a call's request."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
@@ -34,6 +34,7 @@ from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
+    from vmstore.engine.seal import Seal
     from vmstore.store.live import Live
     from vmstore.store.recording import Recording
     from vmstore.vmql.asker import Asker
@@ -302,7 +303,7 @@ class Store:
             raise InputError("a store in memory has no files to back up; export it")
         return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
 
-    # ---- columns
+    # ---- columns and tails
 
     def page_table(self, sessions: str | Iterable[str] | Mapping[str, int | None] | None = None) -> PageTable:
         """The page table of sessions, by default all, as numpy arrays from column segments (the extra `columns`).
@@ -318,8 +319,6 @@ class Store:
         """
         return self._columns.told()
 
-    # ---- tails
-
     def tail(self, after: str | None = None, *, limit: int | None = None) -> Iterator[Entry]:
         """Mutations in the order they were logged, from the start or after a cursor, up to now."""
         return tail(self._ns, after, limit)
@@ -333,16 +332,19 @@ class Store:
                 "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
                 " coalesce(sum(pages), 0) FROM sessions"
             ).get
-            log, views, blobs = sizes(self._ns.folder)
-            positions = self._ns.projection.positions()
-            return Info(sessions, commits, mutations, pages, log, views, blobs, positions)
+            held = sizes(self._ns.folder)
+            return Info(sessions, commits, mutations, pages, *held, self._ns.projection.positions())
 
-    def verify(self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None) -> Verdict:
+    def verify(
+        self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None,
+        seals: Sequence[Seal] = (),
+    ) -> Verdict:  # fmt: skip
         """Checks every hash of the log; every view against a fresh fold, and every rule, unless told not to.
 
-        The rules are left out where the views are, unless they are asked for.
+        The rules are left out where the views are, unless asked for; `seals` say what the log must hold.
         """
-        return verdict_on(self._ns, self._columns, progress, views=views, rules=views if rules is None else rules)
+        every = views if rules is None else rules
+        return verdict_on(self._ns, self._columns, progress, views=views, rules=every, seals=seals)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.

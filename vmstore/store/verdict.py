@@ -1,16 +1,29 @@
-"""The verdict on a store: every hash, every rule, every view, every column, and what is wrong with them."""
+"""The verdict on a store: every hash, every rule, every view, every column, every seal, and what is wrong."""
 
 from __future__ import annotations
 
-from vmstore.engine.verify import Finding, verify
+from collections.abc import Sequence
+
+from vmstore.engine.histories import Histories
+from vmstore.engine.seal import Seal, watched
+from vmstore.engine.verify import PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
 from vmstore.store.columns import VIEW, ColumnStore
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Problem, Verdict
 
 
-def verdict_on(ns: Namespace, columns: ColumnStore, progress: Progress | None, *, views: bool, rules: bool) -> Verdict:
-    """Checks the log, and with `views` what follows it, with `rules` each mutation against them."""
+def verdict_on(
+    ns: Namespace,
+    columns: ColumnStore,
+    progress: Progress | None,
+    *,
+    views: bool,
+    rules: bool,
+    seals: Sequence[Seal] = (),
+) -> Verdict:
+    """Checks the log, with `views` what follows it, with `rules` each mutation against them, and it against seals."""
+    histories = Histories(watched(seals))
     with ns.lock:
         problems: list[Finding] = []
         try:
@@ -18,7 +31,10 @@ def verdict_on(ns: Namespace, columns: ColumnStore, progress: Progress | None, *
                 ns.follow()
         except Exception as error:  # the views could not be folded: the log check says why
             problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
-        counts, found = verify(ns.log, ns.projection, progress, views=views, rules=rules)
+        follower = histories if seals else None
+        counts, found = verify(ns.log, ns.projection, progress, views=views, rules=rules, histories=follower)
+        for seal in seals:
+            found += list(seal.problems(histories))[:PROBLEMS_MAX]
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]

@@ -91,6 +91,11 @@ def _differs(call: CallRow, what: str) -> CorruptError:
 
 def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
     """The Merkle root over pages as shown."""
+    return Tree(leaves_of(lane, shown)).root
+
+
+def leaves_of(lane: Lane, shown: Iterable[Shown]) -> list[bytes]:
+    """The leaf of each page as shown."""
     uids: dict[int, bytes] = {}
     leaves = []
     for s in shown:
@@ -98,7 +103,7 @@ def root_of(lane: Lane, shown: Iterable[Shown]) -> bytes:
         if writer not in uids:
             uids[writer] = lane.db.execute("SELECT uid FROM sessions WHERE session = ?", (writer,)).get
         leaves.append(leaf(uids[writer], s.page, s.version, s.level, s.commitment or bytes(COMMITMENT_BYTES)))
-    return Tree(leaves).root
+    return leaves
 
 
 class Sealed(NamedTuple):

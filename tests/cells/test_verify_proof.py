@@ -1,0 +1,198 @@
+"""The stand-alone verifier: its signatures are RFC 8032's, and it takes a proof to the last byte or not at all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vmstore
+from vmstore.cells import verify_proof
+from vmstore.cells.verify_proof import ORDER, check, signed
+from vmstore.core.clock import ManualClock, SeededIds
+
+FILE = Path(verify_proof.__file__)
+
+# RFC 8032, section 7.1: public key, message, signature.
+PUBLISHED = [
+    (
+        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+        "",
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24"
+        "655141438e7a100b",
+    ),
+    (
+        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+        "72",
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aee"
+        "b00d291612bb0c00",
+    ),
+    (
+        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+        "af82",
+        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28d"
+        "c027beceea1ec40a",
+    ),
+]
+
+
+class Proven(NamedTuple):
+    """A proof, the key it is checked with, and the content that goes with it."""
+
+    proof: bytes
+    public: bytes
+    content: bytes
+
+
+@pytest.fixture(scope="module")
+def proven(tmp_path_factory: pytest.TempPathFactory) -> Proven:
+    """A proof of one page in a context of a thousand, of a store with a few sessions and a hundred commits."""
+    folder = tmp_path_factory.mktemp("proven")
+    key = vmstore.new_key(folder / "key", ids=SeededIds(3))
+    with vmstore.open(folder / "a.vms", clock=ManualClock(1_700_000_000_000_000), ids=SeededIds(4)) as store:
+        for number in range(40):
+            store.record(f"s{number % 5}", {"model": "m", "messages": [{"role": "user", "content": f"{number}"}]})
+        messages = [{"role": "user", "content": f"message {number}"} for number in range(1000)]
+        store.record("long", {"model": "m", "messages": messages}, None)
+        vmstore.seal(store, key, clock=ManualClock(1_700_000_001_000_000))
+        session = store.session("long")
+        page = session.context(call=1).page_ids[517]
+        told = session.prove(page, call=1)
+        assert told.content is not None, "the page has content"
+        return Proven(told.proof, key.public, told.content)
+
+
+@pytest.mark.parametrize(("public", "message", "signature"), PUBLISHED)
+def test_the_published_signatures_hold(public: str, message: str, signature: str) -> None:
+    """The signatures of RFC 8032 hold, and with any one of their bytes flipped they do not."""
+    key, said, sign = bytes.fromhex(public), bytes.fromhex(message), bytes.fromhex(signature)
+    assert signed(key, said, sign)
+    for at in range(64):
+        assert not signed(key, said, sign[:at] + bytes([sign[at] ^ 1]) + sign[at + 1 :])
+    assert not signed(key, said + b"x", sign)
+
+
+@settings(max_examples=30)
+@given(secret=st.binary(min_size=32, max_size=32), message=st.binary(max_size=200))
+def test_signatures_are_those_of_another_library(secret: bytes, message: bytes) -> None:
+    """What the library signs holds here; under another key, for another message, or with S grown by the order, not."""
+    key = Ed25519PrivateKey.from_private_bytes(secret)
+    public, sign = key.public_key().public_bytes_raw(), key.sign(message)
+    assert signed(public, message, sign)
+    assert not signed(public, message + b"x", sign)
+    other = Ed25519PrivateKey.from_private_bytes(bytes(31) + b"o").public_key().public_bytes_raw()
+    assert other == public or not signed(other, message, sign)
+    grown = int.from_bytes(sign[32:], "little") + ORDER
+    assert not signed(public, message, sign[:32] + grown.to_bytes(32, "little"))
+
+
+@pytest.mark.parametrize("public", [b"", bytes(31), (2**255 - 19).to_bytes(32, "little"), b"\2" + bytes(31)])
+def test_what_is_no_public_key_is_refused(public: bytes) -> None:
+    """A key of another length, of a number beyond the field or of no point of the curve is refused."""
+    with pytest.raises(ValueError, match="public key"):
+        signed(public, b"", bytes(64))
+
+
+def test_a_proof_holds_and_is_small(proven: Proven) -> None:
+    """A proof of a page in a context of a thousand says what it proves, in under 4 KB."""
+    told = check(proven.proof, proven.public, proven.content)
+    assert "version 1, level 0" in told and "recorded context of call 1" in told and "with this content" in told
+    assert "with this content" not in check(proven.proof, proven.public)
+    assert len(proven.proof) < 4096
+    assert proven.content[16:] == b"message 517"
+
+
+def test_every_byte_of_a_proof_counts(proven: Proven) -> None:
+    """With any one byte changed a proof is refused: in the bit that tells capitals apart, or in another one."""
+    passed = []
+    for at in range(len(proven.proof)):
+        for bit in (0, 5) if at < 200 else (5 * (at % 2),):
+            wrong = bytearray(proven.proof)
+            wrong[at] ^= 1 << bit
+            try:
+                check(bytes(wrong), proven.public)
+            except Exception:
+                continue
+            passed.append((at, bit))
+    assert passed == []
+
+
+def test_every_byte_of_the_content_counts(proven: Proven) -> None:
+    """With any one byte flipped, or one more or less, the content is refused."""
+    wrong = [proven.content + b"x", proven.content[:-1], proven.content[16:]]
+    wrong += [
+        proven.content[:at] + bytes([proven.content[at] ^ 1]) + proven.content[at + 1 :]
+        for at in range(len(proven.content))
+    ]
+    for content in wrong:
+        with pytest.raises(ValueError, match="content is another"):
+            check(proven.proof, proven.public, content)
+
+
+def test_another_key_proves_nothing(proven: Proven) -> None:
+    """A proof is refused under another key, also where the proof names that one."""
+    other = bytes.fromhex(PUBLISHED[0][0])
+    with pytest.raises(ValueError, match="key"):
+        check(proven.proof, other)
+    with pytest.raises(ValueError, match="not what was signed"):
+        check(proven.proof.replace(proven.public.hex().encode(), other.hex().encode()), other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda told: [*told, 1],
+        lambda told: [*told[:1], [*told[1], 1], *told[2:]],
+        lambda told: [*told[:4], told[4] + [1]],
+        lambda told: ["vmstore proof 2", *told[1:]],
+        lambda told: [*told[:1], [*told[1][:6], told[1][6] + ["00" * 32]], *told[2:]],
+        lambda told: [*told[:1], [*told[1][:6], told[1][6][:-1]], *told[2:]],
+        lambda told: [*told[:1], [*told[1][:5], -1, told[1][6]], *told[2:]],
+        lambda told: [*told[:1], [told[1][0].upper(), *told[1][1:]], *told[2:]],
+        lambda told: {"proof": told},
+        lambda told: None,
+    ],
+)
+def test_what_is_said_beside_is_refused(proven: Proven, change: object) -> None:
+    """A proof with something more, less or otherwise written is refused, however well the rest holds."""
+    told = json.loads(proven.proof)
+    assert callable(change)
+    with pytest.raises((ValueError, TypeError, IndexError)):
+        check(json.dumps(change(told), separators=(",", ":")).encode() + b"\n", proven.public)
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the file as a stranger would: Python alone, no packages, no vmstore."""
+    verifier = folder / "verify_proof.py"
+    verifier.write_bytes(FILE.read_bytes())
+    return subprocess.run([sys.executable, "-I", "-S", str(verifier), *words], capture_output=True, text=True)
+
+
+def test_a_stranger_checks_it_without_vmstore(proven: Proven, tmp_path: Path) -> None:
+    """Copied elsewhere the file checks a proof with Python's own library alone, by a key in hex or in a file."""
+    files = {"proof": proven.proof, "content": proven.content, "key": proven.public.hex().encode() + b"\n"}
+    files |= {"wrong": proven.proof.replace(b"1", b"2", 1)}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    proof, key = str(tmp_path / "proof"), str(tmp_path / "key")
+    for words in ((proof, key), (proof, proven.public.hex(), str(tmp_path / "content"))):
+        done = run(tmp_path, *words)
+        assert (done.returncode, done.stdout[:7]) == (0, "proven:"), done.stderr
+    for words in ((str(tmp_path / "wrong"), key), (proof, key, proof), (proof, "00" * 32), (proof, "no key")):
+        done = run(tmp_path, *words)
+        assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("not proven: ")
+
+
+def test_it_imports_nothing_but_pythons_own() -> None:
+    """The file imports only modules of Python's own library, and is short enough to be read."""
+    lines = FILE.read_text().split("\n")
+    imported = {line.split()[1] for line in lines if line.startswith(("import ", "from "))}
+    assert imported <= sys.stdlib_module_names
+    assert len(lines) <= 120

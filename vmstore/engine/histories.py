@@ -1,0 +1,90 @@
+"""What the sessions of a log have become, as trees: a leaf a commit, a leaf a session, a root over all.
+
+A commit's leaf says its hash and where it ends, and of a call also what its pack says: when it was
+made, whether it is derived, how many pages it showed and the root over them. So the root over
+all sessions covers each page of each context, a few hashes away.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from vmstore.cells.merkle import Growing, Tree
+from vmstore.core.mutation import AnyMutation, Open, Pack
+from vmstore.log.commit import Commit
+
+_COMMIT = struct.Struct(">Q")  # position
+_CALL = struct.Struct(">QqIBI")  # position, at, call, fidelity, leaves
+_SESSION = struct.Struct(">16sQQ32s32s")  # uid, position, commits, hash, history
+
+
+class SessionHead(NamedTuple):
+    """Where a session stands: its last position, how many commits it made, the last one's hash, the root over all.
+
+    What a fork inherits is its parent's history; its own begins with its `open`, whose hash covers the fork point.
+    """
+
+    uid: bytes
+    position: int
+    commits: int
+    hash: bytes
+    history: bytes
+
+    @property
+    def leaf(self) -> bytes:
+        """Its leaf in the tree over all sessions."""
+        return sha256(b"\0" + _SESSION.pack(*self)).digest()
+
+
+def leaf_of(commit: Commit, mutations: Sequence[AnyMutation]) -> bytes:
+    """A commit's leaf in the tree over its session's commits; one that ends with a pack is a call."""
+    last = mutations[-1] if mutations else None
+    if not isinstance(last, Pack):
+        return sha256(b"\0" + commit.hash + _COMMIT.pack(commit.last)).digest()
+    told = _CALL.pack(commit.last, commit.at, last.call, last.fidelity, last.leaves)
+    return sha256(b"\0" + commit.hash + told + last.root).digest()
+
+
+def tree_of(heads: Iterable[SessionHead]) -> Tree:
+    """The tree over all sessions, in the order of their uids."""
+    return Tree(head.leaf for head in heads)
+
+
+class Histories:
+    """Follows the commits of a log; `watched` says of which sessions, by uid, it shall keep the heads after how many
+    commits."""
+
+    def __init__(self, watched: Mapping[bytes, Collection[int]] | None = None) -> None:
+        self.ordinal = 0
+        self.first: bytes | None = None  # the uid of the session that opened the log
+        self.kept: dict[tuple[bytes, int], SessionHead] = {}
+        self._watched = watched or {}
+        self._growing: dict[int, tuple[bytes, Growing]] = {}
+        self._ends: dict[int, tuple[int, bytes]] = {}
+
+    def follow(self, commit: Commit, mutations: Sequence[AnyMutation]) -> None:
+        """Takes the next commit of the log in; one of a session that was never opened is left out."""
+        first = mutations[0] if mutations else None
+        if isinstance(first, Open) and commit.session not in self._growing:
+            self._growing[commit.session] = first.uid, Growing()
+            self.first = self.first or first.uid
+        self.ordinal = commit.ordinal
+        if commit.session not in self._growing:
+            return
+        uid, growing = self._growing[commit.session]
+        growing.add(leaf_of(commit, mutations))
+        self._ends[commit.session] = commit.last, commit.hash
+        if growing.size in self._watched.get(uid, ()):
+            self.kept[uid, growing.size] = self._head(commit.session)
+
+    def _head(self, session: int) -> SessionHead:
+        uid, growing = self._growing[session]
+        position, end = self._ends[session]
+        return SessionHead(uid, position, growing.size, end, growing.root)
+
+    def heads(self) -> list[SessionHead]:
+        """Where every session stands, in the order of their uids."""
+        return sorted(map(self._head, self._growing))

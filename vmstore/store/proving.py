@@ -1,0 +1,101 @@
+"""Proofs: this page, as it was, stood in the context of this call, and all of it was sealed then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from vmstore.cells.merkle import Tree
+from vmstore.cells.verify_proof import check
+from vmstore.core.mutation import decode
+from vmstore.core.reference import page_name
+from vmstore.engine.histories import SessionHead, leaf_of, tree_of
+from vmstore.engine.seal import Seal
+from vmstore.errors import CorruptError, UnknownError
+from vmstore.log.commit import Commit
+from vmstore.store.namespace import Namespace
+from vmstore.store.seals import folder_of, seals_in
+from vmstore.views.calls import CallRow
+from vmstore.views.context import leaves_of, shown_at
+from vmstore.views.lane import Lane
+
+KIND = "vmstore proof 1"
+
+
+class Proof(NamedTuple):
+    """A proof as a file, and what it says in a sentence; `content` are the page's salt and bytes, where it has any.
+
+    The content is kept out of the proof, and its salt with it: without them nobody can test a guess.
+    """
+
+    proof: bytes
+    says: str
+    content: bytes | None
+
+
+def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | None) -> Proof:
+    """The proof that a page was in the context of a call, by a seal, or by the oldest one kept that covers the call."""
+    shown = shown_at(lane, call)
+    place = next((nth for nth, one in enumerate(shown) if one.page == page), None)
+    if place is None:
+        raise UnknownError(f"{page_name(page)} was not in the context of call {call.call}; WHY NOT says why")
+    one, pages = shown[place], Tree(leaves_of(lane, shown))
+    if pages.root != call.root:
+        raise CorruptError(f"the context of call {call.call} does not give its root; run `vmstore verify`")
+    uid = _uid(lane, call.session)
+    seal, head = _covering(ns, uid, call, seal)
+    commits = list(_commits(ns, call.session, head.commits))
+    nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
+    history = Tree(leaf_of(commit, decode(commit.body)) for commit in commits)
+    if nth is None or history.root != head.history:
+        raise CorruptError("the session is not what was sealed; run `vmstore verify` with the seal")
+    sessions, commit = tree_of(seal.heads), commits[nth]
+    told = [
+        KIND,
+        [
+            _uid(lane, lane.owner(page)).hex(),
+            page,
+            one.version,
+            one.level,
+            (one.commitment or bytes(32)).hex(),
+            *_way(pages, place),
+        ],
+        [commit.last, commit.at, call.call, call.fidelity, call.leaves, commit.hash.hex(), *_way(history, nth)],
+        [uid.hex(), head.position, head.commits, head.hash.hex(), *_way(sessions, seal.heads.index(head))],
+        [seal.namespace.hex(), seal.ordinal, seal.at, len(seal.heads), seal.key.hex(), seal.signature.hex()],
+    ]
+    proof = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    content = None
+    if one.cell is not None and (cell := ns.log.cells([one.cell]).get(one.cell)) is not None and not cell.erased:
+        content = cell.salt + cell.content
+    return Proof(proof, check(proof, seal.key, content), content)
+
+
+def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tuple[Seal, SessionHead]:
+    """A seal that covers a call, and what it says of the call's session."""
+    kept = [seal] if seal is not None else seals_in(folder_of(ns.folder), ns.name) if ns.folder is not None else []
+    for one in kept:
+        for head in one.heads:
+            if head.uid == uid and head.position >= call.position:
+                return one, head
+    which = "the seal does not cover" if seal is not None else "no seal beside the store covers"
+    raise UnknownError(f"{which} call {call.call}; run `vmstore seal`, which covers all that is there")
+
+
+def _commits(ns: Namespace, session: int, count: int) -> Iterator[Commit]:
+    """The first commits of a session, without those it inherits."""
+    sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last LIMIT ?"
+    rows: list[Any] = ns.views.execute(sql, (session, count)).fetchall()
+    for (ordinal,) in rows:
+        yield from ns.log.tail(ordinal - 1, 1)
+
+
+def _uid(lane: Lane, session: int) -> bytes:
+    found = lane.db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
+    assert isinstance(found, bytes), "a session of the views has its uid"
+    return found
+
+
+def _way(tree: Tree, place: int) -> tuple[int, list[str]]:
+    return place, [beside.hex() for beside in tree.way(place)]
