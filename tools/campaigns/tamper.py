@@ -13,6 +13,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ from vmstore.core.mutation import Mark, Open, Unknown, decode, encode
 from vmstore.core.page import Origin
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, read, watched
-from vmstore.engine.verify import verify
+from vmstore.engine.verify import Finding, verify
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
@@ -55,12 +56,12 @@ class Piece(NamedTuple):
 class Story(NamedTuple):
     """A store to be tampered with: its commits, its seal, the key's public half, proofs, and somebody else's key.
 
-    `ordinal` is the last commit that was sealed, `covers` how many of each session were.
+    `covers` says how many commits of each session were sealed.
     """
 
     pieces: list[Piece]
     sealed: bytes
-    ordinal: int
+    seal: Seal
     covers: Counter[int]
     public: bytes
     proofs: list[tuple[bytes, bytes | None]]
@@ -68,7 +69,7 @@ class Story(NamedTuple):
 
 
 class Tampered(NamedTuple):
-    """A story after a tampering: its commits, and whether their hashes were made to fit again."""
+    """A story after a tampering: its commits, and whether their hashes are to be made to fit again."""
 
     pieces: list[Piece]
     linked: bool = True
@@ -81,7 +82,7 @@ def batch(seed: int, folder: Path, tamperings: int = TAMPERINGS) -> Counter[str]
     story = made(seed, folder)
     for pieces in (story.pieces, relinked(story.pieces), relinked(again(story, chance))):
         for log in (in_memory(pieces), on_disk(pieces, folder)):
-            told = noticed(log, story)
+            told = [*chain(*noticed(log, story))]
             log.close()
             if told:
                 raise Broken("false alarm", f"what was not tampered with is not clean: {told[0]}")
@@ -113,10 +114,10 @@ def made(seed: int, folder: Path) -> Story:
         player.play(step)
     pieces = [Piece(commit.session, commit) for commit in whole(player.store.log)]
     player.close()
-    ordinal = read(sealed).ordinal
-    covers = Counter(piece.session for piece in pieces[:ordinal])
+    seal = read(sealed, key.public)
+    covers = Counter(piece.session for piece in pieces[: seal.ordinal])
     stranger = vmstore.new_key(folder / "strange", ids=SeededIds(-1 - seed))
-    return Story(pieces, sealed, ordinal, covers, key.public, proofs, stranger)
+    return Story(pieces, sealed, seal, covers, key.public, proofs, stranger)
 
 
 def proven(store: vmstore.Store, seal: Seal) -> list[tuple[bytes, bytes | None]]:
@@ -171,15 +172,11 @@ def laid(pieces: Sequence[Piece], log: Log) -> Log:
 NO_VIEWS = Projection(MemoryLog(), apsw.Connection(""))
 
 
-def noticed(log: Log, story: Story, sealed: bytes | None = None) -> list[str]:
-    """What verify finds in a log, held against the seal."""
-    try:
-        seal = read(story.sealed if sealed is None else sealed, story.public)
-    except CorruptError as error:
-        return [str(error)]
-    histories = Histories(watched([seal]))
+def noticed(log: Log, story: Story) -> tuple[list[Finding], list[Finding]]:
+    """What verify finds in a log by itself, and what it finds by the seal."""
+    histories = Histories(watched([story.seal]))
     _, found = verify(log, NO_VIEWS, views=False, rules=False, histories=histories)
-    return [str(one) for one in (*found, *seal.problems(histories))]
+    return found, list(story.seal.problems(histories))
 
 
 def commanded(story: Story, folder: Path) -> bool:
@@ -192,34 +189,34 @@ def commanded(story: Story, folder: Path) -> bool:
 
 def forged(kind: str, story: Story, chance: random.Random, folder: Path | None) -> Counter[str]:
     """One forgery of the log; raises Broken where nobody notices."""
-    tampered = drawn(FORGERIES[kind], story, chance)
-    pieces = relinked(tampered.pieces) if tampered.linked else tampered.pieces
+    pieces = drawn(FORGERIES[kind], story, chance)
     log = in_memory(pieces) if folder is None else on_disk(pieces, folder)
-    told = noticed(log, story)
-    if not told:
+    alone, by_seal = noticed(log, story)
+    log.close()
+    if not (alone or by_seal):
         raise Broken("unnoticed", f"{kind}: nobody notices")
-    found = Counter(["found without the seal" if verify(log, NO_VIEWS, views=False, rules=False)[1] else "by the seal"])
-    if folder is not None:
-        log.close()
-        if not commanded(story, folder):
-            raise Broken("unnoticed", f"{kind}: the command does not notice")
-        found["on disk"] += 1
-    return found
+    if folder is None:
+        return Counter(["found without the seal" if alone else "by the seal"])
+    if not commanded(story, folder):
+        raise Broken("unnoticed", f"{kind}: the command does not notice")
+    return Counter(["found without the seal" if alone else "by the seal", "on disk"])
 
 
-def drawn(forge: Callable[[Story, random.Random], Tampered | None], story: Story, chance: random.Random) -> Tampered:
-    """A forgery that changes what was sealed."""
+def drawn(forge: Callable[[Story, random.Random], Tampered | None], story: Story, chance: random.Random) -> list[Piece]:
+    """The commits after a forgery that changes what was sealed."""
     for _ in range(TRIES):
         tampered = forge(story, chance)
-        if tampered is not None and covered(tampered, story) != covered(Tampered(story.pieces), story):
-            return tampered
-    return unlinked_bytes(story, chance)
+        if tampered is not None:
+            pieces = relinked(tampered.pieces) if tampered.linked else tampered.pieces
+            if covered(pieces, story) != covered(story.pieces, story):
+                return pieces
+    return unlinked_bytes(story, chance).pieces
 
 
-def covered(tampered: Tampered, story: Story) -> dict[int, list[Commit]]:
+def covered(pieces: Sequence[Piece], story: Story) -> dict[int, list[Commit]]:
     """What was sealed, as far as it is still there: the first commits of each session, with their cells."""
     found: dict[int, list[Commit]] = {session: [] for session in story.covers}
-    for session, commit in relinked(tampered.pieces) if tampered.linked else tampered.pieces:
+    for session, commit in pieces:
         if len(found.get(session, ())) < story.covers.get(session, 0):
             found[session].append(msgspec.structs.replace(commit, session=0, ordinal=0, cell=0))
     return found
@@ -277,7 +274,7 @@ def begun(
 
 def cut_end(story: Story, chance: random.Random) -> Tampered:
     """The last commits are gone, some of them sealed."""
-    return Tampered(story.pieces[: chance.randrange(story.ordinal)])
+    return Tampered(story.pieces[: chance.randrange(story.seal.ordinal)])
 
 
 def cut_session(story: Story, chance: random.Random) -> Tampered:
@@ -296,7 +293,7 @@ def drop_session(story: Story, chance: random.Random) -> Tampered:
 
 def old_copy(story: Story, chance: random.Random) -> Tampered:
     """An old copy is put back, and used on: commits follow that are not those that followed."""
-    old = story.pieces[: chance.randrange(1, story.ordinal)]
+    old = story.pieces[: chance.randrange(1, story.seal.ordinal)]
     later = [Piece(piece.session, retold(piece.commit, chance)) for piece in again(story, chance)[len(old) :]]
     return Tampered([*old, *later[: chance.randrange(len(later) + 1)]])
 
@@ -406,7 +403,7 @@ def forge_fork(story: Story, chance: random.Random) -> Tampered | None:
 
 def unlinked_bytes(story: Story, chance: random.Random) -> Tampered:
     """A byte of a commit is flipped, and no hash made to fit."""
-    nth = chance.randrange(story.ordinal)
+    nth = chance.randrange(story.seal.ordinal)
     commit = story.pieces[nth].commit
     name = chance.choice(["body", "hash", *(["commitments"] if commit.cells else [])])
     return Tampered(
@@ -416,7 +413,7 @@ def unlinked_bytes(story: Story, chance: random.Random) -> Tampered:
 
 def unlinked_cell(story: Story, chance: random.Random) -> Tampered | None:
     """A byte of a cell or its salt is flipped, or all of it destroyed, and nothing else."""
-    nth = chance.randrange(story.ordinal)
+    nth = chance.randrange(story.seal.ordinal)
     commit = story.pieces[nth].commit
     if not commit.cells:
         return None
