@@ -48,6 +48,7 @@ NAMES = (
     "evict",
     "whatif",
     "kernel",
+    "trust",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

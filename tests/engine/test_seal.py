@@ -14,7 +14,7 @@ import vmstore
 from tests.cells.test_merkle import reference
 from tests.engine.stories import LOG, answer, chat, copied, decide, edit, tell
 from vmstore.core.clock import SeededIds
-from vmstore.core.mutation import Open, Pack, decode
+from vmstore.core.mutation import Open, Pack, decode, encode
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, namespace_uid, read, sealed, watched
 from vmstore.engine.verify import ChainCheck, Finding
@@ -200,9 +200,31 @@ def _first_uid(path: Path) -> bytes:
     return opening.uid
 
 
+def retold(**fields: object) -> Callable[[Commit], Commit]:
+    """Changes the pack of a commit, or where it has none its hash."""
+
+    def change(commit: Commit) -> Commit:
+        mutations = decode(commit.body)
+        if not isinstance(mutations[-1], Pack):
+            return msgspec.structs.replace(commit, hash=bytes(32))
+        return msgspec.structs.replace(
+            commit, body=encode([*mutations[:-1], msgspec.structs.replace(mutations[-1], **fields)])
+        )
+
+    return change
+
+
 CHANGES: list[Callable[[Commit], Commit]] = [
     lambda commit: msgspec.structs.replace(commit, hash=bytes(32)),
     lambda commit: msgspec.structs.replace(commit, first=commit.first + 1),
+    lambda commit: msgspec.structs.replace(commit, first=-(2**62)),
+    lambda commit: msgspec.structs.replace(commit, hash=b"", body=b""),
+    retold(fidelity=256),
+    retold(fidelity=1),
+    retold(call=-1),
+    retold(leaves=2**40),
+    retold(root=b"r" * 32),
+    retold(root=b"short"),
 ]
 
 
@@ -216,8 +238,24 @@ def test_a_past_written_anew_is_named(told: Path, key: Key, change: Callable[[Co
     for nth, commit in enumerate(commits):
         forged = MemoryLog()
         forged._commits = [*commits[:nth], change(commit), *commits[nth + 1 :]]
-        found = list(seal.problems(followed(forged, [seal])))
-        assert [("written anew" in problem.what) for problem in found] == [True]
+        found = [problem for problem in seal.problems(followed(forged, [seal])) if problem.where != "log"]
+        assert len(found) == 1 and (
+            "written anew" in found[0].what or commit.first == 1 or commit.session == commit.ordinal
+        )
+
+
+def test_a_uid_of_another_length_is_no_session(told: Path, key: Key) -> None:
+    """A session whose uid was made longer or shorter is missing, and nothing breaks."""
+    seal = seal_of(told, key)
+    log = SqliteLog(told / LOG)
+    commits = log.tail(0, 10_000)
+    log.close()
+    for uid in (b"", b"x" * 15, bytes(17)):
+        opening = decode(commits[0].body)[0]
+        forged = MemoryLog()
+        body = encode([msgspec.structs.replace(opening, uid=uid)])
+        forged._commits = [msgspec.structs.replace(commits[0], body=body), *commits[1:]]
+        assert any("no such session" in problem.what for problem in seal.problems(followed(forged, [seal])))
 
 
 def test_nothing_has_no_seal() -> None:

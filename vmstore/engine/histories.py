@@ -12,10 +12,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.cells.merkle import Growing, Tree
 from vmstore.core.mutation import AnyMutation, Open, Pack
 from vmstore.log.commit import Commit
 
+UID_BYTES = 16
 _COMMIT = struct.Struct(">Q")  # position
 _CALL = struct.Struct(">QqIBI")  # position, at, call, fidelity, leaves
 _SESSION = struct.Struct(">16sQQ32s32s")  # uid, position, commits, hash, history
@@ -40,12 +42,19 @@ class SessionHead(NamedTuple):
 
 
 def leaf_of(commit: Commit, mutations: Sequence[AnyMutation]) -> bytes:
-    """A commit's leaf in the tree over its session's commits; one that ends with a pack is a call."""
+    """A commit's leaf in the tree over its session's commits; one that ends with a pack is a call.
+
+    A damaged one, with a number that no commit can have, has a leaf that no sound one has.
+    """
     last = mutations[-1] if mutations else None
-    if not isinstance(last, Pack):
-        return sha256(b"\0" + commit.hash + _COMMIT.pack(commit.last)).digest()
-    told = _CALL.pack(commit.last, commit.at, last.call, last.fidelity, last.leaves)
-    return sha256(b"\0" + commit.hash + told + last.root).digest()
+    try:
+        if isinstance(last, Pack) and len(last.root) == COMMITMENT_BYTES:
+            told = _CALL.pack(commit.last, commit.at, last.call, last.fidelity, last.leaves) + last.root
+        else:
+            told = _COMMIT.pack(commit.last)
+    except (struct.error, OverflowError):
+        told = b""
+    return sha256(b"\0" + commit.hash + told).digest()
 
 
 def tree_of(heads: Iterable[SessionHead]) -> Tree:
@@ -68,7 +77,7 @@ class Histories:
     def follow(self, commit: Commit, mutations: Sequence[AnyMutation]) -> None:
         """Takes the next commit of the log in; one of a session that was never opened is left out."""
         first = mutations[0] if mutations else None
-        if isinstance(first, Open) and commit.session not in self._growing:
+        if isinstance(first, Open) and len(first.uid) == UID_BYTES and commit.session not in self._growing:
             self._growing[commit.session] = first.uid, Growing()
             self.first = self.first or first.uid
         self.ordinal = commit.ordinal
