@@ -15,12 +15,14 @@ from typing import Any
 import apsw
 import campaign
 import pytest
-from campaigns import flips, power
+from campaigns import flips, power, tamper
 from campaigns.cut import World, lay
 from campaigns.held import Broken, held
 from campaigns.script import LOG, STORE
 from msgspec.structs import replace
 
+from vmstore.cells import verify_proof
+from vmstore.engine.seal import Seal
 from vmstore.views.calls import Calls
 from vmstore.views.residency import Residency
 
@@ -161,3 +163,17 @@ def test_noise_in_the_first_sector_is_recovered(noise: int, folder: Path) -> Non
     with power.place(folder / "left"):
         lay(image, folder / "left")
         assert held(folder / "left" / STORE).commits
+
+
+def test_a_seal_that_is_not_looked_at_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is held against the seal, the campaign says that nobody notices a forged history."""
+    monkeypatch.setattr(Seal, "problems", lambda seal, histories: iter(()))
+    with pytest.raises(Broken, match="nobody notices"):
+        tamper.batch(1, folder, 300)
+
+
+def test_a_signature_that_is_not_checked_is_noticed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where any signature holds, the campaign says that a proof that is none passes."""
+    monkeypatch.setattr(verify_proof, "signed", lambda public, message, signature: True)
+    with pytest.raises(Broken, match="a proof that is none"):
+        tamper.batch(1, folder, 300)

@@ -107,3 +107,22 @@ def test_an_altered_proof_is_refused(run: Run, recorded: Path, key: Path, tmp_pa
         (tmp_path / "proof").write_bytes(content)
         told = run("prove", "--check", tmp_path / "proof", "--public-key", f"{key}.pub")
         assert told.code == 1 and "proves nothing" in told.err
+
+
+def test_growth_is_proven_between_two_seals(run: Run, recorded: Path, key: Path, tmp_path: Path) -> None:
+    """A later seal is proven to hold what an older one did, checked without the store, and never the other way."""
+    older, later, proof = (tmp_path / name for name in ("older", "later", "growth"))
+    run("seal", recorded, "--key", key, "--out", older)
+    run("fork", recorded, "s1", "--at-call", 1, "--as", "s2")
+    run("seal", recorded, "--key", key, "--out", later)
+    made = run("prove", recorded, "--since", older, "--seal", later, "--out", proof)
+    assert made.code == 0 and made.out.startswith("proven: what was sealed of 1 session at commit")
+    check = ["prove", "--check", proof, "--since", older, "--seal", later]
+    assert run(*check, "--public-key", f"{key}.pub", "--json").json["sessions_later"] == 2
+    assert "--public-key" in run(*check).err
+    assert "--seal" in run("prove", recorded, "--since", older, "--out", tmp_path / "x").err
+    assert "--out" in run("prove", "--since", older, "--seal", later).err
+    backwards = run("prove", recorded, "--since", later, "--seal", older, "--out", tmp_path / "x")
+    assert backwards.code == 1 and "has not grown" in backwards.err
+    proof.write_bytes(proof.read_bytes().replace(b"growth 1", b"growth 2"))
+    assert run(*check, "--public-key", f"{key}.pub").code == 1

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.cells.merkle import Growing, Tree
-from vmstore.core.mutation import AnyMutation, Open, Pack
+from vmstore.core.mutation import AnyMutation, Open, Pack, decode
 from vmstore.log.commit import Commit
 
 UID_BYTES = 16
@@ -55,6 +55,23 @@ def leaf_of(commit: Commit, mutations: Sequence[AnyMutation]) -> bytes:
     except (struct.error, OverflowError):
         told = b""
     return sha256(b"\0" + commit.hash + told).digest()
+
+
+def leaf_read(commit: Commit) -> bytes:
+    """The leaf of a commit as it was read; where its body cannot be, one that no sound commit has."""
+    try:
+        return leaf_of(commit, decode(commit.body))
+    except ValueError:
+        return leaf_of(commit, ())
+
+
+def opened_by(commit: Commit) -> bytes:
+    """The uid of the session that a commit opens; nothing where it opens none."""
+    try:
+        first = decode(commit.body)[0]
+    except (ValueError, IndexError):
+        return b""
+    return first.uid if isinstance(first, Open) else b""
 
 
 def tree_of(heads: Iterable[SessionHead]) -> Tree:

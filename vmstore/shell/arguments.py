@@ -216,6 +216,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--content", metavar="FILE", help="where the page's salt and bytes are written too, or with --check read from"
     )
+    parser.add_argument("--since", metavar="FILE", help="prove instead that --seal holds all that this older seal did")
     parser.add_argument("--check", metavar="PROOF", help="check a proof instead; no store is needed")
     parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from vmstore.cells.verify_proof import check
+from vmstore.engine.growth import check_growth, growth
 from vmstore.errors import CorruptError, InputError
 from vmstore.exports.newfile import check_free, new_file
 from vmstore.shell.opening import open_to_ask, session_of
@@ -50,6 +51,8 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a proof, or checks one."""
+    if arguments.since is not None:
+        return _growth(arguments, screen)
     if arguments.check is not None:
         return _check(arguments, screen)
     if arguments.page is None:
@@ -80,16 +83,45 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Proves that a later seal holds all that an earlier one did, or checks that proof."""
+    if arguments.seal is None:
+        raise InputError("growth lies between two seals; name the later one with --seal")
+    earlier, later = (read_seal(file, arguments.public_key) for file in (arguments.since, arguments.seal))
+    if arguments.check is not None:
+        if arguments.public_key is None:
+            raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
+        check_growth(earlier, later, _bytes_of(arguments.check))
+    elif arguments.store is None or arguments.out is None:
+        raise InputError("a proof of growth needs a store and the file to write, --out; or --check FILE")
+    else:
+        with open_to_ask(arguments) as store:
+            proof = growth(store.log, earlier, later)
+        with new_file(Path(arguments.out)) as file:
+            file.write(proof)
+    told = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}
+    if arguments.json:
+        screen.json(told)
+    elif not screen.quiet:
+        held = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
+        screen.show((Span("proven", "good"), f": {held} grew into what was at commit {later.ordinal:,}"))
+    return 0
+
+
+def _bytes_of(file: str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}); name another file") from error
+
+
 def _check(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a proof as the stand-alone verifier does, whose very code this is."""
     if arguments.public_key is None:
         raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
     key = public_key(arguments.public_key)
-    try:
-        proof = Path(arguments.check).read_bytes()
-        content = None if arguments.content is None else Path(arguments.content).read_bytes()
-    except OSError as error:
-        raise InputError(f"{error.filename} cannot be read ({error.strerror}); name another file") from error
+    proof = _bytes_of(arguments.check)
+    content = None if arguments.content is None else _bytes_of(arguments.content)
     try:
         says = check(proof, key, content)
     except Exception as error:  # whatever stumbles over a proof, it is none; the stand-alone verifier says so too

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from vmstore.cells.merkle import Tree
 from vmstore.cells.verify_proof import check
-from vmstore.core.mutation import decode
 from vmstore.core.reference import page_name
-from vmstore.engine.histories import SessionHead, leaf_of, tree_of
+from vmstore.engine.histories import SessionHead, leaf_read, tree_of
 from vmstore.engine.seal import Seal
 from vmstore.errors import CorruptError, UnknownError
 from vmstore.log.commit import Commit
@@ -47,7 +46,7 @@ def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | N
     seal, head = _covering(ns, uid, call, seal)
     commits = list(_commits(ns, call.session, head.commits))
     nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
-    history = Tree(leaf_of(commit, decode(commit.body)) for commit in commits)
+    history = Tree(map(leaf_read, commits))
     if nth is None or history.root != head.history:
         raise CorruptError("the session is not what was sealed; run `vmstore verify` with the seal")
     sessions, commit = tree_of(seal.heads), commits[nth]

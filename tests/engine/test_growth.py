@@ -1,0 +1,92 @@
+"""Growth: two seals of one store are joined by a proof, two histories by none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.engine.stories import answer, chat
+from tests.engine.test_seal import followed
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.engine.growth import check_growth, growth
+from vmstore.engine.seal import Seal, sealed
+from vmstore.errors import CorruptError
+from vmstore.log.port import Log
+from vmstore.store.keys import Key, new_key
+
+
+@pytest.fixture(scope="module")
+def key(tmp_path_factory: pytest.TempPathFactory) -> Key:
+    """A key that repeats."""
+    return new_key(tmp_path_factory.mktemp("key") / "key", ids=SeededIds(5))
+
+
+def seal_of(log: Log, key: Key) -> Seal:
+    """The seal of a log."""
+    return sealed(followed(log), 7, key.public, key.sign)
+
+
+def told(seed: int, *texts: str) -> vmstore.Store:
+    """A store in memory that begins like every other of its seed."""
+    store = vmstore.memory_store(clock=ManualClock(5_000_000), ids=SeededIds(seed))
+    for text in texts:
+        for session in ("a", "b"):
+            store.record(session, chat(text), answer("so"), at=1)
+    return store
+
+
+def test_every_later_seal_grew_from_every_earlier_one(key: Key) -> None:
+    """Between any two seals of a store that only grew there is a proof, and none the other way."""
+    store = told(1)
+    seals = []
+    for number in range(6):
+        store.record(f"s{number % 3}", chat(f"{number}"), answer("so"))
+        if number == 3:
+            store.session("s0").fork("f")
+        seals.append(seal_of(store.log, key))
+    for nth, earlier in enumerate(seals):
+        for later in seals[nth:]:
+            check_growth(earlier, later, growth(store.log, earlier, later))
+        for older in seals[:nth]:
+            with pytest.raises(CorruptError, match="has not grown"):
+                growth(store.log, earlier, older)
+
+
+def test_two_histories_are_joined_by_nothing(key: Key) -> None:
+    """Of two histories with one beginning neither grew from the other, whatever log or proof is handed in."""
+    one, other = told(1, "begin", "left"), told(1, "begin", "right", "and on")
+    seals = seal_of(one.log, key), seal_of(other.log, key)
+    assert seals[0].namespace == seals[1].namespace, "they begin alike"
+    for store in (one, other):
+        for earlier, later in (seals, seals[::-1]):
+            with pytest.raises(CorruptError):
+                growth(store.log, earlier, later)
+    right = told(1, "begin", "left", "and on")
+    proof = growth(right.log, seals[0], seal_of(right.log, key))
+    with pytest.raises(CorruptError, match="other seals"):
+        check_growth(*seals, proof)
+    forged = proof.replace(seal_of(right.log, key).root.hex().encode(), seals[1].root.hex().encode())
+    with pytest.raises(CorruptError, match="cut or written anew"):
+        check_growth(*seals, forged)
+
+
+def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
+    """With any one byte changed, a session left out or said twice, a proof of growth is refused."""
+    store = told(2, "one", "two", "three")
+    earlier = seal_of(store.log, key)
+    for text in ("four", "five"):
+        store.record("a", chat(text), answer("so"))
+        store.record("c", chat(text), answer("so"))
+    later = seal_of(store.log, key)
+    proof = growth(store.log, earlier, later)
+    for at in range(len(proof)):
+        with pytest.raises(CorruptError):
+            check_growth(earlier, later, proof[:at] + bytes([proof[at] ^ (1 << at % 8)]) + proof[at + 1 :])
+    kind, before, after, ways = json.loads(proof)
+    for wrong in (ways[1:], [*ways, ways[0]], [ways[0], ways[0]], []):
+        with pytest.raises(CorruptError, match="sessions of the earlier"):
+            told_again = json.dumps([kind, before, after, wrong], separators=(",", ":")).encode() + b"\n"
+            check_growth(earlier, later, told_again)
