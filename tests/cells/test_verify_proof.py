@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -19,26 +20,27 @@ from vmstore.cells.verify_proof import ORDER, check, signed
 from vmstore.core.clock import ManualClock, SeededIds
 
 FILE = Path(verify_proof.__file__)
+DEMO = Path(vmstore.__file__).parent / "shell" / "demo.jsonl"
 
 # RFC 8032, section 7.1: public key, message, signature.
 PUBLISHED = [
     (
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
         "",
-        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24"
-        "655141438e7a100b",
+        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155"
+        "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
     ),
     (
         "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
         "72",
-        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aee"
-        "b00d291612bb0c00",
+        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+        "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
     ),
     (
         "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
         "af82",
-        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28d"
-        "c027beceea1ec40a",
+        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac"
+        "18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
     ),
 ]
 
@@ -122,6 +124,25 @@ def test_every_byte_of_a_proof_counts(proven: Proven) -> None:
                 continue
             passed.append((at, bit))
     assert passed == []
+
+
+def test_a_proof_from_the_demo_holds_and_no_altered_one(tmp_path: Path) -> None:
+    """A proof from the session that ships with vmstore passes the stand-alone file, and with any byte changed none."""
+    key = vmstore.new_key(tmp_path / "key", ids=SeededIds(3))
+    with vmstore.open(tmp_path / "a.vms", clock=ManualClock(1_700_000_000_000_000), ids=SeededIds(4)) as store:
+        store.import_file(DEMO)
+        vmstore.seal(store, key, clock=ManualClock(1_700_000_001_000_000))
+        (info,) = store.sessions()
+        session = store.session(info.session)
+        page = session.context(call=info.calls).page_ids[-1]
+        told = session.prove(page, call=info.calls)
+    (tmp_path / "proof").write_bytes(told.proof)
+    done = run(tmp_path, str(tmp_path / "proof"), str(tmp_path / "key.pub"))
+    assert (done.returncode, done.stdout) == (0, f"proven: {told.says.removesuffix(', with this content')}\n")
+    assert "in the derived context" in told.says
+    for at in range(len(told.proof)):
+        with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
+            check(told.proof[:at] + bytes([told.proof[at] ^ 1]) + told.proof[at + 1 :], key.public)
 
 
 def test_every_byte_of_the_content_counts(proven: Proven) -> None:
