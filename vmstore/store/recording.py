@@ -22,6 +22,7 @@ from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
 COST_MAX = 1e9
+READS_MAX, LITTLE = 8, 64  # a session is read so often, until no more mutations were written meanwhile than that
 
 
 class Recording:
@@ -84,7 +85,7 @@ class Recording:
     ) -> Writing[Recorded]:
         engine = self._ns.engine
         if (key := self._ns.key(name)) is not None:
-            self._keep(key, *self._conversation(key))
+            self._read(key)
             if asked is not None:
                 self._ns.follow()
         yield None
@@ -108,6 +109,14 @@ class Recording:
             conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
+
+    def _read(self, key: int) -> None:
+        """Brings a session's conversation to where it stands, or near: the rest is read while others wait."""
+        for _ in range(READS_MAX):
+            position, conversation = self._conversation(key)
+            self._keep(key, position, conversation)
+            if self._ns.engine.head(key).position - position <= LITTLE:
+                break
 
     def _conversation(self, key: int) -> tuple[int, Conversation]:
         """Takes a session's conversation out of memory, brought to where the session stands."""
