@@ -211,9 +211,11 @@ class ChainCheck:
         cells = self.log.cells(numbers) if numbers else {}
         for commit in commits:
             for index, number in enumerate(range(commit.cell, commit.cell + commit.cell_count)):
-                wrong = unsound(cells.get(number), number, commit.commitment(index), self.erased)
+                cell = cells.get(number)
+                wrong = unsound(cell, number, commit.commitment(index), self.erased)
                 if wrong is not None:
-                    self._add("cell", f"cell {number} of commit {commit.ordinal}", f"position {commit.first}: {wrong}")
+                    what = wrong if cell is None else f"position {commit.first}: {wrong}"
+                    self._add("cell", f"cell {number} of commit {commit.ordinal}", what)
 
     def end(self) -> None:
         """Checks that no cell lies beyond the last commit."""
