@@ -177,6 +177,8 @@ def test_another_key_proves_nothing(proven: Proven) -> None:
         lambda told: [*told[:1], [*told[1][:6], told[1][6][:-1]], *told[2:]],
         lambda told: [*told[:1], [*told[1][:5], -1, told[1][6]], *told[2:]],
         lambda told: [*told[:1], [told[1][0].upper(), *told[1][1:]], *told[2:]],
+        lambda told: [*told[:2], [*told[2][:3], False, *told[2][4:]], *told[3:]],
+        lambda told: [*told[:2], [float(told[2][0]), *told[2][1:]], *told[3:]],
         lambda told: {"proof": told},
         lambda told: None,
     ],
@@ -185,7 +187,7 @@ def test_what_is_said_beside_is_refused(proven: Proven, change: object) -> None:
     """A proof with something more, less or otherwise written is refused, however well the rest holds."""
     told = json.loads(proven.proof)
     assert callable(change)
-    with pytest.raises((ValueError, TypeError, IndexError)):
+    with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
         check(json.dumps(change(told), separators=(",", ":")).encode() + b"\n", proven.public)
 
 

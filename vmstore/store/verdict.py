@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apsw
 
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
@@ -34,8 +37,18 @@ def verdict_on(
         follower = histories if seals else None
         counts, found = verify(ns.log, ns.projection, progress, views=views, rules=rules, histories=follower)
         for seal in seals:
-            found += list(seal.problems(histories))[:PROBLEMS_MAX]
+            found += list(_named(ns, seal.problems(histories)))[:PROBLEMS_MAX]
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+
+
+def _named(ns: Namespace, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings about sessions with the names that the views have for them; a seal knows none."""
+    try:
+        rows: list[Any] = ns.views.execute("SELECT hex(uid), name FROM sessions").fetchall()
+    except apsw.Error:  # the verdict says so elsewhere
+        rows = []
+    names = {f"session {uid.lower()}": f"session {name} ({uid.lower()})" for uid, name in rows}
+    return (one._replace(where=names.get(one.where, one.where)) for one in found)
