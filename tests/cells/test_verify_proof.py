@@ -111,6 +111,16 @@ def test_a_proof_holds_and_is_small(proven: Proven) -> None:
     assert proven.content[16:] == b"message 517"
 
 
+def test_a_proof_stays_small(proven: Proven) -> None:
+    """With ways as long as a thousand pages, a million commits and ten thousand sessions make them it is under 4 KB."""
+    told = json.loads(proven.proof)
+    for part, high, numbers in ((1, 10, (1,)), (2, 20, (0,)), (3, 14, (1, 2))):
+        told[part][-1] = ["ab" * 32] * high
+        for number in (*numbers, -2):
+            told[part][number] = 10**7
+    assert 3500 < len(json.dumps(told, separators=(",", ":"))) < 4096
+
+
 def test_every_byte_of_a_proof_counts(proven: Proven) -> None:
     """With any one byte changed a proof is refused: in the bit that tells capitals apart, or in another one."""
     passed = []
