@@ -68,7 +68,8 @@ def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | N
     content = None
     if one.cell is not None and (cell := ns.log.cells([one.cell]).get(one.cell)) is not None and not cell.erased:
         content = cell.salt + cell.content
-    return Proof(proof, check(proof, seal.key, content), content)
+    check(proof, seal.key, content)
+    return Proof(proof, check(proof, seal.key), content)
 
 
 def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tuple[Seal, SessionHead]:
