@@ -85,17 +85,16 @@ class Recording:
     ) -> Writing[Recorded]:
         engine = self._ns.engine
         if (key := self._ns.key(name)) is not None:
+            if asked is not None and (first := self._answered(key, name, *asked)) is not None:
+                return first
             self._read(key)
-            if asked is not None:
-                self._ns.follow()
         yield None
         key = self._ns.key(name)
         if key is None:
             conversation, batch = Conversation(), self._ns.begin(Opening(name), at)
         else:
-            first = None if asked is None else self._answered(key, name, *asked)
-            if first is not None:
-                return first
+            if asked is not None and (first := self._answered(key, name, *asked)) is not None:
+                return first  # somebody tried again at the same time
             _, conversation = self._conversation(key)
             batch = engine.batch(key)
         if asked is not None:
