@@ -332,7 +332,9 @@ class Conversation:
     def _correct(self, usage: Usage) -> None:
         """Logs the token factor where reported usage moved it."""
         opaque = self.opaque or 0
-        counted = self.batch.head.tokens - (opaque if self.opaque_page else 0)
+        order = self.batch.head.order
+        shown = bool(order) and order[0][0] == self.opaque_page  # made after its call's pack it enters with the next
+        counted = self.batch.head.tokens - (opaque if shown else 0)
         if not usage.tokens_in or counted <= 0 or usage.tokens_in <= opaque:
             return
         factor = (usage.tokens_in - opaque) * 1_000_000 // counted

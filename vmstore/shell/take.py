@@ -12,6 +12,7 @@ from vmstore.capture.sources import read
 from vmstore.errors import ConflictError, InputError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
+from vmstore.shell.discover import discover
 from vmstore.shell.opening import exists, open_to_import
 from vmstore.shell.redrive import redriven, settings_of
 from vmstore.shell.render import Screen
@@ -29,7 +30,15 @@ Stamp = tuple[int, int] | None
 
 
 def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Imports files in order; one that is refused is named, and the others are taken in."""
+    """Imports files in order; one that is refused is named, and the others are taken in.
+
+    With --discover they are those of this machine, which are imported only where told --all.
+    """
+    if arguments.discover:
+        arguments.files = discover(arguments, screen)
+        arguments.format = None
+        if not arguments.all or not arguments.files:
+            return 0
     if arguments.session is not None:
         session_name(arguments.session)
     settings = None if arguments.vm is None else settings_of(arguments.vm)
