@@ -141,7 +141,13 @@ def test_a_record_of_usage_counts_like_an_event(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<environment_context>x</environment_context>", "# AGENTS.md instructions for /w", "<turn_aborted>\nby user"],
+    [
+        "<environment_context>x</environment_context>",
+        "# AGENTS.md instructions for /w",
+        "<turn_aborted>\nby user",
+        '<hook_prompt hook_run_id="1">',
+        " <skill>\nmend",
+    ],
 )
 def test_words_of_the_program_are_nobodys(text: str, tmp_path: Path) -> None:
     """What the program writes in the person's place opens no turn; one part of a person's own is enough to."""
@@ -149,6 +155,13 @@ def test_words_of_the_program_are_nobodys(text: str, tmp_path: Path) -> None:
     mixed = {**own, "content": [*own["content"], {"type": "input_text", "text": "mend it"}]}  # type: ignore[misc]
     humans = [step.draft.human for step in steps(tmp_path, item(own), item(mixed)) if isinstance(step, Say)]
     assert humans == [False, True]
+
+
+@pytest.mark.parametrize("text", ["<div>mend this</div>", "mend <environment_context>", "# AGENTS", "a < b_c > d"])
+def test_words_of_a_person_stay_theirs(text: str, tmp_path: Path) -> None:
+    """Tags that people paste, and the program's words within theirs, open a turn."""
+    (step,) = steps(tmp_path, item(user(text)))
+    assert isinstance(step, Say) and step.draft.human
 
 
 def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
@@ -169,6 +182,7 @@ def test_a_compaction_replaces_the_items(tmp_path: Path) -> None:
     assert isinstance(second, Draft) and isinstance(third, Draft)
     assert [second.parts[0].type, third.parts[0].type] == [PageType.SUMMARY] * 2
     assert (second.human, given(second), given(third)) == (False, summary, closing)
+    assert recast.aside is not None and json.loads(recast.aside)["payload"] == {"message": "It went well."}
 
 
 def test_an_older_compaction_keeps_what_people_said(tmp_path: Path) -> None:

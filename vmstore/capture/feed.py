@@ -79,6 +79,7 @@ class Feed:
                 for draft, held in new:
                     if any(part.type is PageType.SUMMARY for part in draft.parts):
                         conversation.sum_up(held, left)
+                return None if step.aside is None else batch.cell(step.aside)
             case Note():
                 return batch.cell(step.aside)
             case Unread():

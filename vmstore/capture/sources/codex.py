@@ -254,7 +254,9 @@ class _Rollout:
                 items.append(_Item(Stand(at, nth), one))
                 nth += 1
         stands = tuple(one.stand if isinstance(one, _Item) else one for one in now)
-        self.steps.append(Recast(raw=line.raw, line=line.number, at=_at(line), stands=stands))
+        payload = {key: value for key, value in payload_of(line.value).items() if key != "replacement_history"}
+        aside = json_bytes({**line.value, "payload": payload})
+        self.steps.append(Recast(raw=line.raw, line=line.number, at=_at(line), stands=stands, aside=aside))
         self.items, self.answer, self.awaited, self.used = items, None, False, Usage()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from typing import Any
 
@@ -21,25 +22,14 @@ Record = dict[str, Any]
 TYPES = frozenset({"session_meta", "response_item", "turn_context", "compacted", "event_msg", "world_state"})
 OLD_HEADER = frozenset({"id", "timestamp", "instructions"})
 COMPACTIONS = ("compaction", "compaction_summary", "context_compaction")
-# What the program writes in the person's place, known by how it begins.
+# What the program writes in the person's place, known by how it begins: a tag with an underscore, or one of these.
+TAGGED = re.compile(r"\s*<[a-z]+(?:_[a-z]+)+[\s>]")
 NOT_HUMAN = (
     "# AGENTS.md instructions",
-    "<environment_context>",
-    "<user_instructions>",
     "<INSTRUCTIONS>",
     "<permissions instructions>",
-    "<recommended_plugins>",
-    "<collaboration_mode>",
     "<skill>",
-    "<skills_instructions>",
-    "<plugins_instructions>",
-    "<apps_instructions>",
-    "<subagent_notification>",
     "<task-notification>",
-    "<turn_aborted>",
-    "<user_shell_command>",
-    "<ide_opened_file>",
-    "<goal_context>",
 )
 
 
@@ -86,7 +76,7 @@ def is_own_words(content: Any) -> bool:
 
 
 def _is_own(text: Any) -> bool:
-    return not isinstance(text, str) or not text.lstrip().startswith(NOT_HUMAN)
+    return not isinstance(text, str) or not (TAGGED.match(text) or text.lstrip().startswith(NOT_HUMAN))
 
 
 def saying(draft: Draft) -> Hashable:

@@ -75,10 +75,11 @@ class Recast(Step, frozen=True, kw_only=True):
     """The conversation is from here on what this lists: messages there were, and new ones between them.
 
     Messages of slots TOOLS and SYSTEM always stay. What leaves is what new pages of type summary
-    were made from.
+    were made from. `aside` is kept beside the conversation, as a note's is.
     """
 
     stands: tuple[Stand | Draft, ...]
+    aside: bytes | None = None
 
 
 class Note(Step, frozen=True, kw_only=True):
