@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Reading, Recast, Say, Stand, Step, Unread
+from vmstore.capture.sources.step import Answer, Apart, Reading, Recast, Say, Stand, Step, Unread
 from vmstore.core.draft import Draft
 from vmstore.core.page import LinkKind, PageType, Slot
 from vmstore.store.store import Store, memory_store
@@ -56,18 +56,17 @@ def reading(path: Path, document: Any) -> Reading:
 def steps(path: Path, messages: list[Any], stays: list[int] | None = None) -> list[Step]:
     """The steps of the messages, tools and memory aside."""
     made = list(reading(path, agent(messages, stays)).tracks[0].steps)
-    assert [type(step) for step in made[:3]] == [Say, Say, Recast]
-    return made[3:]
+    assert [type(step) for step in made[:2]] == [Say, Apart]
+    return made[2:]
 
 
 def test_tools_and_blocks_come_first(tmp_path: Path) -> None:
-    """The schemas stand before everything; a block is a claim under its label that the first call does not see."""
+    """The schemas stand before everything; a block is a claim under its label, beside the conversation."""
     (track,) = reading(tmp_path, agent([said("system", "You are Sam. Likes Nara."), said("user", "hi")])).tracks
-    tools, block, away, system, _ = track.steps
+    tools, block, system, _ = track.steps
     assert isinstance(tools, Say) and tools.draft.slot is Slot.TOOLS
     assert json.loads(tools.draft.parts[0].content) == [TOOL["json_schema"]]
-    assert isinstance(block, Say) and (block.draft.hint, block.draft.parts[0].type) == ("human", PageType.CLAIM)
-    assert isinstance(away, Recast) and away.stands == ()
+    assert isinstance(block, Apart) and (block.draft.hint, block.draft.parts[0].type) == ("human", PageType.CLAIM)
     assert isinstance(system, Say) and system.draft.links == ((LinkKind.DERIVES, "human"),)
     assert (track.name, track.agent, track.title, track.key) == ("sam", "sam", "A friend", None)
 
@@ -98,7 +97,7 @@ def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -
     made = steps(tmp_path, [said("system", "one"), said("user", "hi"), said("assistant", "yo"), said("system", "two")])
     anew = made[3]
     assert isinstance(anew, Recast) and isinstance(anew.stands[0], Draft)
-    assert anew.stands[1:] == (Stand(4), Stand(5))
+    assert anew.stands[1:] == (Stand(3), Stand(4))
 
 
 def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
@@ -108,8 +107,8 @@ def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
     messages += [said("assistant", "d"), said("user", "e"), notice, said("assistant", "f")]
     made = steps(tmp_path, messages, stays=[0, 7, 5, 6, 8])
     first, last = (step for step in made if isinstance(step, Recast))
-    assert (first.stands[0], first.stands[2:]) == (Stand(3), (Stand(6),))
-    assert (last.stands[0], last.stands[2:]) == (Stand(3), (Stand(8), Stand(9)))
+    assert (first.stands[0], first.stands[2:]) == (Stand(2), (Stand(5),))
+    assert (last.stands[0], last.stands[2:]) == (Stand(2), (Stand(7), Stand(8)))
     summary = last.stands[1]
     assert isinstance(summary, Draft) and summary.parts[0].type is PageType.SUMMARY and not summary.human
 
@@ -125,7 +124,7 @@ def test_what_nobody_said_left_leaves_before_the_last_answer(tmp_path: Path) -> 
     ]
     made = steps(tmp_path, messages, stays=[0, 3, 4])
     assert [type(step) for step in made] == [Say, Say, Answer, Say, Recast, Answer]
-    assert made[4].stands == (Stand(3), Stand(6))  # type: ignore[attr-defined]
+    assert made[4].stands == (Stand(2), Stand(5))  # type: ignore[attr-defined]
 
 
 def test_a_file_of_several_agents(tmp_path: Path) -> None:
@@ -144,7 +143,7 @@ def test_a_file_of_several_agents(tmp_path: Path) -> None:
     }
     first, second = reading(tmp_path, document).tracks
     assert [(track.name, track.part) for track in (first, second)] == [("one", ""), ("two", "agent-1")]
-    assert [type(step) for step in first.steps] == [Say, Say, Recast, Say]
+    assert [type(step) for step in first.steps] == [Say, Apart, Say]
     assert [type(step) for step in second.steps] == [Say, Say]
 
 
@@ -169,6 +168,24 @@ def test_memory_that_changed_is_another_past(tmp_path: Path) -> None:
         assert [(info.session, info.parent) for info in store.sessions()] == [("sam", None), ("sam-2", "sam")]
 
 
+def test_blocks_are_found_by_name_and_stand_in_no_context(tmp_path: Path) -> None:
+    """Whatever a block is called, also like the page of what a source omits, it is asked by its label."""
+    file = tmp_path / "sam.af"
+    messages = [said("system", "You are Sam. Likes Nara."), said("user", "hi"), said("assistant", "yo")]
+    blocks = [{"label": "opaque", "value": "Likes Nara."}, {"label": "empty", "value": ""}]
+    with memory_store() as store:
+        for more in ([], [said("user", "and?"), said("assistant", "so")]):
+            file.write_text(json.dumps(agent(messages + more, core_memory=blocks)))
+            store.import_file(file)
+        session = store.session("sam")
+        (block,) = [page for page in session.pages() if page.type == "claim"]
+        assert (block.hint, block.tokens, session.content("opaque")) == ("opaque", 3, b"Likes Nara.")
+        context = session.context(call=2)
+        assert block.page not in {page.page for page in context.pages}
+        assert [link.text for link in session.sources(context.pages[1].page)] == ["Likes Nara."]
+        assert store.verify().ok
+
+
 # ---- the recorded agents
 
 
@@ -189,8 +206,7 @@ def test_the_recorded_agents_go_in_and_verify(imported: Store, data: Path) -> No
         assert again.new == 0
         (taken,) = again.sessions
         answers = sum(one["role"] == "assistant" for one in told["messages"])
-        furniture = 1 + sum(bool(block["value"]) for block in told["core_memory"])
-        assert (taken.calls, taken.messages) == (answers, len(told["messages"]) + furniture)
+        assert (taken.calls, taken.messages) == (answers, len(told["messages"]) + 1)  # and the tools
     assert imported.verify().ok
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Note, Recast, Say, Step, Unread
+from vmstore.capture.sources.step import Answer, Apart, Note, Recast, Say, Step, Unread
 from vmstore.store.store import Store, memory_store
 
 DATASET = "locomo_dev5.json"
@@ -59,12 +59,12 @@ def test_the_conversation_comes_first_in_the_order_of_its_sessions(tmp_path: Pat
 
 
 def test_then_the_pages_and_the_questions_of_the_dataset(tmp_path: Path) -> None:
-    """Summaries and observations leave before the first question, which leaves before the second."""
+    """Summaries and observations stand beside the conversation, each question leaves before the next."""
     rest = steps(tmp_path, sample())[3:]
-    assert [type(step) for step in rest] == [Say, Say, Say, Recast, Note, Recast, Answer, Recast, Answer]
-    assert [step.draft.hint for step in rest if isinstance(step, Say)] == ["S1", "O1.1", "O1.2"]
+    assert [type(step) for step in rest] == [Apart, Apart, Apart, Note, Recast, Answer, Recast, Answer]
+    assert [step.draft.hint for step in rest if isinstance(step, Apart)] == ["S1", "O1.1", "O1.2"]
     asked = [step for step in rest if isinstance(step, Recast)]
-    assert [len(step.stands) for step in asked] == [3, 4, 4]
+    assert [len(step.stands) for step in asked] == [4, 4]
     assert all(not step.joins for step in rest if isinstance(step, Answer))
 
 
@@ -89,6 +89,19 @@ def test_evidence_can_be_asked_by_name(tmp_path: Path) -> None:
         assert session.messages(call=4)[-1]["content"] == "Whose deer?" and len(session.messages(call=4)) == 4
         assert session.page("Q1").tags == ["single-hop"] and session.page("D1:1").actor == "Ann"
         assert store.verify().ok
+
+
+def test_a_conversation_can_be_held_in_a_small_memory(tmp_path: Path) -> None:
+    """Said again to a memory that manages itself, the dataset's own pages hold none of its budget."""
+    file = tmp_path / "data.json"
+    long = {"session_1_summary": "Ann showed a deer to Ben. " * 400}
+    file.write_text(json.dumps(sample(session_summary=long)))
+    with memory_store() as store:
+        store.import_file(file)
+        live = store.redrive("conv-0", "small", l0_tokens_max=2500)
+        assert live.info().calls == 4
+        assert store.session("small").page("S1").type == "summary"
+        assert "S1" not in {page.hint for page in store.session("small").pages() if page.tier == 0}
 
 
 def test_a_conversation_is_known_by_its_name(tmp_path: Path) -> None:

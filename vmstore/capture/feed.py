@@ -12,7 +12,7 @@ from vmstore.capture.conversation import Conversation
 from vmstore.capture.held import Held
 from vmstore.capture.record import drafts_as_values, take_draft, write
 from vmstore.capture.skeleton import dumps
-from vmstore.capture.sources.step import Answer, Compact, More, Note, Recast, Say, Stand, Step, Unread
+from vmstore.capture.sources.step import Answer, Apart, Compact, More, Note, Recast, Say, Stand, Step, Unread
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.mutation import CellRef
 from vmstore.core.page import Fidelity, PageType, Role, Slot
@@ -80,6 +80,8 @@ class Feed:
                     if any(part.type is PageType.SUMMARY for part in draft.parts):
                         conversation.sum_up(held, left)
                 return None if step.aside is None else batch.cell(step.aside)
+            case Apart():
+                conversation.apart(step.draft)
             case Note():
                 return batch.cell(step.aside)
             case Unread():
@@ -134,7 +136,7 @@ class Feed:
 def _drafts(step: Step) -> tuple[Draft, ...]:
     """The messages a step brings, those of a recorded request aside."""
     match step:
-        case Say() | Compact():
+        case Say() | Compact() | Apart():
             return (step.draft,)
         case Recast():
             return tuple(stand for stand in step.stands if isinstance(stand, Draft))

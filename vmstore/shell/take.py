@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from itertools import dropwhile
 from pathlib import Path
 
 from vmstore.capture.sources import read
@@ -44,10 +45,11 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
     settings = None if arguments.vm is None else settings_of(arguments.vm)
     files = [Path(file) for file in arguments.files]
     stamps = {file: _stamp(file) for file in files}
-    made = exists(arguments)
-    readable = files if made else [file for file in files if _reads(file, arguments, screen)]
+    readable = files
+    if not exists(arguments):  # no store is made for files that none can be taken from
+        readable = list(dropwhile(lambda file: not _reads(file, arguments, screen), files))
     if not readable:
-        return 1  # no store is made for files that none can be taken from
+        return 1
     with open_to_import(arguments) as store:
         taken = [one for file in readable if (one := _import(store, file, arguments, screen)) is not None]
         if taken:

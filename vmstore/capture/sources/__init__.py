@@ -54,7 +54,8 @@ def read(path: Path, format: str | None = None) -> Reading:
             f"{path}: no known format recognised; seen: {_seen(source)}; the formats are {', '.join(FORMATS)}"
         )
     if format is not None and not READERS[format].recognises(source):
-        raise InputError(f"{path} is a {found} file, not {format}; leave the format out or name that one")
+        article = "an" if found[0] in "aeiou" else "a"
+        raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
     return READERS[format or found].read(source)
 
 

@@ -178,7 +178,7 @@ class _Rollout:
     # ---- what events say of calls
 
     def _event(self, line: Line, kind: str, payload: Record) -> None:
-        event = kind if kind != "event_msg" else payload.get("type")
+        event = kind if kind != "event_msg" else name_of(payload.get("type"))
         if event in ("token_count", "token_usage_record"):
             self._count(line, payload)
         elif event == "thread_rolled_back":

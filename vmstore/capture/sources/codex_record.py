@@ -43,18 +43,18 @@ def is_codex(value: Any) -> bool:
     return value.keys() >= OLD_HEADER and not value.keys() & {"role", "messages"}
 
 
-def kind_of(value: Any) -> Any:
+def kind_of(value: Any) -> str | None:
     """Which kind of line this is; the first versions wrote items and their header bare."""
     if not isinstance(value, dict):
         return type(value).__name__
+    kind = name_of(value.get("type"))
     if "payload" in value:
-        return value.get("type")
+        return kind
     if "record_type" in value:
         return "world_state"  # a snapshot of the program's own
     if value.keys() >= OLD_HEADER:
         return "session_meta"
-    bare = is_message(Shape.RESPONSES, value) or value.get("type") == "reasoning"
-    return "response_item" if bare else value.get("type")
+    return "response_item" if kind == "reasoning" or is_message(Shape.RESPONSES, value) else kind
 
 
 def payload_of(value: Any) -> Record:

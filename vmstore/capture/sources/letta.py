@@ -9,7 +9,7 @@ every call is derived, by the rule `letta`:
    since the last answer.
  - Whatever else is not in context at the end leaves before the last answer that is.
  - Memory blocks are pages of their own under their label; the system messages that show one derive
-   from it. They stand in no context by themselves.
+   from it. They stand in no context.
 Notices, logins and heartbeats open no turn.
 """
 
@@ -23,10 +23,10 @@ import msgspec
 
 from vmstore.capture.shapes import Shape, take_message
 from vmstore.capture.shapes.message import json_bytes, name_of, schemas, spoken
-from vmstore.capture.shapes.reply import asks
+from vmstore.capture.shapes.reply import asks, pick
 from vmstore.capture.skeleton import loads
 from vmstore.capture.sources.lines import Source, moment
-from vmstore.capture.sources.step import Answer, Reading, Recast, Say, Stand, Step, Track, Unread
+from vmstore.capture.sources.step import Answer, Apart, Reading, Recast, Say, Stand, Step, Track, Unread
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Status
 from vmstore.errors import InputError
@@ -110,18 +110,16 @@ class _Agent:
         return self.made
 
     def _furnish(self) -> None:
-        """Says tools and memory blocks; the blocks are pages that no context shows."""
+        """Says the tools, and keeps the memory blocks as pages that no context shows."""
         found = [tool["json_schema"] for tool in self.tools if isinstance(tool.get("json_schema"), dict)]
         if found:
             self.made.append(Say(raw=json_bytes(found), line=1, draft=schemas(found)))
-        blocks = [(name, text) for block in self.blocks if (name := _label(block)) and (text := block.get("value"))]
-        for name, text in blocks:
-            draft = spoken(str(text), Role.SYSTEM)
-            parts = tuple(msgspec.structs.replace(part, type=PageType.CLAIM) for part in draft.parts)
-            draft = msgspec.structs.replace(draft, parts=parts, hint=name)
-            self.made.append(Say(raw=json_bytes([name, text]), line=1, draft=draft))
-        if blocks:
-            self.made.append(Recast(raw=b"[]", line=1, stands=()))
+        for block in self.blocks:
+            if (name := _label(block)) and (text := block.get("value")):
+                draft = spoken(str(text), Role.OTHER)
+                parts = tuple(msgspec.structs.replace(part, type=PageType.CLAIM) for part in draft.parts)
+                draft = msgspec.structs.replace(draft, parts=parts, hint=name)
+                self.made.append(Apart(raw=json_bytes([name, text]), line=1, draft=draft))
 
     def _hear(self, n: int, message: Any, last_notice: bool) -> None:
         draft = self._taken(n, message)
@@ -158,7 +156,7 @@ class _Agent:
     def _answer(self, message: Record, draft: Draft, told: Record) -> Answer:
         """A call; sending a message to the person asks for nothing more."""
         sent = all(part.tool == SENDS for part in draft.parts if part.is_call)
-        model = name_of(message.get("model")) or name_of((self.agent.get("llm_config") or {}).get("model"))
+        model = name_of(message.get("model")) or name_of(pick(self.agent.get("llm_config"), "model"))
         return Answer(**told, reply=Reply(Status.OK, (draft,), model=model, final=sent or not asks((draft,))))
 
     def _taken(self, n: int, message: Any) -> Draft:
@@ -212,8 +210,13 @@ def _listed(agent: Record, document: Record, own: str, shared: str, ids: str) ->
     found = agent.get(own)
     if not isinstance(found, list):
         named = agent.get(ids)
-        found = [one for one in document.get(shared) or [] if isinstance(one, dict) and one.get("id") in (named or [])]
+        names = named if isinstance(named, list) else []
+        found = [one for one in _list(document.get(shared)) if isinstance(one, dict) and one.get("id") in names]
     return [one for one in found if isinstance(one, dict)]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _label(block: Record) -> str | None:

@@ -4,7 +4,7 @@ No model was asked anything, so every call is derived, by the rule `locomo`:
  - The second speaker stands for the agent: each of their lines is a call that saw all lines before
    it. The first speaker's lines are the person's.
  - After the conversation come the dataset's own pages: summaries and observations, which derive
-   from the lines they name, and which no call sees.
+   from the lines they name, in no context.
  - Then each question is asked by itself, of the whole conversation: a call that saw every line and
    the question. The question references its evidence.
 Lines are named as the dataset names them (`D1:3`), a session's summary `S1`, its observations
@@ -23,7 +23,7 @@ import msgspec
 from vmstore.capture.shapes import Shape, take_message
 from vmstore.capture.shapes.message import json_bytes, name_of
 from vmstore.capture.sources.lines import EPOCH, Source
-from vmstore.capture.sources.step import Answer, Note, Reading, Recast, Say, Stand, Step, Track, Unread
+from vmstore.capture.sources.step import Answer, Apart, Note, Reading, Recast, Say, Stand, Step, Track, Unread
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.page import LinkKind, PageType, Slot, Status
 
@@ -116,19 +116,16 @@ class _Conversation:
 
     def _notes(self) -> None:
         """Summaries and observations as pages that derive from lines, and its events as a note."""
-        before = len(self.made)
         for number, text in _numbered(self.sample.get("session_summary"), "summary"):
             spoken = _list(self.talk.get(f"session_{number}"))
             named = (name_of(line.get("dia_id")) for line in spoken if isinstance(line, dict))
             draft = _page(text, PageType.SUMMARY, f"S{number}", LinkKind.DERIVES, filter(None, named))
-            self.made.append(Say(raw=json_bytes([number, text]), line=number, draft=draft))
+            self.made.append(Apart(raw=json_bytes([number, text]), line=number, draft=draft))
         for number, told in _numbered(self.sample.get("observation"), "observation"):
             found = _observations(told)
             for n, (speaker, text, lines) in enumerate(found, 1):
                 draft = _page(text, PageType.CLAIM, f"O{number}.{n}", LinkKind.DERIVES, lines, tags=(speaker,))
-                self.made.append(Say(raw=json_bytes([number, speaker, text, lines]), line=number, draft=draft))
-        if len(self.made) > before:
-            self.made.append(Recast(raw=b"[]", line=1, stands=tuple(self.lines)))
+                self.made.append(Apart(raw=json_bytes([number, speaker, text, lines]), line=number, draft=draft))
         if (events := self.sample.get("event_summary")) is not None:
             raw = json_bytes(events)
             self.made.append(Note(raw=raw, line=1, aside=raw))
@@ -140,8 +137,8 @@ class _Conversation:
             self.made.append(Unread(raw=json_bytes(question), line=n, reason="no question: no object with one"))
             return
         lines = LINE.findall(" ".join(map(str, _list(question.get("evidence")))))
-        kind = CATEGORIES.get(question.get("category"))
-        tags = (kind,) if kind else ()
+        category = question.get("category")
+        tags = (CATEGORIES[category],) if type(category) is int and category in CATEGORIES else ()
         asked = _page(text, PageType.TRANSCRIPT, f"Q{n}", LinkKind.REFERENCES, lines, tags=tags)
         asked = msgspec.structs.replace(asked, aside=json_bytes(question))
         raw = json_bytes(question)
@@ -158,7 +155,7 @@ def _page(
 ) -> Draft:
     """A text of the dataset's that leads back to lines; what is asked opens a turn of its own."""
     asked = type_ is PageType.TRANSCRIPT
-    draft = take_message(Shape.CHAT, Slot.MESSAGES, {"role": "user" if asked else "system", "content": text})
+    draft = take_message(Shape.CHAT, Slot.MESSAGES, {"role": "user" if asked else "dataset", "content": text})
     parts = tuple(msgspec.structs.replace(part, type=type_) for part in draft.parts)
     links = tuple((kind, line) for line in dict.fromkeys(lines))
     return msgspec.structs.replace(draft, parts=parts, hint=hint, links=links, tags=tags, human=asked)

@@ -82,6 +82,12 @@ class Recast(Step, frozen=True, kw_only=True):
     aside: bytes | None = None
 
 
+class Apart(Step, frozen=True, kw_only=True):
+    """Pages that the source holds beside the conversation: found by name, in no context and no message."""
+
+    draft: Draft
+
+
 class Note(Step, frozen=True, kw_only=True):
     """A record that is no message: a header, a setting, a title. Kept beside the conversation."""
 
