@@ -163,11 +163,11 @@ class _Agent:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise InputError("no message: no object with a role")
         bare = {key: message[key] for key in ENVELOPE if message.get(key) not in (None, [])}
+        if bare["role"] != "tool":
+            bare.pop("tool_call_id", None)
         beside = {key: value for key, value in message.items() if key not in bare and value not in (None, [])}
         if "content" not in bare and "tool_calls" not in bare:
             raise InputError(f"a message of role {message['role']!r} without content or tool calls")
-        if bare["role"] != "tool":
-            bare.pop("tool_call_id", None)
         draft = take_message(Shape.CHAT, Slot.MESSAGES, bare)
         if _hides(message):
             parts = tuple(msgspec.structs.replace(part, type=PageType.SUMMARY) for part in draft.parts)
