@@ -105,6 +105,50 @@ def claude_record(kind: str, uuid: str, parent: str | None, content: Any, **more
     return {**told, "timestamp": "2026-01-01T00:00:01Z", "message": spoken}
 
 
+def codex(turns: int) -> list[Record]:
+    """Lines of a Codex rollout: items, what they used, and what the program noted."""
+    records = [_codex("session_meta", id="cx-1", cwd="/w", base_instructions={"text": "You write code."})]
+    for n in range(turns):
+        asked = [user(f"What is in module {n}?"), ask(f"c{n}"), result(f"c{n}", f"{LONG}of {n}"), said(f"Module {n}.")]
+        question, call, output, answered = (message(item, "responses") for item in asked)
+        thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look."}]}
+        records += [
+            _codex("turn_context", model="m", cwd="/w"),
+            _codex("response_item", **question),
+            _codex("response_item", **thought),
+            _codex("response_item", **call),
+            codex_count(2000 + 2 * n),
+            _codex("response_item", **output),
+            _codex("response_item", **answered),
+            codex_count(2001 + 2 * n),
+        ]
+    return records
+
+
+def _codex(kind: str, **payload: Any) -> Record:
+    return {"timestamp": "2026-01-01T00:00:01Z", "type": kind, "payload": payload}
+
+
+def codex_count(tokens: int) -> Record:
+    """The token count after an answer."""
+    used = {"input_tokens": tokens, "cached_input_tokens": 10, "output_tokens": 5, "total_tokens": tokens + 5}
+    return _codex("event_msg", type="token_count", info={"last_token_usage": used})
+
+
+def shaped(shape: str) -> Callable[[int], list[Record]]:
+    """Messages of a shape: each turn a question, a tool's answer and an answer."""
+
+    def made(turns: int) -> list[Record]:
+        items = [
+            item
+            for n in range(turns)
+            for item in (user(f"What is in module {n}?"), ask(f"c{n}"), result(f"c{n}", LONG), said(f"Module {n}."))
+        ]
+        return [message(item, shape) for item in items]
+
+    return made
+
+
 def steps(turns: int) -> list[Record]:
     """The steps of a SWE-agent trajectory, each with the conversation after it."""
     heard: list[Record] = [{"role": "system", "content": "You fix bugs."}, {"role": "user", "content": "Fix this."}]
@@ -125,6 +169,19 @@ def in_object(records: list[Record]) -> str:
     return json.dumps({"model": "m", "messages": records})
 
 
+def in_contents(records: list[Record]) -> str:
+    """Contents as the body of a request to Gemini."""
+    return json.dumps({"contents": records, "systemInstruction": {"parts": [{"text": "Be brief."}]}})
+
+
+def in_agent_file(records: list[Record]) -> str:
+    """Messages as a Letta agent file, all of them in context."""
+    indices = list(range(len(records)))
+    blocks = [{"label": "human", "value": "Likes Nara."}]
+    agent = {"name": "sam", "core_memory": blocks, "tools": [], "messages": records}
+    return json.dumps({**agent, "in_context_message_indices": indices})
+
+
 def in_trajectory(records: list[Record]) -> str:
     """Steps as a trajectory, with how the run stands."""
     return json.dumps({"trajectory": records, "info": {"steps": len(records)}})
@@ -137,7 +194,14 @@ FILES: dict[str, tuple[Callable[[int], list[Record]], Callable[[list[Record]], s
     "exchanges": (exchanges, in_lines),
     "pi": (pi, in_lines),
     "claude-code": (claude, in_lines),
+    "codex": (codex, in_lines),
     "swe-agent": (steps, in_trajectory),
+    "letta": (chat, in_agent_file),
+    "responses lines": (shaped("responses"), in_lines),
+    "responses list": (shaped("responses"), json.dumps),
+    "anthropic lines": (shaped("anthropic"), in_lines),
+    "gemini list": (shaped("gemini"), json.dumps),
+    "gemini object": (shaped("gemini"), in_contents),
 }
 
 

@@ -14,7 +14,7 @@ from tests.capture.words import lines, message, said, user
 from vmstore.errors import InputError
 from vmstore.store.store import Store, memory_store
 
-LINED = ["chat lines", "exchanges", "pi", "claude-code"]
+LINED = ["chat lines", "exchanges", "pi", "claude-code", "responses lines", "anthropic lines"]
 
 
 def told(store: Store) -> tuple[int, list[str]]:

@@ -153,7 +153,9 @@ def test_an_exchange_in_anthropic_words_is_read(tmp_path: Path) -> None:
         "stop_reason": "end_turn",
         "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 1},
     }
-    (answer,) = steps(tmp_path, {"request": request, "response": response})
+    file = tmp_path / "talk"
+    file.write_text(json.dumps({"request": request, "response": response}) + "\n")
+    (answer,) = read(file).tracks[0].steps
     assert isinstance(answer, Answer) and answer.request is not None
     assert [draft.slot for draft in answer.request] == [Slot.SYSTEM, Slot.MESSAGES]
     assert (answer.reply.usage.tokens_in, answer.reply.usage.tokens_cached) == (12, 7)

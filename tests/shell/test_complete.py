@@ -33,8 +33,14 @@ def test_commands_and_options(run: Run) -> None:
     assert offered(run, "import", "x", "--format", "") == [
         "pi",
         "claude-code",
+        "codex",
         "swe-agent",
         "tau-bench",
+        "letta",
+        "locomo",
+        "responses",
+        "anthropic",
+        "gemini",
         "chat-completions",
         "bundle",
     ]

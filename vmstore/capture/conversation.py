@@ -107,6 +107,11 @@ class Conversation:
         part = draft.parts[index]
         return self._create(draft, part, held, index, self._links(draft, part), None)
 
+    def apart(self, draft: Draft) -> None:
+        """Writes pages that no message holds, under the draft's name: they stand in no context."""
+        for index, part in enumerate(draft.parts):
+            self._write(draft, part, 0, index, self._links(draft, part), part.type)
+
     def _create(
         self,
         draft: Draft,
@@ -116,6 +121,15 @@ class Conversation:
         links: Sequence[tuple[int, int]],
         type_: PageType | None,
     ) -> HeldPage:
+        page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
+        made = HeldPage(page, digest(part.content), kin(part))
+        self.pages[page] = held, made
+        return made
+
+    def _write(
+        self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
+    ) -> int:
+        """Writes the page of a part, and has it found by its name and by the tool call it makes."""
         content = self.batch.cell(part.content)
         is_ = kin(part)
         told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
@@ -123,10 +137,10 @@ class Conversation:
         labels = {key: value for key, value in told.items() if value}
         page = self.batch.add(
             Create(
-                type=type_ if type_ is not None else part.type,
+                type=type_,
                 modality=part.modality,
                 role=draft.role,
-                message=held.message,
+                message=message,
                 part=index,
                 content=content,
                 size=len(part.content),
@@ -141,9 +155,7 @@ class Conversation:
             self.calls[is_.asks] = page
         if draft.hint:
             self.hints.setdefault(draft.hint, []).append(page)
-        made = HeldPage(page, digest(part.content), is_)
-        self.pages[page] = held, made
-        return made
+        return page
 
     def _links(self, draft: Draft, part: Part) -> list[tuple[int, int]]:
         found = [(int(kind), page) for kind, hint in draft.links for page in self.hints.get(hint, ())]
@@ -332,7 +344,9 @@ class Conversation:
     def _correct(self, usage: Usage) -> None:
         """Logs the token factor where reported usage moved it."""
         opaque = self.opaque or 0
-        counted = self.batch.head.tokens - (opaque if self.opaque_page else 0)
+        order = self.batch.head.order
+        shown = bool(order) and order[0][0] == self.opaque_page  # made after its call's pack it enters with the next
+        counted = self.batch.head.tokens - (opaque if shown else 0)
         if not usage.tokens_in or counted <= 0 or usage.tokens_in <= opaque:
             return
         factor = (usage.tokens_in - opaque) * 1_000_000 // counted

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from vmstore.capture.conversation import Conversation
 from vmstore.capture.held import Held
 from vmstore.capture.record import drafts_as_values, take_draft, write
 from vmstore.capture.skeleton import dumps
-from vmstore.capture.sources.step import Answer, Compact, More, Note, Say, Step, Unread
+from vmstore.capture.sources.step import Answer, Apart, Compact, More, Note, Recast, Say, Stand, Step, Unread
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.mutation import CellRef
 from vmstore.core.page import Fidelity, PageType, Role, Slot
@@ -28,6 +29,7 @@ class Feed:
         self._source = source
         self._steps = steps
         self._line: list[tuple[int, Held]] = []
+        self._said: dict[int, list[Held]] = {}  # by the step that brought them
 
     def resume(self, positions: Sequence[int]) -> None:
         """Finds the conversation again as it stood after the records that end at these positions."""
@@ -37,9 +39,12 @@ class Feed:
             while at < len(messages) and messages[at].message <= end:
                 said.append(messages[at])
                 at += 1
+            self._said[index] = said
             match step:
                 case Compact():
                     self._compact(step, index, said[0])
+                case Recast():
+                    self._recast(step, index, said)
                 case Answer(request=None, joins=True) | Say() | More():
                     self._line += [(index, held) for held in said]
 
@@ -55,7 +60,7 @@ class Feed:
         self._unnamed(step)
         match step:
             case Say():
-                self._line.append((index, conversation.say(step.draft, at=at)))
+                self._join(index, [conversation.say(step.draft, at=at)])
             case Answer(request=None):
                 self._answer(index, step, at)
             case Answer():
@@ -63,11 +68,20 @@ class Feed:
                 values = drafts_as_values(step.request)
                 write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
             case More():
-                held = conversation.reply(step.reply, batch.head.call, at=at)
-                self._line += [(index, h) for h in held]
+                conversation.reckon(step.reply.usage, conversation.context)
+                self._join(index, conversation.reply(step.reply, batch.head.call, at=at))
             case Compact():
                 summary = conversation.say(step.draft, at=at, type_=PageType.SUMMARY)
                 conversation.sum_up(summary, self._compact(step, index, summary))
+            case Recast():
+                new = [(draft, conversation.say(draft, at=at)) for draft in _drafts(step)]
+                left = self._recast(step, index, [held for _, held in new])
+                for draft, held in new:
+                    if any(part.type is PageType.SUMMARY for part in draft.parts):
+                        conversation.sum_up(held, left)
+                return None if step.aside is None else batch.cell(step.aside)
+            case Apart():
+                conversation.apart(step.draft)
             case Note():
                 return batch.cell(step.aside)
             case Unread():
@@ -77,12 +91,7 @@ class Feed:
 
     def _unnamed(self, step: Step) -> None:
         """Notes links to messages that the source does not hold."""
-        drafts: tuple[Draft, ...] = ()
-        if isinstance(step, Say | Compact):
-            drafts = (step.draft,)
-        elif isinstance(step, Answer | More):
-            drafts = step.reply.drafts
-        for name in {hint for draft in drafts for _, hint in draft.links if hint not in self.conversation.hints}:
+        for name in {hint for draft in _drafts(step) for _, hint in draft.links if hint not in self.conversation.hints}:
             self.problems.append((step.line, f"names {name!r}, which no message before it is called"))
 
     def _answer(self, index: int, step: Answer, at: int) -> None:
@@ -90,9 +99,14 @@ class Feed:
         context = sorted((held for _, held in self._line), key=lambda held: held.slot)
         conversation.reckon(step.reply.usage, context)
         call = conversation.pack(context, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step))
-        held = conversation.reply(step.reply, call, at=at)
+        self._said[index] = held = conversation.reply(step.reply, call, at=at)
         if step.joins:
-            self._line += [(index, h) for h in held]
+            self._join(index, held)
+
+    def _join(self, index: int, held: list[Held]) -> None:
+        """What a step brought stands at the end of the conversation."""
+        self._said[index] = held
+        self._line += [(index, one) for one in held]
 
     def _compact(self, step: Compact, index: int, summary: Held) -> list[Held]:
         """Puts a summary in the place of what it replaces; the messages replaced."""
@@ -101,7 +115,34 @@ class Feed:
         replaced = [h for i, h in self._line if not _stays(h) and i < kept_from]
         kept = [(i, h) for i, h in self._line if not _stays(h) and i >= kept_from]
         self._line = [*before, (index, summary), *kept]
+        self._said[index] = [summary]
         return replaced
+
+    def _recast(self, step: Recast, index: int, new: list[Held]) -> list[Held]:
+        """Puts what a step lists in the place of the conversation, its `new` messages in order; what left."""
+        self._said[index], drafted = new, iter(new)
+        line = [(i, held) for i, held in self._line if held.slot is not Slot.MESSAGES]
+        for stand in step.stands:
+            if not isinstance(stand, Stand):
+                line += [(index, held) for held in islice(drafted, 1)]
+            elif stand.nth < len(said := self._said.get(stand.step, [])):
+                line.append((stand.step, said[stand.nth]))
+        stays = {held.message for _, held in line}
+        left = [held for _, held in self._line if held.message not in stays]
+        self._line = line
+        return left
+
+
+def _drafts(step: Step) -> tuple[Draft, ...]:
+    """The messages a step brings, those of a recorded request aside."""
+    match step:
+        case Say() | Compact() | Apart():
+            return (step.draft,)
+        case Recast():
+            return tuple(stand for stand in step.stands if isinstance(stand, Draft))
+        case Answer() | More():
+            return step.reply.drafts
+    return ()
 
 
 def _stays(held: Held) -> bool:

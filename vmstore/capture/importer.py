@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from vmstore.capture.feed import Feed
 from vmstore.capture.load import load, reader
+from vmstore.capture.sources.lines import stem
 from vmstore.capture.sources.step import Note, Reading, Step, Track
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
@@ -182,8 +183,9 @@ class Importer:
     def _source(self, track: Track) -> str:
         """Identifies a track for ever: format and the file's own session id, or its absolute path."""
         own = track.key if track.key is not None else os.path.abspath(self._path)
-        part = f"#{track.part}" if track.part and not own.endswith(f"#{track.part}") else ""
-        return f"{self._reading.format}:{own}{part}"
+        named = own == track.part or own.endswith(f"#{track.part}")
+        part = f"#{track.part}" if track.part and not named else ""
+        return f"{self._reading.known_as or self._reading.format}:{own}{part}"
 
     def _best(self, source: str, steps: Sequence[Step]) -> tuple[_Past | None, int]:
         """The session of a source that shares most records with a file, and how many."""
@@ -257,7 +259,7 @@ class Importer:
 
     def _free_name(self, track: Track) -> str:
         """The name asked for, the track's own or the file's; a name that is taken gets a suffix."""
-        main = self._name or track.name or track.key or self._path.stem
+        main = self._name or track.name or track.key or stem(self._path)
         if self._name and track.part:
             main = f"{self._name}-{track.part}"
         elif track.part and not track.name:

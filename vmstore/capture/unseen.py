@@ -33,9 +33,9 @@ class Made(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What is still to be read of a new page: its labels, and of which message, how long it is."""
+    """What is still to be read of a new page: its labels, whether it is what a source omits, how long it is."""
 
-    message: int
+    omitted: bool
     tokens: int
     sealed: Sealed
 
@@ -80,7 +80,7 @@ class Unseen:
     def on_create(self, fact: Fact, m: Create) -> None:
         """Adds a page to its message, where it has one."""
         if m.labels is not None:
-            self._labels[fact.position] = Labels(m.message, m.tokens, _sealed(fact, m.labels))
+            self._labels[fact.position] = Labels(not m.message and m.content is None, m.tokens, _sealed(fact, m.labels))
         held = self._held(m.message)
         if held is None:
             return
@@ -178,7 +178,7 @@ class Unseen:
         """Takes in what a page is called, and which tool call it makes or answers."""
         conversation = self._conversation
         hint, asks = told.get("hint"), plain(told.get("asks"))
-        if hint == OPAQUE_HINT and not labels.message:
+        if hint == OPAQUE_HINT and labels.omitted:
             conversation.opaque_page, conversation.opaque = page, labels.tokens
         elif isinstance(hint, str) and hint:
             conversation.hints.setdefault(hint, []).append(page)

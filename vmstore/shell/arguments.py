@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
@@ -28,6 +28,15 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,  # a later option must not change what a script's short form means
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+
+        self.wrong: Callable[[argparse.Namespace], str | None] = lambda told: None
+
+    def parse_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The arguments, told apart; leaves where they do not go together."""
+        told = super().parse_intermixed_args(args, namespace)
+        if (wrong := self.wrong(told)) is not None:
+            self.error(wrong)
+        return told
 
     def error(self, message: str) -> NoReturn:
         """Says what is wrong with the arguments, and leaves."""
@@ -119,11 +128,22 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
-    """What to import and how."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="a session file")
+    """What to import, into which store, and how."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a session file")
+    found = parser.add_argument_group("sessions on this machine")
+    found.add_argument(
+        "--discover", action="store_true", help="list those of Claude Code, Codex and pi, newest first; needs no STORE"
+    )
+    found.add_argument("--all", action="store_true", help="with --discover and a STORE: import them all")
+    if isinstance(parser, Parser):
+        parser.wrong = _wrong_import
     parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
     parser.add_argument(
-        "--format", metavar="F", help="pi, claude-code, swe-agent, tau-bench, chat-completions, bundle (default: seen)"
+        "--format",
+        metavar="F",
+        help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, responses, anthropic, gemini, "
+        "chat-completions, bundle (default: seen)",
     )
     parser.add_argument(
         "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
@@ -134,6 +154,18 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
     )
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
+
+
+def _wrong_import(told: argparse.Namespace) -> str | None:
+    """What does not go together in the arguments of `import`."""
+    if told.all and not told.discover:
+        return "--all goes with --discover"
+    if not told.discover:
+        missing = [word for word, given in (("STORE", told.store), ("FILE", told.files)) if not given]
+        return f"the following arguments are required: {', '.join(missing)}" if missing else None
+    if told.files:
+        return "--discover finds files itself; leave FILE out, or --discover"
+    return "--all needs a STORE to import into" if told.all and told.store is None else None
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

@@ -35,17 +35,17 @@ COMMANDS: dict[str, Command] = {
             "import",
             "take in",
             "take session files into a store, which is made where there is none",
-            "Takes session files into a store: pi, Claude Code, SWE-agent, tau-bench and chat-completions\n"
-            "files, and bundles of `vmstore export`, told apart by their content. The same file again\n"
-            "changes nothing, a grown one adds its new part. What cannot be read is kept as it stands,\n"
-            "counted and named.",
+            "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
+            "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, told apart by\n"
+            "their content. The same file again changes nothing, a grown one adds its new part. What cannot be\n"
+            "read is kept as it stands, counted and named. --discover lists the sessions on this machine.",
             (
-                "vmstore import agent.vms bundle.jsonl --exact",
+                "vmstore import --discover",
                 "vmstore import agent.vms live.jsonl --session today --follow",
                 "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",
             ),
             ("vmstore.shell.take", "import_files"),
-            (add_store, add_import),
+            (add_import,),
         ),
         *QUESTIONS,
         Command(

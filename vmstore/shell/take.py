@@ -6,12 +6,14 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from itertools import dropwhile
 from pathlib import Path
 
 from vmstore.capture.sources import read
 from vmstore.errors import ConflictError, InputError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
+from vmstore.shell.discover import discover
 from vmstore.shell.opening import exists, open_to_import
 from vmstore.shell.redrive import redriven, settings_of
 from vmstore.shell.render import Screen
@@ -29,16 +31,25 @@ Stamp = tuple[int, int] | None
 
 
 def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Imports files in order; one that is refused is named, and the others are taken in."""
+    """Imports files in order; one that is refused is named, and the others are taken in.
+
+    With --discover they are those of this machine, which are imported only where told --all.
+    """
+    if arguments.discover:
+        arguments.files = discover(arguments, screen)
+        arguments.format = None
+        if not arguments.all or not arguments.files:
+            return 0
     if arguments.session is not None:
         session_name(arguments.session)
     settings = None if arguments.vm is None else settings_of(arguments.vm)
     files = [Path(file) for file in arguments.files]
     stamps = {file: _stamp(file) for file in files}
-    made = exists(arguments)
-    readable = files if made else [file for file in files if _reads(file, arguments, screen)]
+    readable = files
+    if not exists(arguments):  # no store is made for files that none can be taken from
+        readable = list(dropwhile(lambda file: not _reads(file, arguments, screen), files))
     if not readable:
-        return 1  # no store is made for files that none can be taken from
+        return 1
     with open_to_import(arguments) as store:
         taken = [one for file in readable if (one := _import(store, file, arguments, screen)) is not None]
         if taken:

@@ -38,13 +38,13 @@ def settled(
         stop=stop,
         model=name_of(model),
         usage=usage,
-        final=status is Status.OK and stop not in ASKING and not _asks(drafts),
+        final=status is Status.OK and stop not in ASKING and not asks(drafts),
         aside=json_bytes(aside) if aside else None,
         error=error,
     )
 
 
-def _asks(drafts: Sequence[Draft]) -> bool:
+def asks(drafts: Sequence[Draft]) -> bool:
     """Whether a tool is asked for that the same answer does not answer (hosted tools do)."""
     parts = [part for draft in drafts for part in draft.parts]
     answered = {part.call_id for part in parts if part.is_result and part.call_id is not None}

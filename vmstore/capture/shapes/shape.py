@@ -101,12 +101,12 @@ def _is_anthropic(request: Mapping[str, Any]) -> bool:
     messages = request["messages"]
     if isinstance(messages, (list, tuple)):
         for message in (*messages[:LOOKED_AT], *messages[LOOKED_AT:][-LOOKED_AT:]):
-            if (told := _tells(message)) is not None:
+            if (told := tells_anthropic(message)) is not None:
                 return told
     return str(request.get("model")).startswith("claude") and "max_tokens" in request
 
 
-def _tells(message: Any) -> bool | None:
+def tells_anthropic(message: Any) -> bool | None:
     """Whether a message can only be Anthropic's (True), only chat's (False), or either."""
     if not isinstance(message, Mapping):
         return None

@@ -6,11 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vmstore.capture.sources import chat, claude_code, pi, swe_agent, tau_bench
+from vmstore.capture.shapes import Shape
+from vmstore.capture.sources import claude_code, codex, letta, locomo, pi, swe_agent, tau_bench
+from vmstore.capture.sources.chat import read_messages
 from vmstore.capture.sources.lines import Source, open_source
+from vmstore.capture.sources.shaped import FORMATS as SHAPED
+from vmstore.capture.sources.shaped import is_written
 from vmstore.capture.sources.step import Reading
 from vmstore.errors import InputError
 
@@ -26,10 +31,15 @@ class _Reader(NamedTuple):
 READERS = {
     "pi": _Reader(pi.recognises, pi.read_pi),
     "claude-code": _Reader(claude_code.recognises, claude_code.read_claude_code),
+    "codex": _Reader(codex.recognises, codex.read_codex),
     "swe-agent": _Reader(swe_agent.recognises, swe_agent.read_swe_agent),
     "tau-bench": _Reader(tau_bench.recognises, tau_bench.read_tau_bench),
-    "chat-completions": _Reader(chat.recognises, chat.read_chat),
+    "letta": _Reader(letta.recognises, letta.read_letta),
+    "locomo": _Reader(locomo.recognises, locomo.read_locomo),
 }
+# Chat last: its messages are the plainest.
+for shape in (Shape.RESPONSES, Shape.ANTHROPIC, Shape.GEMINI, Shape.CHAT):
+    READERS[SHAPED[shape]] = _Reader(partial(is_written, shape), partial(read_messages, shape))
 FORMATS: tuple[str, ...] = tuple(READERS)
 
 
@@ -44,7 +54,8 @@ def read(path: Path, format: str | None = None) -> Reading:
             f"{path}: no known format recognised; seen: {_seen(source)}; the formats are {', '.join(FORMATS)}"
         )
     if format is not None and not READERS[format].recognises(source):
-        raise InputError(f"{path} is a {found} file, not {format}; leave the format out or name that one")
+        article = "an" if found[0] in "aeiou" else "a"
+        raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
     return READERS[format or found].read(source)
 
 

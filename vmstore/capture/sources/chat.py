@@ -1,9 +1,9 @@
-"""Reads conversations written as chat-completions messages.
+"""Reads conversations written as messages of the four shapes: chat, Responses, Anthropic, Gemini.
 
-Five forms: a JSON list of messages; JSON lines of one message each; one object with `messages`;
-JSON lines of such objects, a session each; JSON lines of {"request", "response"} exchanges. Only
-the last records what the model was sent; elsewhere each assistant message is a call derived by
-the rule `before`: it saw the messages before it.
+Five forms: a JSON list of messages; JSON lines of one message each; one object that holds a
+conversation; JSON lines of such objects, a session each; {"request", "response"} exchanges, alone
+or one a line. Only the last record what the model was sent; elsewhere calls are derived by the
+rule `before`: an answer saw the messages before it.
 """
 
 from __future__ import annotations
@@ -18,78 +18,69 @@ from vmstore.capture.shapes.reply import error_text
 from vmstore.capture.shapes.shape import split_request
 from vmstore.capture.skeleton import loads
 from vmstore.capture.sources.lines import Line, Source, moment, unread
+from vmstore.capture.sources.shaped import FORMATS, HOLDS, holds, is_answer, is_exchange, is_header
 from vmstore.capture.sources.step import Answer, Note, Reading, Say, Step, Track
 from vmstore.capture.sources.talk import Record, Talk
 from vmstore.core.page import Slot, Status
 from vmstore.errors import InputError
 
-
-def recognises(source: Source) -> bool:
-    """Whether a file holds chat messages, objects with messages, or exchanges."""
-    document = source.document
-    if isinstance(document, list):
-        return any(_is_message(item) for item in document)
-    if not source.lines:
-        return _holds_messages(document)
-    return any(_is_message(v) or _holds_messages(v) or _is_exchange(v) for v in _values(source))
+ALIKE = (Shape.CHAT, Shape.ANTHROPIC)  # a body tells which of the two it is
+ANSWERS = ("output", "usage", "status", "id", "object", "created_at", "error", "incomplete_details")
 
 
-def read_chat(source: Source) -> Reading:
-    """The conversations of a file: one, or one for each line that holds a whole one."""
+def read_messages(shape: Shape, source: Source) -> Reading:
+    """The conversations of a file in a shape: one, or one for each line that holds a whole one."""
     if isinstance(source.document, list):
-        tracks = [_listed(source.document)]
+        tracks = [_listed(shape, source.document)]
     elif not source.lines:
-        tracks = [_held(Talk(), source.document, None)]
-    elif any(_holds_messages(value) for value in _values(source)):
-        tracks = _held_by_lines(source)
+        tracks = [_alone(shape, source.document)]
+    elif any(_holds(shape, line.value) for line in source.lines):
+        tracks = _held_by_lines(shape, source)
     else:
-        tracks = [_by_lines(source)]
-    return Reading(format="chat-completions", tracks=tracks, torn=source.torn)
+        tracks = [_by_lines(shape, source)]
+    # What a file of messages grows by may tell its shape, so they are one source under any.
+    return Reading(format=FORMATS[shape], known_as=FORMATS[Shape.CHAT], tracks=tracks, torn=source.torn)
 
 
-def _values(source: Source) -> list[Any]:
-    return [line.value for line in source.lines]
+def _holds(shape: Shape, value: Any) -> bool:
+    """Whether a value holds a conversation; chat's and Anthropic's may stand in one file."""
+    if shape in ALIKE:
+        return isinstance(value, dict) and isinstance(value.get(HOLDS[shape]), list)
+    return holds(shape, value)
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, dict) and (isinstance(value.get("role"), str) or _is_header(value))
-
-
-def _is_header(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("vm"), dict) and "role" not in value
-
-
-def _holds_messages(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("messages"), list)
-
-
-def _is_exchange(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("request"), dict)
-
-
-def _listed(document: list[Any]) -> Track:
+def _listed(shape: Shape, document: list[Any]) -> Track:
     """The conversation of a JSON list of messages."""
-    talk = Talk()
+    talk = Talk(shape)
     track = Track(key=None, steps=talk.steps)
     for n, message in enumerate(document, 1):
         raw = json_bytes(message)
-        if n == 1 and _is_header(message):
+        if n == 1 and is_header(message):
             _head(track, talk, raw, 1, message["vm"])
         else:
             talk.hear(raw, n, message)
     return track
 
 
-def _by_lines(source: Source) -> Track:
+def _alone(shape: Shape, document: Record) -> Track:
+    """The conversation of one object: an exchange, or what holds messages."""
+    if not _holds(shape, document):
+        return Track(key=None, steps=[_exchange(Line(1, json_bytes(document), document))])
+    talk = Talk(shape)
+    _hold(talk, document, None)
+    return Track(key=None, steps=talk.steps)
+
+
+def _by_lines(shape: Shape, source: Source) -> Track:
     """The conversation of JSON lines: a message or an exchange each, perhaps a header first."""
-    talk = Talk()
+    talk = Talk(shape)
     track = Track(key=None, steps=talk.steps)
     for n, line in enumerate(source.lines):
         if line.problem is not None:
             talk.steps.append(unread(line))
-        elif n == 0 and _is_header(line.value):
+        elif n == 0 and is_header(line.value):
             _head(track, talk, line.raw, line.number, line.value["vm"])
-        elif _is_exchange(line.value):
+        elif is_exchange(line.value):
             talk.steps.append(_exchange(line))
         else:
             talk.hear(line.raw, line.number, line.value)
@@ -103,46 +94,60 @@ def _head(track: Track, talk: Talk, raw: bytes, line: int, vm: Record) -> None:
     talk.steps.append(note)
 
 
-def _held_by_lines(source: Source) -> list[Track]:
-    """One conversation for each line that holds one; what cannot be read stays with the one before."""
+def _held_by_lines(shape: Shape, source: Source) -> list[Track]:
+    """One conversation for each line that holds one; what cannot be read stays with the one before.
+
+    A line that answers on after another (`previous_response_id`) goes on with its conversation.
+    """
     tracks: list[Track] = []
     strays: list[Step] = []
     steps = strays
+    answered: dict[str, Talk] = {}  # by the id of the last answer in it
     for line in source.lines:
-        if not _holds_messages(line.value):
-            steps.append(unread(line, line.problem or "no object with messages"))
+        if not _holds(shape, line.value):
+            steps.append(unread(line, line.problem or f"no object with {HOLDS[shape]}"))
             continue
-        talk = Talk()
+        before = answered.pop(name_of(line.value.get("previous_response_id")) or "", None)
+        talk = before or Talk(shape)
         try:
-            track = _held(talk, line.value, line.number)
+            _hold(talk, line.value, line.number)
         except InputError as error:
             steps.append(unread(line, str(error)))
             continue
         steps = talk.steps
-        track.part = str(line.number)
-        track.name = source.stem if len(source.lines) == 1 else f"{source.stem}-{line.number}"
-        tracks.append(track)
+        if shape is Shape.RESPONSES and (name := name_of(line.value.get("id"))):
+            answered[name] = talk
+        if before is None:
+            single = len(source.lines) == 1
+            name = source.stem if single else f"{source.stem}-{line.number}"
+            tracks.append(Track(key=None, name=name, part=str(line.number), steps=steps))
     if not tracks:
         return [Track(key=None, steps=strays)]
     tracks[0].steps = [*strays, *tracks[0].steps]
     return tracks
 
 
-def _held(talk: Talk, body: Record, line: int | None) -> Track:
-    """The conversation an object with `messages` holds, its tools and system prompt first."""
+def _hold(talk: Talk, body: Record, line: int | None) -> None:
+    """Hears the conversation an object holds: its tools and system prompt first, an answer it has last."""
+    shape = talk.shape
     talk.model = name_of(body.get("model"))
-    about = {key: value for key, value in body.items() if key != "messages"}
+    answer = {key: body[key] for key in ANSWERS if key in body} if is_answer(shape, body) else {}
+    about = {key: value for key, value in body.items() if key != HOLDS[shape] and key not in answer}
+    split = split_request(
+        {key: value for key, value in body.items() if key not in answer}, None if shape in ALIKE else shape
+    )
     if about:
         raw = json_bytes(about)
         talk.steps.append(Note(raw=raw, line=line or 1, aside=raw))
-    split = split_request(body)
     for n, (slot, message) in enumerate(split.messages, 1):
+        raw = json_bytes(message)
         if slot is Slot.MESSAGES:
-            talk.hear(json_bytes(message), line or n, message)
-        else:
-            draft = take_message(split.shape, slot, message)
-            talk.steps.append(Say(raw=json_bytes(message), line=line or n, draft=draft))
-    return Track(key=None, steps=talk.steps)
+            talk.hear(raw, line or n, message)
+        elif talk.stands(slot, raw):
+            talk.steps.append(Say(raw=raw, line=line or n, draft=take_message(split.shape, slot, message)))
+    if answer:
+        raw = json_bytes(answer)
+        talk.hear(raw, line or len(split.messages) + 1, {"model": body.get("model"), **answer})
 
 
 def _exchange(line: Line) -> Step:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from vmstore.capture.sources.packed import is_packed, unpack
 from vmstore.capture.sources.step import Torn, Unread
 from vmstore.errors import InputError
 
@@ -42,7 +43,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stem(self) -> str:
         """The file's name without its ending."""
-        return self.path.stem
+        return stem(self.path)
 
 
 def open_source(path: Path) -> Source:
@@ -52,6 +53,8 @@ def open_source(path: Path) -> Source:
     except OSError as error:
         why = error.strerror or str(error)
         raise InputError(f"{path} cannot be read: {why}; give the path of a session file") from error
+    if is_packed(data):
+        data = unpack(path, data)
     if not data.strip():
         raise InputError(f"{path} is empty; give a file that holds a session")
     document = _document(data)
@@ -65,6 +68,11 @@ def open_source(path: Path) -> Source:
         _refuse_binary(path, data)
     # One object on one line is a document as well as the only line so far of a growing file.
     return Source(path=path, lines=lines, torn=torn, document=document)
+
+
+def stem(path: Path) -> str:
+    """A file's name without its ending, nor that of the packing around it."""
+    return Path(path.name.removesuffix(".zst")).stem
 
 
 def split(data: bytes) -> tuple[list[Line], Torn | None]:

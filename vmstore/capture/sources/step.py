@@ -8,6 +8,7 @@ digests, so readers always read a source from its beginning.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -63,6 +64,30 @@ class Compact(Step, frozen=True, kw_only=True):
     kept_from: int | None = None
 
 
+class Stand(NamedTuple):
+    """A message that an earlier step brought: which step (0-based, as in `Compact`), and which of its messages."""
+
+    step: int
+    nth: int = 0
+
+
+class Recast(Step, frozen=True, kw_only=True):
+    """The conversation is from here on what this lists: messages there were, and new ones between them.
+
+    Messages of slots TOOLS and SYSTEM always stay. What leaves is what new pages of type summary
+    were made from. `aside` is kept beside the conversation, as a note's is.
+    """
+
+    stands: tuple[Stand | Draft, ...]
+    aside: bytes | None = None
+
+
+class Apart(Step, frozen=True, kw_only=True):
+    """Pages that the source holds beside the conversation: found by name, in no context and no message."""
+
+    draft: Draft
+
+
 class Note(Step, frozen=True, kw_only=True):
     """A record that is no message: a header, a setting, a title. Kept beside the conversation."""
 
@@ -106,8 +131,12 @@ class Torn(msgspec.Struct, frozen=True):
 
 
 class Reading(msgspec.Struct, kw_only=True):
-    """A source read: its format's name, its tracks (the main one first), and a torn last line."""
+    """A source read: its format's name, its tracks (the main one first), and a torn last line.
+
+    `known_as` is the format under which its sources are known, where that is another one.
+    """
 
     format: str
+    known_as: str | None = None
     tracks: list[Track]
     torn: Torn | None = None

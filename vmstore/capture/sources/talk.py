@@ -1,4 +1,7 @@
-"""Turns chat messages into steps, one after the other, with what their key `vm` says of them.
+"""Turns the messages of a conversation into steps, one after the other, with what their key `vm` says of them.
+
+Messages are of any of the four shapes. Items of the Responses API that the model gave in a row are
+one call; of the other shapes each of its messages is one.
 
 The key `vm` is ours: names, times, types, sources and usage, which a chat message has no place
 for. The model never saw it. All of its fields are optional: `id`, `at`, `type`, `derives`,
@@ -12,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.shapes import Shape, take_message
+from vmstore.capture.shapes import Shape, take_message, take_reply
 from vmstore.capture.shapes.message import json_bytes, name_of
-from vmstore.capture.shapes.reply import counted, nanodollars
+from vmstore.capture.shapes.reply import asks, counted, nanodollars
 from vmstore.capture.sources.lines import moment
-from vmstore.capture.sources.step import Answer, Compact, Say, Step, Unread
+from vmstore.capture.sources.shaped import is_answer
+from vmstore.capture.sources.step import Answer, Compact, More, Say, Step, Unread
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot, Status
 from vmstore.errors import InputError
@@ -35,22 +39,43 @@ LINKS = {
 class Talk:
     """The steps of one conversation as its messages come in."""
 
-    def __init__(self, model: str | None = None) -> None:
+    def __init__(self, shape: Shape = Shape.CHAT, model: str | None = None) -> None:
         self.steps: list[Step] = []
+        self.shape = shape
         self.model = model  # of answers that name none themselves
         self._named: dict[str, int] = {}  # which step a message's own name stands for
+        self._answering = False  # the last message was the model's
+        self._standing: dict[Slot, bytes] = {}
 
     def hear(self, raw: bytes, line: int, message: Any) -> None:
         """Adds the step of one message; one that cannot be read is kept as it stands."""
         try:
-            step = self._step(raw, line, message)
+            step = (
+                self._answer(raw, line, message) if is_answer(self.shape, message) else self._step(raw, line, message)
+            )
         except InputError as error:
             step = Unread(raw=raw, line=line, reason=str(error))
+        else:
+            self._answering = isinstance(step, (Answer, More))
         self.steps.append(step)
 
+    def stands(self, slot: Slot, raw: bytes) -> bool:
+        """Whether tools or instructions are new in the conversation; takes them as its own."""
+        new = self._standing.get(slot) != raw
+        self._standing[slot] = raw
+        return new
+
+    def _answer(self, raw: bytes, line: int, body: Record) -> Answer:
+        """The call of an answer that is there as the provider gave it."""
+        reply = take_reply(self.shape, body)
+        reply = msgspec.structs.replace(reply, model=reply.model or self.model)
+        at = body.get("created_at")  # in seconds, where an answer tells it at all
+        at = moment(at * 1000) if isinstance(at, (int, float)) else None
+        return Answer(raw=raw, line=line, at=at, reply=reply, joins=bool(reply.drafts))
+
     def _step(self, raw: bytes, line: int, message: Any) -> Step:
-        bare, vm = _parted(message)
-        draft = _noted(take_message(Shape.CHAT, Slot.MESSAGES, bare), vm)
+        bare, vm = _parted(self.shape, message)
+        draft = _noted(take_message(self.shape, Slot.MESSAGES, bare), vm)
         at = moment(vm.get("at"))
         kept_from = self._kept_from(vm.get("keeps_from"))
         if draft.hint is not None:
@@ -64,8 +89,10 @@ class Talk:
             (draft,),
             model=name_of(vm.get("model")) or self.model,
             usage=_usage(vm),
-            final=not any(bare.get(key) for key in ASKS),
+            final=not asks((draft,)) and not (isinstance(bare, dict) and any(bare.get(key) for key in ASKS)),
         )
+        if self.shape is Shape.RESPONSES and self._answering:
+            return More(raw=raw, line=line, at=at, reply=reply)
         return Answer(raw=raw, line=line, at=at, reply=reply)
 
     def _kept_from(self, name: Any) -> int | None:
@@ -76,11 +103,21 @@ class Talk:
         return self._named[name]
 
 
-def _parted(message: Any) -> tuple[Record, Record]:
-    """A message without its `vm`, and that; refuses what is no chat message."""
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise InputError("not a message: no object with a role")
-    if not any(key in message for key in SAYS):
+def _parted(shape: Shape, message: Any) -> tuple[Any, Record]:
+    """A message without its `vm`, and that; refuses what is no message of its shape."""
+    if isinstance(message, str) and shape in (Shape.RESPONSES, Shape.GEMINI):
+        return message, {}
+    if shape is Shape.RESPONSES:
+        known = isinstance(message, dict) and any(isinstance(message.get(key), str) for key in ("type", "role"))
+        what = "no object with a type or a role"
+    elif shape is Shape.GEMINI:
+        known, what = isinstance(message, dict) and "parts" in message, "no object with parts"
+    else:
+        known = isinstance(message, dict) and isinstance(message.get("role"), str)
+        what = "no object with a role"
+    if not known:
+        raise InputError(f"not a message: {what}")
+    if shape in (Shape.CHAT, Shape.ANTHROPIC) and not any(key in message for key in SAYS):
         raise InputError(f"a message of role {message['role']!r} without content or tool calls")
     vm = message.get("vm", {})
     if not isinstance(vm, dict):

@@ -1,0 +1,223 @@
+"""Letta agent files: memory blocks, system messages made anew, what left the context."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vmstore.capture.sources import read
+from vmstore.capture.sources.step import Answer, Apart, Reading, Recast, Say, Stand, Step, Unread
+from vmstore.core.draft import Draft
+from vmstore.core.page import LinkKind, PageType, Slot
+from vmstore.store.store import Store, memory_store
+
+TOOL = {"id": "tool-0", "name": "send_message", "json_schema": {"name": "send_message", "parameters": {}}}
+
+
+def said(role: str, text: str, **more: Any) -> dict[str, Any]:
+    told = {"role": role, "content": [{"type": "text", "text": text}], "tool_calls": [], "tool_returns": []}
+    return {**told, "name": None, "tool_call_id": None, "created_at": "2026-01-01T00:00:00.5", **more}
+
+
+def packed(kind: str, text: str) -> dict[str, Any]:
+    return said("user", json.dumps({"type": kind, "message": text, "time": "noon"}))
+
+
+def calls(tool: str, name: str = "c1") -> dict[str, Any]:
+    call = {"id": name, "type": "function", "function": {"name": tool, "arguments": "{}"}}
+    return said("assistant", f"thinking of {tool}", tool_calls=[call])
+
+
+def agent(messages: list[Any], stays: list[int] | None = None, **more: Any) -> dict[str, Any]:
+    indices = list(range(len(messages))) if stays is None else stays
+    return {
+        "name": "sam",
+        "description": "A friend",
+        "core_memory": [{"label": "human", "value": "\nLikes Nara.", "limit": 5000}],
+        "llm_config": {"model": "m-1"},
+        "tools": [TOOL],
+        "messages": messages,
+        "in_context_message_indices": indices,
+        **more,
+    }
+
+
+def reading(path: Path, document: Any) -> Reading:
+    file = path / "sam.af"
+    file.write_text(json.dumps(document))
+    found = read(file)
+    assert found.format == "letta"
+    return found
+
+
+def steps(path: Path, messages: list[Any], stays: list[int] | None = None) -> list[Step]:
+    """The steps of the messages, tools and memory aside."""
+    made = list(reading(path, agent(messages, stays)).tracks[0].steps)
+    assert [type(step) for step in made[:2]] == [Say, Apart]
+    return made[2:]
+
+
+def test_tools_and_blocks_come_first(tmp_path: Path) -> None:
+    """The schemas stand before everything; a block is a claim under its label, beside the conversation."""
+    (track,) = reading(tmp_path, agent([said("system", "You are Sam. Likes Nara."), said("user", "hi")])).tracks
+    tools, block, system, _ = track.steps
+    assert isinstance(tools, Say) and tools.draft.slot is Slot.TOOLS
+    assert json.loads(tools.draft.parts[0].content) == [TOOL["json_schema"]]
+    assert isinstance(block, Apart) and (block.draft.hint, block.draft.parts[0].type) == ("human", PageType.CLAIM)
+    assert isinstance(system, Say) and system.draft.links == ((LinkKind.DERIVES, "human"),)
+    assert (track.name, track.agent, track.title, track.key) == ("sam", "sam", "A friend", None)
+
+
+def test_who_speaks_and_when_a_turn_ends(tmp_path: Path) -> None:
+    """People's words open turns, packed or bare; notices do not; only sending a message to them ends one."""
+    made = steps(
+        tmp_path,
+        [
+            packed("user_message", "hi"),
+            calls("search"),
+            said("tool", "found", tool_call_id="c1"),
+            packed("heartbeat", "go on"),
+            calls("send_message"),
+            packed("login", "never"),
+            said("user", "bare"),
+        ],
+    )
+    assert [type(step) for step in made] == [Say, Answer, Say, Say, Answer, Say, Say]
+    assert [s.draft.human for s in made if isinstance(s, Say)] == [True, False, False, False, True]
+    assert [s.reply.final for s in made if isinstance(s, Answer)] == [False, True]
+    assert {s.reply.model for s in made if isinstance(s, Answer)} == {"m-1"}
+    assert made[0].at == 1_767_225_600_500_000
+
+
+def test_a_system_message_made_anew_takes_the_place_of_the_old(tmp_path: Path) -> None:
+    """It stands first, what was said after the old one stays after it."""
+    made = steps(tmp_path, [said("system", "one"), said("user", "hi"), said("assistant", "yo"), said("system", "two")])
+    anew = made[3]
+    assert isinstance(anew, Recast) and isinstance(anew.stands[0], Draft)
+    assert anew.stands[1:] == (Stand(3), Stand(4))
+
+
+def test_a_notice_of_hidden_messages_sums_them_up(tmp_path: Path) -> None:
+    """The last one keeps what is in context at the end, an earlier one what was said since the last answer."""
+    notice = packed("system_alert", "Note: prior messages (3 of 5 total messages) have been hidden from view")
+    messages = [said("system", "s"), said("user", "a"), said("assistant", "b"), said("user", "c"), notice]
+    messages += [said("assistant", "d"), said("user", "e"), notice, said("assistant", "f")]
+    made = steps(tmp_path, messages, stays=[0, 7, 5, 6, 8])
+    first, last = (step for step in made if isinstance(step, Recast))
+    assert (first.stands[0], first.stands[2:]) == (Stand(2), (Stand(5),))
+    assert (last.stands[0], last.stands[2:]) == (Stand(2), (Stand(7), Stand(8)))
+    summary = last.stands[1]
+    assert isinstance(summary, Draft) and summary.parts[0].type is PageType.SUMMARY and not summary.human
+
+
+def test_what_nobody_said_left_leaves_before_the_last_answer(tmp_path: Path) -> None:
+    """Without a notice the messages out of context leave as late as they can."""
+    messages = [
+        said("system", "s"),
+        said("user", "a"),
+        said("assistant", "b"),
+        said("user", "c"),
+        said("assistant", "d"),
+    ]
+    made = steps(tmp_path, messages, stays=[0, 3, 4])
+    assert [type(step) for step in made] == [Say, Say, Answer, Say, Recast, Answer]
+    assert made[4].stands == (Stand(2), Stand(5))  # type: ignore[attr-defined]
+
+
+def test_a_file_of_several_agents(tmp_path: Path) -> None:
+    """In the newer form each agent is a session; tools and blocks are shared by their ids."""
+    told = {
+        "name": "one",
+        "block_ids": ["b1"],
+        "tool_ids": ["tool-0"],
+        "messages": [said("user", "hi", id="message-0")],
+    }
+    one = {"id": "agent-0", **told, "in_context_message_ids": ["message-0"]}
+    document = {
+        "agents": [one, {**one, "id": "agent-1", "name": "two", "block_ids": []}],
+        "blocks": [{"id": "b1", "label": "human", "value": "x"}, {"id": "b2", "label": "other", "value": "y"}],
+        "tools": [TOOL, {**TOOL, "id": "tool-1"}],
+    }
+    first, second = reading(tmp_path, document).tracks
+    assert [(track.name, track.part) for track in (first, second)] == [("one", ""), ("two", "agent-1")]
+    assert [type(step) for step in first.steps] == [Say, Apart, Say]
+    assert [type(step) for step in second.steps] == [Say, Say]
+
+
+def test_a_strange_message_is_kept(tmp_path: Path) -> None:
+    """What is no message stays as it stands, with the reason."""
+    made = steps(tmp_path, ["huh", said("user", "hi"), {"role": "user"}])
+    assert [type(step) for step in made] == [Unread, Say, Unread]
+    assert made[2].reason == "a message of role 'user' without content or tool calls"  # type: ignore[attr-defined]
+
+
+def test_memory_that_changed_is_another_past(tmp_path: Path) -> None:
+    """An agent that only said more goes on in its session; one whose memory was edited goes on in a fork."""
+    file = tmp_path / "sam.af"
+    talk = [said("system", "s"), said("user", "a"), said("assistant", "b")]
+    with memory_store() as store:
+        for messages in (talk, [*talk, said("user", "c"), said("assistant", "d")]):
+            file.write_text(json.dumps(agent(messages)))
+            store.import_file(file)
+        assert [(info.session, info.calls) for info in store.sessions()] == [("sam", 2)]
+        file.write_text(json.dumps(agent(talk, core_memory=[{"label": "human", "value": "Likes Uji."}])))
+        store.import_file(file)
+        assert [(info.session, info.parent) for info in store.sessions()] == [("sam", None), ("sam-2", "sam")]
+
+
+def test_blocks_are_found_by_name_and_stand_in_no_context(tmp_path: Path) -> None:
+    """Whatever a block is called, also like the page of what a source omits, it is asked by its label."""
+    file = tmp_path / "sam.af"
+    messages = [said("system", "You are Sam. Likes Nara."), said("user", "hi"), said("assistant", "yo")]
+    blocks = [{"label": "opaque", "value": "Likes Nara."}, {"label": "empty", "value": ""}]
+    with memory_store() as store:
+        for more in ([], [said("user", "and?"), said("assistant", "so")]):
+            file.write_text(json.dumps(agent(messages + more, core_memory=blocks)))
+            store.import_file(file)
+        session = store.session("sam")
+        (block,) = [page for page in session.pages() if page.type == "claim"]
+        assert (block.hint, block.tokens, session.content("opaque")) == ("opaque", 3, b"Likes Nara.")
+        context = session.context(call=2)
+        assert block.page not in {page.page for page in context.pages}
+        assert [link.text for link in session.sources(context.pages[1].page)] == ["Likes Nara."]
+        assert store.verify().ok
+
+
+# ---- the recorded agents
+
+
+@pytest.fixture(scope="module")
+def imported(data: Path) -> Store:
+    """A store that holds every agent file."""
+    store = memory_store()
+    for file in sorted((data / "letta-af").glob("*.af")):
+        assert store.import_file(file).problems == []
+    return store
+
+
+def test_the_recorded_agents_go_in_and_verify(imported: Store, data: Path) -> None:
+    """Each file is a session with each of its messages once, and the same again changes nothing."""
+    for file in sorted((data / "letta-af").glob("*.af")):
+        told = json.loads(file.read_text())
+        again = imported.import_file(file)
+        assert again.new == 0
+        (taken,) = again.sessions
+        answers = sum(one["role"] == "assistant" for one in told["messages"])
+        assert (taken.calls, taken.messages) == (answers, len(told["messages"]) + 1)  # and the tools
+    assert imported.verify().ok
+
+
+def test_the_context_at_the_end_is_the_one_in_the_file(imported: Store, data: Path) -> None:
+    """The last call of the long conversation saw the messages that are in context, in their order, up to itself."""
+    told = json.loads((data / "letta-af" / "memgpt_agent_with_convo.af").read_text())
+    session = imported.session("memgpt_agent")
+    last = max(n for n, one in enumerate(told["messages"]) if one["role"] == "assistant")
+    # A system message made after the last answer was not what that answer saw, so its place is its forerunner's.
+    stays = [n for n in told["in_context_message_indices"] if n < last]
+    seen = [one["content"][0]["text"] for one in session.messages()[1:]]  # after the system message
+    assert seen == [told["messages"][n]["content"][0]["text"] for n in stays]
+    (summary,) = [page for page in session.pages() if page.type == "summary"]
+    assert len({link.target for link in session.sources(summary.page, depth=1)}) > 60
