@@ -13,6 +13,7 @@ import pytest
 
 from tests.columns.shelves import log_of, shelf_over, table_at, told
 from tests.views.test_alphabet import STORY
+from vmstore.columns import check
 from vmstore.columns import shelf as rooms
 from vmstore.columns.check import problems
 from vmstore.columns.cut import Cut
@@ -150,6 +151,19 @@ def test_verify_names_rows_that_are_missing(shelf: Shelf, log: MemoryLog) -> Non
     names = {key: (str(key), end) for key, end in ends(shelf).items()}
     found = list(problems(Shelf(shelf.folder, log, shelf.projection, readonly=True), log.ordinal, names))
     assert found[0][0] == first.path.name and "it holds 0 rows of residencies where the log gives" in found[0][1]
+
+
+def test_verify_names_a_page_table_that_cannot_be_made(
+    shelf: Shelf, log: MemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where what lies behind the page table is damaged that is a finding, and no error that ends the check."""
+    shelf.fill(log.ordinal)
+
+    def damaged(*told: object) -> None:
+        raise CorruptError("the views are damaged")
+
+    monkeypatch.setattr(check, "_disagreements", damaged)
+    assert list(check.problems(shelf, log.ordinal, {})) == [("page table", "the views are damaged")]
 
 
 def test_a_seal_under_another_name_is_left_out(shelf: Shelf, log: MemoryLog, caplog: pytest.LogCaptureFixture) -> None:

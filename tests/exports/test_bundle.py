@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+import vmstore
 from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, views
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import Turn, encode
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.exports.bundle import VERSION, Inside, Reader, Writer
 from vmstore.exports.selection import DESTROYED
 from vmstore.log.commit import seal
@@ -247,3 +248,19 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         bundle(memory_store())
     with pytest.raises(InputError, match="unknown format 'xml'; the formats are"):
         store.export(io.BytesIO(), format="xml")
+
+
+def test_a_log_that_refuses_for_ever_is_not_asked_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exact import that is refused although nobody wrote meanwhile raises what the log said."""
+    found = bundle(filled_in_memory())
+    tries = list[int]()
+
+    def refused(*told: Any, **more: Any) -> Any:
+        tries.append(1)
+        raise ConflictError("it stands elsewhere")
+
+    with vmstore.open(tmp_path / "other.vms") as other:
+        monkeypatch.setattr(other._ns.log, "append", refused)
+        with pytest.raises(ConflictError, match="it stands elsewhere"):
+            take(other, tmp_path, found, exact=True)
+        assert tries == [1] and other.sessions() == []

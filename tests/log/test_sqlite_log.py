@@ -13,7 +13,7 @@ import pytest
 
 from vmstore.errors import ConflictError, CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import genesis
-from vmstore.log.file import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, WAL_BYTES
+from vmstore.log.file import APPLICATION_ID, CHECKPOINT_PAGES, FORMAT, WAL_BYTES, write_again
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import LogContract, Told, chain
@@ -339,3 +339,12 @@ def test_pages_that_changed_places_are_named(path: Path) -> None:
     with pytest.raises(CorruptError, match="put back a backup"):
         log.tail(0, 1_000)
     log.close()
+
+
+def test_where_there_is_no_wal_nothing_is_written_again(tmp_path: Path) -> None:
+    """A log without a WAL beside it has nothing in doubt: no file is made of it."""
+    path = tmp_path / "log.sqlite"
+    SqliteLog.create(path)
+    before = sorted(tmp_path.iterdir())
+    write_again(path, 0)
+    assert sorted(tmp_path.iterdir()) == before

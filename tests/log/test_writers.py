@@ -129,13 +129,15 @@ def test_no_writer_is_starved(path: Path) -> None:
     assert len(counts) == 4 and min(counts) * 5 >= max(counts), counts
 
 
-def test_a_folder_that_cannot_be_locked_is_named(path: Path) -> None:
-    """Where the lock file cannot be made the error names it and says how to open the log instead."""
-    path.with_suffix(".lock").unlink()
-    path.with_suffix(".lock").mkdir()
-    log = SqliteLog(path)
-    with pytest.raises(StoreError, match=r"log\.lock cannot be locked .*open the store with mode 'r'"):
+@pytest.mark.parametrize("suffix", [".lock", ".queue"])
+def test_a_folder_that_cannot_be_locked_is_named(path: Path, suffix: str) -> None:
+    """Where a lock file cannot be made the error names it and says how to open the log, and no other stays open."""
+    path.with_suffix(suffix).unlink()
+    path.with_suffix(suffix).mkdir()
+    log, before = SqliteLog(path), len(os.listdir("/dev/fd"))
+    with pytest.raises(StoreError, match=rf"log\{suffix} cannot be locked .*open the store with mode 'r'"):
         log.append(chain([Told()], genesis(b"two")), 0, 0)
+    assert len(os.listdir("/dev/fd")) == before
     log.close()
 
 

@@ -8,6 +8,7 @@ from tests.decided import Live, live
 from vmstore.core.asof import Call
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Pin, Unpin
+from vmstore.errors import CorruptError
 from vmstore.store.store import memory_store
 
 
@@ -122,6 +123,14 @@ def test_a_call_says_what_it_voided() -> None:
     assert [call.invalidated for call in told.session.calls()] == [0, 0, 90, 80, 39, 4]
     diff = told.session.diff(Call(2), Call(3))
     assert diff.tokens_before == 90, "the first page went, so nothing of the request before is left"
+
+
+def test_a_call_that_shows_what_no_page_has_is_named() -> None:
+    """Views that lost a content say so, and what mends them, when it is asked what a call voided."""
+    told = live()
+    told.session._ns.views.execute("DELETE FROM pages")
+    with pytest.raises(CorruptError, match=r"no page has it; run `vmstore rebuild`"):
+        told.session.calls()
 
 
 @pytest.mark.parametrize("read", ["history", "faults", "pages", "turns", "calls"])
