@@ -128,6 +128,7 @@ def test_a_call_says_what_it_voided() -> None:
 def test_a_call_that_shows_what_no_page_has_is_named() -> None:
     """Views that lost a content say so, and what mends them, when it is asked what a call voided."""
     told = live()
+    told.wished()
     told.session._ns.views.execute("DELETE FROM pages")
     with pytest.raises(CorruptError, match=r"no page has it; run `vmstore rebuild`"):
         told.session.calls()

@@ -65,7 +65,7 @@ def contents(lane: Lane, positions: Collection[int]) -> Mapping[int, tuple[Any, 
     if later:
         changed = list(lane.rows(_CHANGES, later))
         _know(lane, {page for _, page, *_ in changed})
-        known.update((position, (*known[page][:6], *rest)) for position, page, *rest in changed)
+        known.update((position, (*known[page][:6], *rest)) for position, page, *rest in changed if page in known)
     return known
 
 
