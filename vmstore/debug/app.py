@@ -31,16 +31,16 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
     """The application behind its guard; `stopped` says when listeners are to be let go."""
 
     async def answered(request: Request) -> Response:
-        answer = answers.table.get(request.url.path)
+        answer = answers.table.get(request.scope["path"])
         if answer is None:
-            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+            raise _nothing(request)
         asked = Asked(request.query_params)
         return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
 
     async def asset(request: Request) -> Response:
-        found = assets.files.get(request.url.path)
+        found = assets.files.get(request.scope["path"])
         if found is None:
-            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+            raise _nothing(request)
         return _packed(request, found.content, found.type)
 
     async def live(request: Request) -> Response:
@@ -53,6 +53,11 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
     ]
     handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), _failed)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+
+
+def _nothing(request: Request) -> TurnedAwayError:
+    path: str = request.scope["path"]
+    return TurnedAwayError(404, f"there is nothing at {path[:80]!r}", "the page is at /")
 
 
 def _packed(request: Request, content: bytes, type: str) -> Response:
