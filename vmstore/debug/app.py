@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from functools import lru_cache
 
 import apsw
 from starlette.applications import Starlette
@@ -25,6 +26,7 @@ from vmstore.store.store import Store
 JSON = "application/json"
 PACKED_BYTES_MIN = 1 << 10
 PACKED_LEVEL = 5
+PACKED_MAX = 16  # answers kept packed
 
 
 def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
@@ -64,9 +66,15 @@ def _packed(request: Request, content: bytes, type: str) -> Response:
     """An answer, packed where that is worth it and the asker can read it."""
     headers = {"vary": "accept-encoding"}
     if len(content) >= PACKED_BYTES_MIN and "gzip" in request.headers.get("accept-encoding", ""):
-        content = gzip.compress(content, PACKED_LEVEL, mtime=0)
+        content = _gzipped(content)
         headers["content-encoding"] = "gzip"
     return Response(content, media_type=type, headers=headers)
+
+
+@lru_cache(PACKED_MAX)
+def _gzipped(content: bytes) -> bytes:
+    """Content packed; a film is kept as bytes while its session stands still, and asked for again and again."""
+    return gzip.compress(content, PACKED_LEVEL, mtime=0)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
