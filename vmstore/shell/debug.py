@@ -43,10 +43,18 @@ def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
         raise InputError(
             f"the debugger needs starlette and uvicorn ({error}); get them with: pip install 'vmstore[debug]'"
         ) from error
+    from vmstore.debug import assets
     from vmstore.debug.answers import Answers
-    from vmstore.debug.assets import assets
     from vmstore.debug.guard import is_loopback
+    from vmstore.redact.mask import Mask
 
-    token = None if is_loopback(arguments.host) else secrets.token_urlsafe(32)
-    answers = Answers(store, str(arguments.store), namespace_of(arguments))
-    return Listening(store, answers, assets(), host=arguments.host, port=arguments.port, token=token)
+    alone = is_loopback(arguments.host)
+    # What other machines can read is masked, each answer by itself.
+    answers = Answers(
+        store,
+        str(arguments.store),
+        namespace_of(arguments),
+        None if alone else lambda value: Mask().value(value, "debugger"),
+    )
+    token = None if alone else secrets.token_urlsafe(32)
+    return Listening(store, answers, assets.read(assets.FOLDER), host=arguments.host, port=arguments.port, token=token)
