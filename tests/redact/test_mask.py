@@ -41,11 +41,13 @@ def test_a_secret_is_masked_where_nothing_gives_it_away() -> None:
     assert Mask().text(first, "p1") == first
 
 
-def test_short_secrets_are_not_looked_for_elsewhere() -> None:
-    """A secret so short that it is a word of other texts is masked only where it is named."""
+def test_words_are_not_looked_for_elsewhere() -> None:
+    """A secret that is a plain word, or part of a longer one, is masked only where it is named."""
     mask = Mask()
+    mask.learn("password: swordfish")
     mask.learn("password=test12")
-    assert mask.text("test12 passed", "p1") == "test12 passed"
+    assert mask.text("a swordfish, test123 and xtest12", "p1") == "a swordfish, test123 and xtest12"
+    assert mask.text("try test12!", "p1") == "try [PASSWORD 1]!"
 
 
 def test_fields_of_json_are_masked_by_their_names() -> None:

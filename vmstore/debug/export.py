@@ -14,7 +14,7 @@ import msgspec
 
 from vmstore.debug.assets import FOLDER, INDEX, Assets, read
 from vmstore.debug.encoding import encoded
-from vmstore.debug.share import Report, Shared, shared
+from vmstore.debug.share import UNSEEN, Report, Shared, shared
 from vmstore.errors import InputError
 from vmstore.exports.newfile import new_file
 from vmstore.store.session import Session
@@ -25,9 +25,12 @@ _ASSET = re.compile(
     r'<script\b[^>]*\bsrc="\.?/(?P<script>[\w.-]+)"[^>]*></script>'
     r'|<link\b[^>]*\brel="stylesheet"[^>]*\bhref="\.?/(?P<style>[\w.-]+)"[^>]*>'
 )
-_STYLE = """#vmstore-masked{position:fixed;right:.5rem;bottom:.5rem;z-index:99;max-width:34rem;max-height:60vh;overflow:auto;
-font:12px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText;border:1px solid GrayText;border-radius:4px;
-padding:.2rem .6rem}#vmstore-masked table{border-spacing:.8em 0}#vmstore-masked td{vertical-align:top}"""
+_STYLE = (
+    "#vmstore-masked{position:fixed;right:.5rem;bottom:.5rem;z-index:99;max-width:34rem;max-height:60vh;overflow:auto;"
+    "font:12px/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText;border:1px solid GrayText;"
+    "border-radius:4px;padding:.2rem .6rem}#vmstore-masked table{border-spacing:.8em 0}"
+    "#vmstore-masked td{vertical-align:top}"
+)
 
 
 class File(msgspec.Struct, frozen=True):
@@ -52,8 +55,7 @@ def write(out: Path, store: Store, session: Session, *, redact: bool = True) -> 
 def exported(store: Store, session: Session, *, redact: bool = True) -> File:
     """A session as one HTML file, by default with what is secret in it masked."""
     found = shared(store, session, redact=redact)
-    name = str(found.film["session"]) if redact else session.name
-    content = page(read(FOLDER), found, name).encode("utf-8", "backslashreplace")
+    content = page(read(FOLDER), found, found.film["session"]).encode("utf-8", "backslashreplace")
     info = session.info()
     return File(session.name, content, info.calls, info.pages, len(found.texts), found.redacted)
 
@@ -121,11 +123,12 @@ def _hash(text: str) -> str:
 def _told(report: Report) -> Iterator[str]:
     """What was masked, as somebody sees it who opens the file."""
     if not report.redacted:
-        yield '<details id="vmstore-masked"><summary>not redacted</summary>Everything is in this file as it was.</details>'
+        yield '<details id="vmstore-masked"><summary>not redacted</summary>Everything is in this file as it was.'
+        yield "</details>"
         return
-    images = f", {report.images} images left out" if report.images else ""
-    yield f'<details id="vmstore-masked"><summary>redacted: {report.times} masked{images}</summary><table>'
+    unseen = f", {report.unseen} left out" if report.unseen else ""
+    yield f'<details id="vmstore-masked"><summary>redacted: {report.times} masked{unseen}</summary><table>'
     for one in report.masked:
         where = ", ".join(f"{place} ×{times}" if times > 1 else place for place, times in one.where.items())
         yield f"<tr><td>[{one.kind.name} {one.number}]<td>{one.times}×<td>{html.escape(where)}</tr>"
-    yield "</table></details>"
+    yield f"</table>{'' if not report.unseen else html.escape(UNSEEN)}</details>"

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.page import Level, Modality
 from vmstore.debug.film import Film, film
 from vmstore.debug.request import request
 from vmstore.debug.texts import CUT_BYTES, Text, texts
@@ -20,16 +21,21 @@ from vmstore.vmql.why import contest_json
 
 READ_AT_ONCE = 500  # contents
 REQUEST_TOKENS_MAX = 500_000  # of all calls: the same pages stand in each of them, so they are many times the texts
-UNSEEN = "an image, in which nothing can be masked: left out of a redacted export"
+UNSEEN = "left out of a redacted export: nothing can be masked in an image, a sound or a film"
+READABLE = (Modality.TEXT.word, Modality.STRUCTURED.word)
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What was masked: how often of each kind, each value by its placeholder and where it stood; images left out."""
+    """What was masked: how often of each kind, each value by its placeholder and where it stood.
+
+    `unseen` are the images, sounds and films that were left out, `shown` those that are in the file.
+    """
 
     redacted: bool
     counts: dict[str, int]
     masked: list[Masked]
-    images: int
+    unseen: int = 0
+    shown: int = 0
 
     @property
     def times(self) -> int:
@@ -40,7 +46,7 @@ class Report(msgspec.Struct, frozen=True):
 class Shared(msgspec.Struct):
     """One session, to be read without its store."""
 
-    film: Any
+    film: dict[str, Any]
     texts: dict[str, Text]
     contests: dict[str, Any]
     requests: dict[str, Any]
@@ -53,38 +59,48 @@ def shared(store: Store, session: Session, *, redact: bool = True) -> Shared:
     with ns.asking():
         made = film(store, session)
         lane = Lane(ns.views, ns.key(session.name) or 0)
-        found = Shared(
-            made,
-            _texts(store, session, made),
-            dict(_contests(lane, made.position)),
-            _requests(session, made),
-            Report(False, {}, [], 0),
-        )
-    return masked(found) if redact else _cut(found)
-
-
-def masked(found: Shared) -> Shared:
-    """The same without what is secret: what one text gives away is masked in all of them."""
-    told = msgspec.to_builtins(found.film)
-    mask = Mask()
-    for text in found.texts.values():
-        mask.learn(text.text if text.mime is None else "")
-    for value in _strings((told, found.requests)):
-        mask.learn(value)
-    images = [at for at, text in found.texts.items() if text.mime is not None and text.text]
-    names = _names(told)
-    for at, text in found.texts.items():
-        text.text = "" if at in images else mask.text(text.text, names.get(int(at), f"content {at}"))
-    for at in images:
-        found.texts[at].missing = UNSEEN
-    found.film = mask.value(told, "names, hints and marks")
-    found.requests = {call: mask.value(one, f"request of call {call}") for call, one in found.requests.items()}
-    found.redacted = Report(True, mask.counts, mask.record, len(images))
+        contests = dict(_contests(lane, made.position))
+        told = msgspec.to_builtins(made)
+        found = Shared(told, _texts(store, session, made), contests, _requests(session, made), Report(False, {}, []))
+    unreadable = _unreadable(told).intersection(at for at, text in found.texts.items() if text.text)
+    if redact:
+        return _cut(_masked(found, unreadable))
+    found.redacted = Report(False, {}, [], shown=len(unreadable))
     return _cut(found)
 
 
+def _masked(found: Shared, unreadable: set[str]) -> Shared:
+    """The same without what is secret: what one text gives away is masked in all of them."""
+    mask = Mask()
+    for at in unreadable:
+        found.texts[at].text, found.texts[at].missing = "", UNSEEN
+    if unreadable:  # they stand in the messages, too
+        found.requests = {}
+    for value in _strings((found.film, found.requests, [text.text for text in found.texts.values()])):
+        mask.learn(value)
+    names = _names(found.film)
+    for at, text in found.texts.items():
+        text.text = mask.text(text.text, names.get(at, f"content {at}"))
+    found.film = mask.value(found.film, "names, hints and marks")
+    found.requests = {call: mask.value(one, f"request of call {call}") for call, one in found.requests.items()}
+    found.redacted = Report(True, mask.counts, mask.record, unseen=len(unreadable))
+    return found
+
+
+def _unreadable(told: dict[str, Any]) -> set[str]:
+    """The contents that are no text: full ones of pages that hold something else, and thumbnails."""
+    pages, words = told["pages"], told["words"]
+    other = {index for index, modality in enumerate(pages["modality"]) if words[modality] not in READABLE}
+    found = {pages["number"][index] for index in other}
+    stays = told["stays"]
+    for page, content, level in zip(stays["page"], stays["content"], stays["level"], strict=True):
+        if page in other and level < Level.ABSTRACT:
+            found.add(content)
+    return set(map(str, found))
+
+
 def _cut(found: Shared) -> Shared:
-    """Long texts cut as the server cuts them, after they were masked: a secret at the cut would not be known for one."""
+    """Long texts cut as the server cuts them, once they are masked: half a secret would not be known for one."""
     for text in found.texts.values():
         if text.mime is None and len(text.text) > CUT_BYTES:
             text.text, text.cut = text.text[:CUT_BYTES], True
@@ -119,13 +135,12 @@ def _requests(session: Session, made: Film) -> dict[str, Any]:
     return {str(call): request(session, call) for call in made.calls.call}
 
 
-def _names(told: dict[str, Any]) -> dict[int, str]:
+def _names(told: dict[str, Any]) -> dict[str, str]:
     """What the record calls each content: the page that shows it."""
-    pages = told["pages"]
-    names = dict(zip(pages["number"], pages["page"], strict=True))
-    stays = told["stays"]
+    pages, stays = told["pages"], told["stays"]
+    names = {str(number): name for number, name in zip(pages["number"], pages["page"], strict=True)}
     for page, content in zip(stays["page"], stays["content"], strict=True):
-        names.setdefault(content, pages["page"][page])
+        names.setdefault(str(content), pages["page"][page])
     return names
 
 

@@ -298,6 +298,9 @@ def add_debug(parser: argparse.ArgumentParser) -> None:
         "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
     )
     parser.add_argument("--open", action="store_true", help="open it in the browser")
+    group = parser.add_argument_group("written to a file instead")
+    group.add_argument("--export", metavar="FILE", help="write the page with the session in it as FILE.html, redacted")
+    group.add_argument("--no-redact", action="store_true", help="write everything as it is, secrets too")
 
 
 def _port(text: str) -> int:

@@ -68,8 +68,13 @@ COMMANDS: dict[str, Command] = {
             "scrub through a session's memory in the browser",
             "Serves a page on this machine that shows what the model saw at each call, what came and went,\n"
             "and why; what-ifs beside the original, and a line for VMQL. A session that is still written is\n"
-            "followed. Nothing is written to the store. Ctrl-C stops it.",
-            ("vmstore debug agent.vms --open", "vmstore debug agent.vms planning-220 --port 8000"),
+            "followed. Nothing is written to the store. Ctrl-C stops it. With --export the page and a session\n"
+            "become one file for others, secrets and personal data masked.",
+            (
+                "vmstore debug agent.vms --open",
+                "vmstore debug agent.vms planning-220 --port 8000",
+                "vmstore debug agent.vms planning-220 --export planning.html",
+            ),
             ("vmstore.shell.debug", "debug"),
             (add_store, add_session, add_debug),
         ),

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def debug(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Serves the debugger of a store until Ctrl-C."""
+    """Serves the debugger of a store until Ctrl-C, or writes one of its sessions to a file."""
+    if arguments.export is not None:
+        from vmstore.shell.share import share
+
+        return share(arguments, screen)
+    if arguments.no_redact:
+        raise InputError("--no-redact is of --export; what is served on this machine is never masked")
     with open_to_ask(arguments) as store:
         session = None if arguments.session is None else session_of(store, arguments).name
         listening = _listening(store, arguments)
