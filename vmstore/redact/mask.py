@@ -26,7 +26,7 @@ class Masked(NamedTuple):
 
     kind: Kind
     number: int
-    count: int
+    times: int
     where: dict[str, int]
 
 

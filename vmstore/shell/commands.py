@@ -53,11 +53,11 @@ COMMANDS: dict[str, Command] = {
             "Decides a session that has a budget again, from the same references and without a model: under\n"
             "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"
             "leaves with 1 and names the first decision that is another. What the model would have asked\n"
-            "otherwise, no replay can know.",
+            "otherwise, no replay can know. With --until it stops where a condition holds first, in any session.",
             (
                 "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
                 "vmstore replay agent.vms s1 --check",
-                "vmstore replay agent.vms --all --budget 16000,64000 --results sweep.jsonl",
+                "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
             ),
             ("vmstore.shell.replay", "replay"),
             (add_store, add_session, add_replay),
