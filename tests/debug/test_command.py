@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
-    """It prints the address, answers there, has the session in the address, and leaves with 130 at Ctrl-C."""
+    """It prints the address, with the session in it, answers there, and leaves with 130 at Ctrl-C, whoever listens."""
     command = [sys.executable, "-c", WITH_PAGE, str(page), "debug", str(path), "s 2", "--port", "0", "--json"]
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True) as process:
@@ -51,8 +51,10 @@ def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
         assert told["url"] == f"http://127.0.0.1:{told['port']}/#session=s%202"
         with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/store", timeout=30) as found:
             assert [one["session"] for one in json.load(found)["sessions"]] == ["s 2", "s1"]
-        process.send_signal(signal.SIGINT)
-        assert (process.wait(30), process.stderr.read()) == (130, "")
+        with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/live", timeout=30) as listener:
+            assert listener.readline() == b"retry: 2000\n"
+            process.send_signal(signal.SIGINT)
+            assert (process.wait(30), process.stderr.read()) == (130, "")
 
 
 def test_other_machines_need_the_token_and_see_no_secrets(tmp_path: Path, page: Path) -> None:
