@@ -288,6 +288,21 @@ def _budgets(text: str) -> list[int]:
     return [int(number) for number in numbers]
 
 
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Where the debugger is served."""
+    parser.add_argument("--port", type=_port, metavar="N", help="this port; 0 takes any (default: 7117, or the next)")
+    parser.add_argument(
+        "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
+    )
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+    return int(text)
+
+
 def add_shell(parser: argparse.ArgumentParser) -> None:
     """For which shell."""
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")

@@ -8,6 +8,7 @@ from vmstore.shell.arguments import (
     Command,
     add_annotate,
     add_backup,
+    add_debug,
     add_export,
     add_fork,
     add_import,
@@ -60,6 +61,17 @@ COMMANDS: dict[str, Command] = {
             ),
             ("vmstore.shell.replay", "replay"),
             (add_store, add_session, add_replay),
+        ),
+        Command(
+            "debug",
+            "ask",
+            "scrub through a session's memory in the browser",
+            "Serves a page on this machine that shows what the model saw at each call, what came and went,\n"
+            "and why; what-ifs beside the original, and a line for VMQL. A session that is still written is\n"
+            "followed. Nothing is written to the store. Ctrl-C stops it.",
+            ("vmstore debug agent.vms --open", "vmstore debug agent.vms planning-220 --port 8000"),
+            ("vmstore.shell.debug", "debug"),
+            (add_store, add_session, add_debug),
         ),
         Command(
             "export",

@@ -1,0 +1,70 @@
+"""The web application: the page's files and the answers, each at its address."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+
+import apsw
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from vmstore.debug.answers import Answers
+from vmstore.debug.asked import Asked
+from vmstore.debug.assets import Assets
+from vmstore.debug.encoding import encoded
+from vmstore.debug.guard import App, Door, Guard
+from vmstore.debug.live import grown
+from vmstore.debug.refusals import TurnedAwayError, refused
+from vmstore.errors import VmstoreError
+from vmstore.store.store import Store
+
+JSON = "application/json"
+PACKED_BYTES_MIN = 1 << 10
+PACKED_LEVEL = 5
+
+
+def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
+    """The application behind its guard; `stopped` says when listeners are to be let go."""
+
+    async def answered(request: Request) -> Response:
+        answer = answers.table.get(request.url.path)
+        if answer is None:
+            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+        asked = Asked(request.query_params)
+        return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
+
+    async def asset(request: Request) -> Response:
+        found = assets.files.get(request.url.path)
+        if found is None:
+            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+        return _packed(request, found.content, found.type)
+
+    async def live(request: Request) -> Response:
+        return StreamingResponse(grown(store, stopped), media_type="text/event-stream")
+
+    routes = [
+        Route("/api/live", live, methods=["GET"]),
+        Route("/api/{rest:path}", answered, methods=["GET"]),
+        Route("/{rest:path}", asset, methods=["GET"]),
+    ]
+    handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), _failed)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+
+
+def _packed(request: Request, content: bytes, type: str) -> Response:
+    """An answer, packed where that is worth it and the asker can read it."""
+    headers = {"vary": "accept-encoding"}
+    if len(content) >= PACKED_BYTES_MIN and "gzip" in request.headers.get("accept-encoding", ""):
+        content = gzip.compress(content, PACKED_LEVEL, mtime=0)
+        headers["content-encoding"] = "gzip"
+    return Response(content, media_type=type, headers=headers)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
+    status, told = refused(error)
+    return Response(encoded(told), status, media_type=JSON)

@@ -1,0 +1,28 @@
+// The panes, in the order of their tabs: each is a file of its own and knows no other.
+import type { ComponentType } from "preact";
+import { compaction } from "./compaction";
+import { messages } from "./messages";
+import { notes } from "./notes";
+import { search } from "./search";
+import { until } from "./until";
+import { vmql } from "./vmql";
+import { why } from "./why";
+
+export interface Pane {
+  /** Its name in the URL (`pane=`). */
+  id: string;
+  title: string;
+  /** The key that opens it. */
+  key?: string;
+  /** What the help says of it. */
+  hint: string;
+  /** Whether it takes the place of the context too. */
+  wide?: boolean;
+  View: ComponentType;
+}
+
+export const panes: readonly Pane[] = [why, compaction, search, vmql, messages, until, notes];
+
+export function paneOf(id: string): Pane {
+  return panes.find((one) => one.id === id) ?? why;
+}

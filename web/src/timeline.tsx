@@ -1,0 +1,346 @@
+// The timeline of calls: tokens stacked by role, level, modality or type against the budget, lines to
+// switch on, lanes of marks, and the scrubber. All of it is one surface: a drag anywhere scrubs.
+import { effect, signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { colour, painted, theme } from "./colours";
+import { STACKS, type Film } from "./film";
+import { count, dollars, short } from "./format";
+import { notes } from "./notes";
+import { go, param } from "./place";
+import { cursor, film, stackBy, toCall } from "./state";
+
+const LINES = ["reported", "cached", "cost"] as const;
+type Line = (typeof LINES)[number];
+const LINE_COLOURS: Record<Line, string> = { reported: "--ink", cached: "--line-cached", cost: "--line-cost" };
+
+/** The lanes under the chart: each kind of mark has its place, so that none hides another. */
+const LANES: { name: string; kinds: string[]; colour: string }[] = [
+  { name: "faults", kinds: ["fault_in", "fault_denied", "prefetch"], colour: "--mark-fault" },
+  { name: "evictions", kinds: ["evict"], colour: "--mark-evict" },
+  { name: "compressions", kinds: ["compress", "shorten"], colour: "--mark-compress" },
+  { name: "compactions", kinds: ["compaction"], colour: "--mark-compaction" },
+  { name: "pins", kinds: ["pin", "unpin"], colour: "--mark-pin" },
+  { name: "marks, notes", kinds: ["mark", "segment"], colour: "--mark-mark" },
+];
+const LANE = 11;
+const LEFT = 92; // room for the axis and for the names of the lanes
+const RIGHT = 46;
+const CHART = 132;
+
+const zoom = signal<[number, number] | null>(null);
+const width = signal(800);
+
+/** The stretch of calls in view, as indexes; the end is exclusive. */
+function stretch(shown: Film): [number, number] {
+  const found = zoom.value;
+  return found ? [Math.max(0, found[0]), Math.min(shown.calls, found[1])] : [0, Math.max(1, shown.calls)];
+}
+
+/** Looks closer around the cursor, or from farther away. */
+export function zoomBy(factor: number, around = cursor.peek()): void {
+  const shown = film.peek();
+  if (!shown) return;
+  const [from, to] = stretch(shown);
+  const span = Math.max(10, (to - from) * factor);
+  if (span >= shown.calls) zoom.value = null;
+  else {
+    const share = (around - from) / Math.max(1, to - from);
+    const start = Math.max(0, Math.min(shown.calls - span, around - span * share));
+    zoom.value = [start, start + span];
+  }
+}
+
+export function Timeline() {
+  const shown = film.value;
+  const host = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = host.current!;
+    const watch = new ResizeObserver(() => (width.value = element.clientWidth || 800));
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => void (zoom.value = null), [shown?.data.session]);
+  return (
+    <section class="timeline" aria-label="timeline of calls">
+      <Legend />
+      <div class="timeline-body" ref={host}>
+        {shown && shown.calls > 0 ? <Plot shown={shown} /> : <div class="timeline-empty" />}
+      </div>
+    </section>
+  );
+}
+
+function Legend() {
+  const shown = film.value;
+  const at = cursor.value;
+  const by = stackBy.value;
+  const stack = shown?.stack(by);
+  const on = param("lines").value.split(",");
+  const calls = shown?.data.calls;
+  const told = (line: Line): string => {
+    const value = calls?.[line][at];
+    return value === null || value === undefined ? "–" : line === "cost" ? dollars(value) : count(value);
+  };
+  return (
+    <div class="legend">
+      <span class="switch" role="group" aria-label="stack tokens by">
+        {STACKS.map((one) => (
+          <button key={one} class={one === by ? "on" : ""} aria-pressed={one === by} onClick={() => go({ by: one === "role" ? null : one })}>
+            {one}
+          </button>
+        ))}
+      </span>
+      {stack?.keys.map((key, k) => (
+        <span key={key} class="legend-key">
+          <i class="swatch" style={{ background: colour(by, key) }} />
+          {key} <b>{short(stack.sums[k]![at] ?? 0)}</b>
+        </span>
+      ))}
+      <span class="grow" />
+      {LINES.map((line) => {
+        const lit = on.includes(line);
+        const none = !calls?.[line].some((value) => value !== null);
+        return (
+          <button
+            key={line}
+            class={`legend-line ${lit ? "on" : ""}`}
+            disabled={none}
+            aria-pressed={lit}
+            title={none ? `no call of this session tells what it ${line === "cost" ? "cost" : line}` : `switch the line: ${line}`}
+            onClick={() => go({ lines: LINES.filter((one) => (one === line ? !lit : on.includes(one))).join(",") })}
+          >
+            <i style={{ background: `var(${LINE_COLOURS[line]})` }} />
+            {line} {!none && <b>{told(line)}</b>}
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+function Plot({ shown }: { shown: Film }) {
+  const chart = useRef<HTMLDivElement>(null);
+  const lanes = useRef<HTMLCanvasElement>(null);
+  const marker = useRef<HTMLDivElement>(null);
+  const hover = useRef<HTMLDivElement>(null);
+
+  useEffect(() => {
+    let plot: uPlot | null = null;
+    // The chart is drawn anew when what it shows changes; moving the cursor moves one element.
+    const drawn = effect(() => {
+      void theme();
+      plot?.destroy();
+      plot = draw(chart.current!, shown, width.value, stretch(shown));
+      paintLanes(lanes.current!, shown, width.value, stretch(shown));
+    });
+    const moved = effect(() => {
+      const [from, to] = stretch(shown);
+      const plotted = width.value - LEFT - RIGHT;
+      const left = LEFT + ((cursor.value - from) / (to - from)) * plotted;
+      const element = marker.current!;
+      element.style.transform = `translateX(${left}px)`;
+      element.style.width = `${Math.max(1.5, plotted / (to - from))}px`;
+      element.hidden = cursor.value < from || cursor.value >= to;
+    });
+    return () => {
+      drawn();
+      moved();
+      plot?.destroy();
+    };
+  }, [shown]);
+
+  const indexAt = (event: MouseEvent): number => {
+    const [from, to] = stretch(shown);
+    const box = chart.current!.getBoundingClientRect();
+    const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT);
+    return Math.max(0, Math.min(shown.calls - 1, Math.floor(from + share * (to - from))));
+  };
+  const point = (event: PointerEvent): void => {
+    const at = indexAt(event);
+    if (event.buttons & 1) toCall(at, { step: true });
+    const tip = hover.current!;
+    tip.textContent = describe(shown, at);
+    const box = chart.current!.getBoundingClientRect();
+    tip.style.left = `${Math.min(event.clientX - box.left + 12, box.width - 300)}px`;
+    tip.hidden = false;
+  };
+  const press = (event: PointerEvent): void => {
+    if (event.button !== 0) return;
+    (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+    toCall(nearest(shown, event, indexAt(event), lanes.current!));
+  };
+  return (
+    <div
+      class="plot"
+      data-testid="plot"
+      onPointerDown={press}
+      onPointerMove={point}
+      onPointerLeave={() => (hover.current!.hidden = true)}
+      onDblClick={() => (zoom.value = null)}
+      onWheel={(event) => {
+        if (!event.ctrlKey && !event.altKey) return;
+        event.preventDefault();
+        zoomBy(event.deltaY > 0 ? 1.25 : 0.8, indexAt(event));
+      }}
+    >
+      <div ref={chart} class="chart" />
+      <canvas ref={lanes} class="lanes" />
+      <div ref={marker} class="marker" />
+      <div ref={hover} class="tip" hidden />
+      <Scrubber shown={shown} />
+    </div>
+  );
+}
+
+function Scrubber({ shown }: { shown: Film }) {
+  return (
+    <input
+      class="scrubber"
+      type="range"
+      aria-label="call at the cursor"
+      min={0}
+      max={Math.max(0, shown.calls - 1)}
+      value={cursor.value}
+      onInput={(event) => toCall(Number(event.currentTarget.value), { step: true })}
+      onPointerDown={(event) => event.stopPropagation()}
+      onPointerMove={(event) => event.stopPropagation()}
+    />
+  );
+}
+
+function describe(shown: Film, at: number): string {
+  const c = shown.data.calls;
+  const reported = c.reported[at];
+  const parts = [
+    `call ${c.call[at]}, turn ${c.turn[at]}`,
+    `${count(c.tokens[at]!)} tokens estimated`,
+    reported === null || reported === undefined ? "" : `${count(reported)} reported`,
+    shown.fidelity(at),
+    shown.word(c.status[at]) === "ok" ? "" : shown.word(c.status[at]),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+/** A press on a lane goes to the nearest mark in it, where one is near. */
+function nearest(shown: Film, event: MouseEvent, at: number, lanes: HTMLCanvasElement): number {
+  const box = lanes.getBoundingClientRect();
+  const lane = LANES[Math.floor((event.clientY - box.top) / LANE)];
+  if (event.clientY < box.top || !lane) return at;
+  const [from, to] = stretch(shown);
+  const reach = Math.max(1, (6 * (to - from)) / (width.peek() - LEFT - RIGHT));
+  let best = at;
+  let least = Infinity;
+  for (const call of callsOf(shown, lane)) {
+    const away = Math.abs(call - at);
+    if (away < least) [best, least] = [call, away];
+  }
+  return least <= reach ? best : at;
+}
+
+function callsOf(shown: Film, lane: (typeof LANES)[number]): number[] {
+  const found = shown.callsWith(new Set(lane.kinds));
+  if (!lane.kinds.includes("mark")) return found;
+  const told = [...shown.data.marks.map((one) => shown.stepAt(one.position)), ...notes.value.map((one) => shown.indexOf(one.call))];
+  return [...new Set([...found, ...told])];
+}
+
+function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: [number, number]): void {
+  const ratio = devicePixelRatio || 1;
+  const high = LANES.length * LANE + 8;
+  canvas.width = wide * ratio;
+  canvas.height = high * ratio;
+  canvas.style.width = `${wide}px`;
+  canvas.style.height = `${high}px`;
+  const pen = canvas.getContext("2d")!;
+  pen.scale(ratio, ratio);
+  pen.font = "10px system-ui, sans-serif";
+  pen.textBaseline = "middle";
+  const plotted = wide - LEFT - RIGHT;
+  const slot = plotted / (to - from);
+  LANES.forEach((lane, k) => {
+    const y = k * LANE;
+    const calls = callsOf(shown, lane);
+    pen.fillStyle = painted(calls.length ? "--mute" : "--faint");
+    pen.textAlign = "right";
+    pen.fillText(lane.name, LEFT - 8, y + LANE / 2 + 0.5);
+    pen.fillStyle = painted("--rule");
+    pen.fillRect(LEFT, y + LANE - 1, plotted, 1);
+    pen.fillStyle = painted(lane.colour);
+    for (const call of calls) {
+      if (call < from || call >= to) continue;
+      pen.fillRect(LEFT + (call - from) * slot, y + 1, Math.max(2, Math.min(slot - 0.5, 8)), LANE - 3);
+    }
+  });
+  paintFidelity(pen, shown, LANES.length * LANE + 2, slot, from, to);
+}
+
+/** Under the lanes, a line that is whole where calls are recorded and broken where they are derived. */
+function paintFidelity(pen: CanvasRenderingContext2D, shown: Film, y: number, slot: number, from: number, to: number): void {
+  const [whole, broken] = [painted("--mute"), painted("--derived")];
+  let start = Math.max(0, Math.floor(from));
+  const end = Math.min(shown.calls, Math.ceil(to));
+  for (let at = start; at < end; at++) {
+    if (at + 1 < end && shown.fidelity(at + 1) === shown.fidelity(start)) continue;
+    const [left, right] = [LEFT + (start - from) * slot, LEFT + (at + 1 - from) * slot];
+    const recorded = shown.fidelity(start) === "recorded";
+    pen.fillStyle = recorded ? whole : broken;
+    for (let x = left; x < right; x += recorded ? right - left : 6) pen.fillRect(x, y, Math.min(recorded ? right - left : 3, right - x), 2);
+    start = at + 1;
+  }
+  pen.fillStyle = painted("--mute");
+  pen.fillText("fidelity", LEFT - 8, y + 1);
+}
+
+function draw(host: HTMLDivElement, shown: Film, wide: number, [from, to]: [number, number]): uPlot {
+  const by = stackBy.value;
+  const stack = shown.stack(by);
+  const lines = LINES.filter((line) => param("lines").value.split(",").includes(line));
+  const calls = shown.data.calls;
+  const x = Array.from({ length: shown.calls + 1 }, (_, at) => at);
+  const held = (values: ArrayLike<number | null>): (number | null)[] => x.map((at) => values[Math.min(at, shown.calls - 1)] ?? null);
+
+  // Stacked: each series is the sum of its group and of all below, and the higher are painted first.
+  const sums: number[][] = [];
+  let below: number[] = x.map(() => 0);
+  for (const one of stack.sums) {
+    below = held(one).map((value, at) => (value ?? 0) + below[at]!);
+    sums.push(below);
+  }
+  const budgets = held(calls.budget.some((one) => one !== null) ? calls.budget : calls.call.map(() => shown.data.budget));
+  const stepped = uPlot.paths.stepped!({ align: 1 });
+  const areas: uPlot.Series[] = stack.keys.map((key) => ({ label: key, paths: stepped, width: 0, fill: painted(colour(by, key)), points: { show: false } })).reverse();
+  const told: uPlot.Series[] = lines.map((line) => ({
+    label: line,
+    scale: line === "cost" ? "$" : "y",
+    paths: stepped,
+    width: 1.5,
+    stroke: painted(LINE_COLOURS[line]),
+    points: { show: false },
+  }));
+  const budget: uPlot.Series = { label: "budget", paths: stepped, width: 1.5, dash: [6, 4], stroke: painted("--budget"), points: { show: false } };
+  const data = [x, ...sums.reverse(), ...lines.map((line) => held(calls[line])), budgets] as uPlot.AlignedData;
+  const axis = { stroke: painted("--mute"), grid: { stroke: painted("--rule"), width: 1 }, ticks: { show: false }, font: "10.5px system-ui, sans-serif" };
+  const numbers = (_: uPlot, splits: number[]): string[] => splits.map((at) => (Number.isInteger(at) && at < shown.calls ? String(calls.call[at]) : ""));
+  const axes: uPlot.Axis[] = [
+    { ...axis, grid: { show: false }, values: numbers, size: 20, gap: 2, space: 60, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000] },
+    { ...axis, size: LEFT, gap: 8, space: 28, values: (_: uPlot, splits: number[]) => splits.map(short) },
+  ];
+  if (lines.includes("cost")) axes.push({ ...axis, scale: "$", side: 1, size: RIGHT, gap: 4, grid: { show: false }, values: (_: uPlot, splits: number[]) => splits.map((one) => `$${+one.toFixed(3)}`) });
+  return new uPlot(
+    {
+      width: wide,
+      height: CHART,
+      padding: [6, lines.includes("cost") ? 0 : RIGHT, 0, 0],
+      legend: { show: false },
+      cursor: { show: false },
+      select: { show: false, left: 0, top: 0, width: 0, height: 0 },
+      scales: { x: { time: false, range: () => [from, to] }, y: { range: (_: uPlot, __: number, most: number) => [0, (most || 1) * 1.06] } },
+      series: [{}, ...areas, ...told, budget],
+      axes,
+    },
+    data,
+    host,
+  );
+}
