@@ -25,13 +25,21 @@ export function painted(value: string): string {
 type Theme = "light" | "dark";
 const KEY = "vmstore.theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const chosen = signal<Theme | null>(recall());
-const system = signal<Theme>(dark.matches ? "dark" : "light");
-dark.addEventListener("change", () => (system.value = dark.matches ? "dark" : "light"));
+const shown = signal<Theme>("light");
 
-function recall(): Theme | null {
+function apply(theme: Theme): void {
+  // The variables change first: whoever hears of the new theme reads them.
+  document.documentElement.dataset.theme = theme;
+  shown.value = theme;
+}
+
+function chosen(): Theme | null {
   const kept = safely(() => localStorage.getItem(KEY));
   return kept === "light" || kept === "dark" ? kept : null;
+}
+
+function followSystem(): void {
+  apply(chosen() ?? (dark.matches ? "dark" : "light"));
 }
 
 /** Some browsers refuse storage to files: then nothing is kept. */
@@ -44,10 +52,15 @@ export function safely<T>(act: () => T): T | null {
 }
 
 export function theme(): Theme {
-  return chosen.value ?? system.value;
+  return shown.value;
 }
 
+/** Light to dark or back, remembered where the browser allows it. */
 export function switchTheme(): void {
-  chosen.value = theme() === "dark" ? "light" : "dark";
-  safely(() => localStorage.setItem(KEY, chosen.value!));
+  const next = shown.value === "dark" ? "light" : "dark";
+  safely(() => localStorage.setItem(KEY, next));
+  apply(next);
 }
+
+dark.addEventListener("change", followSystem);
+followSystem();

@@ -2,7 +2,6 @@
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import "./style.css";
-import { theme } from "./colours";
 import { Context } from "./context";
 import { said } from "./copy";
 import { Events } from "./events";
@@ -46,9 +45,6 @@ function Page() {
   );
 }
 
-effect(() => {
-  document.documentElement.dataset.theme = theme();
-});
 effect(() => {
   const session = which.value.session;
   document.title = session ? `${session}${film.value?.calls ? ` call ${callNumber.value}` : ""} · vmstore` : "vmstore";

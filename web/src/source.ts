@@ -97,10 +97,21 @@ export interface Source {
   texts(which: Which, positions: number[], whole: boolean): Promise<Record<string, Text>>;
   request(which: Which, call: number): Promise<Request>;
   vmql(which: Which, query: string, limit?: number): Promise<Answer>;
+  /** Why a page is in the context of a call, or why it is not. */
+  why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer>;
   complete(which: Which, query: string, at: number): Promise<Candidate[]>;
   until(which: Which, predicate: string, after: number): Promise<Until>;
   sweep(which: Which, policies: string, budgets: string): Promise<unknown>;
   live(grew: (session: string, position: number) => void): () => void;
+}
+
+/** Names are written as VMQL wants them: quoted, quotes twice. */
+export function quoted(name: string): string {
+  return `'${name.replaceAll("'", "''")}'`;
+}
+
+export function whyQuery(page: string, call: number, isIn: boolean): string {
+  return `WHY ${isIn ? "" : "NOT "}${quoted(page)} IN CONTEXT AT CALL ${call}`;
 }
 
 type Told = Record<string, string | number | undefined>;
@@ -148,6 +159,10 @@ export class Server implements Source {
 
   vmql(which: Which, query: string, limit?: number): Promise<Answer> {
     return this.get("vmql", { ...which, q: query, limit });
+  }
+
+  why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
+    return this.vmql(which, whyQuery(page, call, isIn));
   }
 
   async complete(which: Which, query: string, at: number): Promise<Candidate[]> {
@@ -230,6 +245,24 @@ export class ExportedFile implements Source {
 
   vmql(): Promise<Answer> {
     return Promise.reject(needsServer("VMQL is answered"));
+  }
+
+  /** What the film says of a page up to a call, with the contests that were exported beside it. */
+  async why(_: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
+    const { calls, events, pages, words } = this.data.film;
+    const end = calls.position[calls.call.indexOf(call)] ?? 0;
+    const index = pages.page.indexOf(page);
+    const rows = events.position.flatMap((position, at) => {
+      if (events.page[at] !== index || position > end) return [];
+      const contest = this.data.contests?.[position] ?? null;
+      return [{ position, turn: events.turn[at], call: events.call[at], event: words[events.kind[at]!], page, reason: words[events.why[at]!], contest }];
+    });
+    const last = rows.findLast((row) => row.contest !== null);
+    const because = last?.reason ? `: ${last.event} at position ${last.position}, ${last.reason}` : "";
+    const verdict = { position: end, call, event: isIn ? "in" : "out", page, contest: last?.contest ?? null };
+    const reason = `${isIn ? "in" : "not in"} the context of call ${call}${because}`;
+    const columns = ["position", "turn", "call", "event", "page", "reason", "contest"].map((name) => ({ name, type: "text" }));
+    return { columns, rows: [...rows, { ...verdict, reason }], elapsed_ms: 0 };
   }
 
   complete(): Promise<Candidate[]> {

@@ -34,7 +34,11 @@ function fetchWanted(): void {
   timer = undefined;
   // The last asked for are in view now; what scrolled by in between can wait.
   const batch = wanted.splice(Math.max(0, wanted.length - AT_ONCE_MAX));
-  const groups = Map.groupBy(batch, (one) => one.key.split("\n", 3).join("\n"));
+  const groups = new Map<string, typeof batch>();
+  for (const one of batch) {
+    const session = one.key.split("\n", 3).join("\n");
+    groups.set(session, [...(groups.get(session) ?? []), one]);
+  }
   for (const group of groups.values()) void fetchGroup(group);
   if (wanted.length) timer = setTimeout(fetchWanted, WAIT_MS);
 }

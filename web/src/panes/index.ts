@@ -1,4 +1,8 @@
 // The panes, in the order of their tabs: each is a file of its own and knows no other.
+//
+// A pane reads signals (state.ts, place.ts), asks through `useAsked` and `source`, moves with `go`,
+// `toCall` and `inspect`, keeps what is worth a link in `param(...)`, and may import a style sheet of
+// its own. `filmOf` gives the film of any session or what-if, `textAt` the text of a content.
 import type { ComponentType } from "preact";
 import { compaction } from "./compaction";
 import { messages } from "./messages";

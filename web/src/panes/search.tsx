@@ -7,8 +7,7 @@ import { go, param } from "../place";
 import { Problem } from "../parts/content";
 import { useAsked } from "../asked";
 import { callNumber, cursor, film, inspect, source, which } from "../state";
-import { quoted } from "./why";
-import type { Answer } from "../source";
+import { quoted, type Answer } from "../source";
 import type { Pane } from "./index";
 
 const NAMED_MAX = 30;

@@ -69,7 +69,7 @@ function Found({ told, shown }: { told: Until; shown: Film }) {
 
 function examples(shown: Film): string[] {
   const name = param("page").value || shown.pageName(Math.min(3, shown.pages - 1)) || "p4";
-  return [`${name} leaves L0`, `${name} enters L0`, "kind = compaction", "kind = evict AND tokens > 500"];
+  return [`${name} LEAVES L0`, `${name} ENTERS L0`, "kind = evict", "kind = compress"];
 }
 
 export const until: Pane = { id: "until", title: "Stop when", key: "b", hint: "a breakpoint: the next moment at which something holds", View: UntilPane };

@@ -8,10 +8,9 @@ import { PageName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
 import { useAsked } from "../asked";
-import type { Answer, Candidate, Trouble } from "../source";
+import { quoted, type Answer, type Candidate, type Trouble } from "../source";
 import type { Film } from "../film";
 import { callNumber, film, grown, source, toCall, toSession, which } from "../state";
-import { quoted } from "./why";
 import type { Pane } from "./index";
 
 const LIMIT = 1000;

@@ -7,7 +7,7 @@ import { go, param } from "../place";
 import { CallName, Dot, LevelMeter, PageName } from "../parts/badges";
 import { Content, Problem } from "../parts/content";
 import { useAsked } from "../asked";
-import type { Answer } from "../source";
+import { whyQuery, type Answer } from "../source";
 import { callNumber, cursor, film, page, source, which } from "../state";
 import type { Pane } from "./index";
 
@@ -39,18 +39,13 @@ function Why() {
   return <Asked shown={shown} at={at} />;
 }
 
-/** Names are written as VMQL wants them: quoted, quotes twice. */
-export function quoted(name: string): string {
-  return `'${name.replaceAll("'", "''")}'`;
-}
-
 function Asked({ shown, at }: { shown: Film; at: number }) {
   const name = shown.pageName(at);
   const call = callNumber.value;
   const stay = shown.calls ? shown.stayOf(at, cursor.value) : -1;
   const of = which.value;
-  const query = `WHY ${stay < 0 ? "NOT " : ""}${quoted(name)} IN CONTEXT AT CALL ${call}`;
-  const asked = useAsked<Answer>(shown.calls ? `why ${JSON.stringify(of)} ${query}` : "", () => source.value!.vmql(of, query));
+  const query = whyQuery(name, call, stay >= 0);
+  const asked = useAsked<Answer>(shown.calls ? `why ${JSON.stringify(of)} ${query}` : "", () => source.value!.why(of, name, call, stay >= 0));
   const content = stay >= 0 ? shown.stay.content[stay]! : latest(shown, at);
   return (
     <div class="why">

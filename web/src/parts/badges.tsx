@@ -60,18 +60,17 @@ export function about(shown: Film, page: number): string {
   return `${shown.pageName(page)}${hint ? ` ${hint}` : ""}: ${shown.role(page)}, ${shown.type(page)}, ${shown.modality(page)}, ${shown.data.pages.tokens[page]} tokens in full, made in turn ${shown.data.pages.turn[page]}`;
 }
 
+const FIDELITIES: Record<string, string> = {
+  recorded: "the request was in the source, and is shown equal in every field",
+  derived: "rebuilt by a rule from what the source holds; the request itself was not in it",
+  "what-if": "decided again under other settings from the same references: this is not what happened",
+};
+
 /** 'derived' is never silent: such a call was rebuilt by a rule. */
 export function Fidelity({ word }: { word: string }) {
-  if (word === "recorded") {
-    return (
-      <span class="fidelity" title="the request was in the source, and is shown equal in every field">
-        recorded
-      </span>
-    );
-  }
   return (
-    <span class="fidelity derived" title="rebuilt by a rule from what the source holds; the request itself was not in it">
-      {word || "derived"}
+    <span class={`fidelity ${word === "recorded" ? "" : "derived"}`} title={FIDELITIES[word] ?? "some calls are recorded, some derived"}>
+      {word}
     </span>
   );
 }
