@@ -67,7 +67,7 @@ function once(links: readonly Link[]): Link[] {
 
 /** Steps outwards from the root, to sources (-1) or to what was made (1); who has a column keeps it. */
 function walk(root: string, links: Link[], way: -1 | 1, columns: Map<string, number>, since: Map<string, number>): void {
-  const next = Map.groupBy(links, (one) => (way < 0 ? one.from : one.to));
+  const next = grouped(links, (one) => (way < 0 ? one.from : one.to));
   let edge = [root];
   for (let column = way; edge.length; column += way) {
     const reached: string[] = [];
@@ -88,9 +88,9 @@ function walk(root: string, links: Link[], way: -1 | 1, columns: Map<string, num
 function placed(columns: Map<string, number>, since: Map<string, number>, look: (page: string) => string, open: (fold: string) => boolean): Box[] {
   const order = [...columns.keys()].sort((a, b) => since.get(a)! - since.get(b)! || numberOf(a) - numberOf(b) || (a < b ? -1 : 1));
   const boxes: Box[] = [];
-  for (const [column, pages] of Map.groupBy(order, (page) => columns.get(page)!)) {
+  for (const [column, pages] of grouped(order, (page) => columns.get(page)!)) {
     let row = 0;
-    const folds = Map.groupBy(pages, look);
+    const folds = grouped(pages, look);
     const done = new Set<string>();
     for (const page of pages) {
       const alike = folds.get(look(page))!;
@@ -101,6 +101,16 @@ function placed(columns: Map<string, number>, since: Map<string, number>, look: 
     }
   }
   return boxes;
+}
+
+function grouped<K, V>(all: readonly V[], keyOf: (one: V) => K): Map<K, V[]> {
+  const found = new Map<K, V[]>();
+  for (const one of all) {
+    const known = found.get(keyOf(one));
+    if (known) known.push(one);
+    else found.set(keyOf(one), [one]);
+  }
+  return found;
 }
 
 /** The number in a page's name: `p17` comes before `p102`. */
