@@ -46,7 +46,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         store.import_file(SHIPPED)
         managed(store)
         hostile(store)
-        store.session("empty", l0_tokens_max=1000).user("nobody answers")
+        store.session("empty", l0_tokens_max=3000).user("nobody answers")
     with served(path) as url:
         yield url
 

@@ -233,6 +233,12 @@ export class Film {
     return last;
   }
 
+  /** The position of what was last shown of a page at a call, or of its first content where nothing ever was. */
+  contentOf(page: number, at: number): number {
+    const last = this.lastStay(page, at);
+    return last < 0 ? this.data.pages.number[page]! : this.stay.content[last]!;
+  }
+
   /** The stays that began with a call: of pages the call before did not have, or had differently. */
   entered(at: number): Int32Array {
     const { starts, order } = this.beginning;

@@ -24,7 +24,9 @@ const LANES: { name: string; kinds: string[]; colour: string }[] = [
   { name: "pins", kinds: ["pin", "unpin"], colour: "--mark-pin" },
   { name: "marks, notes", kinds: ["mark", "segment"], colour: "--mark-mark" },
 ];
-const LANE = 11;
+const LANE = 12;
+const FOOT = 14; // room for the line of fidelity
+const MANY = 40; // marks of a lane, over which they are drawn thin
 const LEFT = 92; // room for the axis and for the names of the lanes
 const RIGHT = 46;
 const CHART = 132;
@@ -248,7 +250,7 @@ function callsOf(shown: Film, lane: (typeof LANES)[number]): number[] {
 
 function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: [number, number]): void {
   const ratio = devicePixelRatio || 1;
-  const high = LANES.length * LANE + 8;
+  const high = LANES.length * LANE + FOOT;
   canvas.width = wide * ratio;
   canvas.height = high * ratio;
   canvas.style.width = `${wide}px`;
@@ -270,10 +272,10 @@ function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from,
     pen.fillStyle = painted(lane.colour);
     for (const call of calls) {
       if (call < from || call >= to) continue;
-      pen.fillRect(LEFT + (call - from) * slot, y + 1, Math.max(2, Math.min(slot - 0.5, 8)), LANE - 3);
+      pen.fillRect(LEFT + (call - from) * slot, y + 1, Math.max(calls.length > MANY ? 2 : 4, Math.min(slot - 0.5, 8)), LANE - 3);
     }
   });
-  paintFidelity(pen, shown, LANES.length * LANE + 2, slot, from, to);
+  paintFidelity(pen, shown, LANES.length * LANE + FOOT / 2 - 1, slot, from, to);
 }
 
 /** Under the lanes, a line that is whole where calls are recorded and broken where they are derived. */
@@ -322,9 +324,16 @@ function draw(host: HTMLDivElement, shown: Film, wide: number, [from, to]: [numb
   const budget: uPlot.Series = { label: "budget", paths: stepped, width: 1.5, dash: [6, 4], stroke: painted("--budget"), points: { show: false } };
   const data = [x, ...sums.reverse(), ...lines.map((line) => held(calls[line])), budgets] as uPlot.AlignedData;
   const axis = { stroke: painted("--mute"), grid: { stroke: painted("--rule"), width: 1 }, ticks: { show: false }, font: "10.5px system-ui, sans-serif" };
-  const numbers = (_: uPlot, splits: number[]): string[] => splits.map((at) => (Number.isInteger(at) && at < shown.calls ? String(calls.call[at]) : ""));
+  const numbers = (_: uPlot, splits: number[]): string[] => splits.map((at) => String(calls.call[Math.floor(at)] ?? ""));
+  // Round numbers of calls are told, in the middle of their slots.
+  const round = (_: uPlot, __: number, low: number, high: number, by: number): number[] => {
+    const first = calls.call[0] ?? 1;
+    const found: number[] = [];
+    for (let call = Math.ceil((low + first) / by) * by; call - first < high; call += by) found.push(call - first + 0.5);
+    return found;
+  };
   const axes: uPlot.Axis[] = [
-    { ...axis, grid: { show: false }, values: numbers, size: 20, gap: 2, space: 60, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000] },
+    { ...axis, grid: { show: false }, values: numbers, splits: round, size: 20, gap: 2, space: 60, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000] },
     { ...axis, size: LEFT, gap: 8, space: 28, values: (_: uPlot, splits: number[]) => splits.map(short) },
   ];
   if (lines.includes("cost")) axes.push({ ...axis, scale: "$", side: 1, size: RIGHT, gap: 4, grid: { show: false }, values: (_: uPlot, splits: number[]) => splits.map((one) => `$${+one.toFixed(3)}`) });

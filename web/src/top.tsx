@@ -55,11 +55,11 @@ function Play() {
   const at = cursor.value;
   return (
     <span class="player">
-      <button class="tool icon" aria-label="first call" title="first call (Home)" onClick={() => toCall(0)}>⏮</button>
+      <button class="tool icon" aria-label="first call" title="first call (Home)" onClick={() => toCall(0)}>|◂</button>
       <button class="tool icon" aria-label="previous call" title="previous call (k, ←)" onClick={() => toCall(at - 1, { step: true })}>◂</button>
       <button class="tool icon" aria-label="play" title="play (space)" onClick={() => play(!playing.value)}>{playing.value ? "❚❚" : "▶"}</button>
       <button class="tool icon" aria-label="next call" title="next call (j, →)" onClick={() => toCall(at + 1, { step: true })}>▸</button>
-      <button class={`tool icon ${following.value && at === shown.calls - 1 ? "on" : ""}`} aria-label="last call" title="last call (End); a session that grows is followed from there" onClick={() => toCall(Infinity)}>⏭</button>
+      <button class={`tool icon ${following.value && at === shown.calls - 1 ? "on" : ""}`} aria-label="last call" title="last call (End); a session that grows is followed from there" onClick={() => toCall(Infinity)}>▸|</button>
       <GoTo number={shown.callNumber[at] ?? 0} last={shown.callNumber[shown.calls - 1] ?? 0} />
     </span>
   );

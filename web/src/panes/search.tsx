@@ -4,7 +4,7 @@ import { colour } from "../colours";
 import { count } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
-import { Problem } from "../parts/content";
+import { Preview, Problem } from "../parts/content";
 import { useAsked } from "../asked";
 import { callNumber, cursor, film, inspect, source, which } from "../state";
 import { quoted, type Answer } from "../source";
@@ -68,16 +68,17 @@ function Found({ words, shown }: { words: string; shown: Film }) {
         By words {asked.value && <span class="mute">{count(asked.value.rows.length)}, best first</span>}
         <button class="link" onClick={() => go({ pane: "vmql", q: query })}>open in VMQL</button>
       </h3>
+      {asked.busy && <p class="mute">searching…</p>}
       {asked.error && <Problem trouble={asked.error} />}
       {asked.value?.rows.length === 0 && <p class="mute">no page holds one of these words</p>}
       <div class="hits">
-        {asked.value?.rows.map((row, at) => <Hit key={at} shown={shown} name={String(row.page)} text={String(row.text ?? "")} score={Number(row.score)} />)}
+        {asked.value?.rows.map((row, at) => <Hit key={at} shown={shown} name={String(row.page)} words={words} score={Number(row.score)} />)}
       </div>
     </>
   );
 }
 
-function Hit({ shown, name, text = "", score }: { shown: Film; name: string; text?: string; score?: number }) {
+function Hit({ shown, name, words, score }: { shown: Film; name: string; words?: string; score?: number }) {
   const at = shown.pageIndex(name);
   const here = at >= 0 && shown.calls > 0 && shown.stayOf(at, cursor.value) >= 0;
   return (
@@ -87,7 +88,7 @@ function Hit({ shown, name, text = "", score }: { shown: Film; name: string; tex
       {at >= 0 && shown.hint(at) && <em>{shown.hint(at)}</em>}
       <span class={here ? "here" : "mute"}>{here ? "in context" : "not in context"}</span>
       {score !== undefined && !Number.isNaN(score) && <span class="num mute">{score.toFixed(3)}</span>}
-      {text && <span class="hit-text">{text}</span>}
+      {words && at >= 0 && <span class="hit-text"><Preview position={shown.contentOf(at, cursor.value)} around={words} /></span>}
     </button>
   );
 }

@@ -46,7 +46,7 @@ function Asked({ shown, at }: { shown: Film; at: number }) {
   const of = which.value;
   const query = whyQuery(name, call, stay >= 0);
   const asked = useAsked<Answer>(shown.calls ? `why ${JSON.stringify(of)} ${query}` : "", () => source.value!.why(of, name, call, stay >= 0));
-  const content = stay >= 0 ? shown.stay.content[stay]! : latest(shown, at);
+  const content = stay >= 0 ? shown.stay.content[stay]! : shown.contentOf(at, cursor.value);
   return (
     <div class="why">
       <PageHead shown={shown} at={at} stay={stay} />
@@ -61,11 +61,6 @@ function Asked({ shown, at }: { shown: Film; at: number }) {
       <Content position={content} />
     </div>
   );
-}
-
-function latest(shown: Film, at: number): number {
-  const last = shown.lastStay(at, cursor.value);
-  return last < 0 ? shown.data.pages.number[at]! : shown.stay.content[last]!;
 }
 
 function PageHead({ shown, at, stay }: { shown: Film; at: number; stay: number }) {
@@ -145,10 +140,19 @@ function parsed(value: unknown): Contest | null {
 export function ContestTable({ contest, name }: { contest: Contest; name: string }) {
   const used = contest.used / Math.max(contest.used, contest.budget, 1);
   const limit = contest.budget / Math.max(contest.used, contest.budget, 1);
-  const scores = [...contest.losers.map((one) => one.score), contest.cutoff, contest.score ?? contest.cutoff];
-  const high = Math.max(...scores.map(Math.abs), 1);
-  const bar = (score: number) => <i class="score-bar" style={{ width: `${(100 * Math.abs(score)) / high}%` }} />;
   const told = contest.losers.some((one) => one.page === name);
+  const away = contest.losers.map((one) => Math.abs(one.score - contest.cutoff));
+  const far = Math.max(...away, Math.abs((contest.score ?? contest.cutoff) - contest.cutoff), 1);
+  // Scores are large and close: what tells is how far each was from the cutoff.
+  const row = (page: string, score: number, what: string) => (
+    <tr key={page} class={page === name ? "self" : ""}>
+      <td><PageName name={page} hint /></td>
+      <td class="num">{count(score)}</td>
+      <td class="num">{score >= contest.cutoff ? "+" : "−"}{count(Math.abs(score - contest.cutoff))}</td>
+      <td><i class="score-bar" style={{ width: `${(100 * Math.abs(score - contest.cutoff)) / far}%` }} /></td>
+      <td>{what}</td>
+    </tr>
+  );
   return (
     <div class="contest">
       <div class="contest-room">
@@ -164,17 +168,11 @@ export function ContestTable({ contest, name }: { contest: Contest; name: string
         {contest.winner && <span>for <PageName name={contest.winner} hint /></span>}
       </div>
       <table class="scores">
-        <thead><tr><th>page</th><th class="num">score</th><th /><th>what became of it</th></tr></thead>
+        <thead><tr><th>page</th><th class="num">score</th><th class="num" title="how far from the cutoff">from cutoff</th><th /><th /></tr></thead>
         <tbody>
-          {contest.score !== undefined && !told && (
-            <tr class="self"><td><PageName name={name} hint /></td><td class="num">{count(contest.score)}</td><td>{bar(contest.score)}</td><td>{contest.score <= contest.cutoff ? "went" : "stayed"}</td></tr>
-          )}
-          <tr class="cutoff"><td>the cutoff</td><td class="num">{count(contest.cutoff)}</td><td>{bar(contest.cutoff)}</td><td>the last score that went</td></tr>
-          {contest.losers.map((one) => (
-            <tr key={one.page} class={one.page === name ? "self" : ""}>
-              <td><PageName name={one.page} hint /></td><td class="num">{count(one.score)}</td><td>{bar(one.score)}</td><td>near, and stayed</td>
-            </tr>
-          ))}
+          {contest.score !== undefined && !told && row(name, contest.score, contest.score <= contest.cutoff ? "went" : "stayed")}
+          <tr class="cutoff"><td>the cutoff</td><td class="num">{count(contest.cutoff)}</td><td /><td /><td>last to go</td></tr>
+          {contest.losers.map((one) => row(one.page, one.score, "stayed"))}
         </tbody>
       </table>
     </div>
