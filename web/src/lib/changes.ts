@@ -40,8 +40,15 @@ export function changes(a: Side, b: Side, pairing: Pairing | null = null): Chang
   const leave = (to: number): void => {
     for (; next < to; next++) if (gone[next]) found.push({ change: "left", before: before[next]!, after: -1 });
   };
+  // What left stands before what entered in its place: both lie between two pages that kept their order.
+  let anchor = 0;
   places.forEach((place, k) => {
-    if (place >= 0 && steady.has(k)) leave(place);
+    if (k >= anchor) {
+      anchor = k;
+      while (anchor < places.length && !steady.has(anchor)) anchor++;
+      leave(anchor < places.length ? places[anchor]! : before.length);
+      anchor++;
+    }
     const stay = place < 0 ? -1 : before[place]!;
     found.push({ change: stay < 0 ? "entered" : compare(a.film, stay, b.film, after[k]!, steady.has(k)), before: stay, after: after[k]! });
   });
@@ -57,8 +64,9 @@ function compare(a: Film, before: number, b: Film, after: number, steady: boolea
   const [was, is] = [a.stay.level[before]!, b.stay.level[after]!];
   if (is > was) return "shortened";
   if (is < was) return "restored";
-  const other = a === b ? a.stay.content[before] !== b.stay.content[after] : versionOf(a, before) !== versionOf(b, after);
-  if (other) return "edited";
+  // Films number contents each for itself: there a version is told by its number and its tokens.
+  const same = a === b ? a.stay.content[before] === b.stay.content[after] : versionOf(a, before) === versionOf(b, after) && a.stay.tokens[before] === b.stay.tokens[after];
+  if (!same) return "edited";
   return steady ? "same" : "moved";
 }
 

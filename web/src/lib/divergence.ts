@@ -49,12 +49,12 @@ interface Stretch {
 /** When each page was shown at each level and version, as places among the calls that both films have. */
 function stretches(film: Film, places: Int32Array, pairing: Pairing | null): Map<string, Stretch[]> {
   const found = new Map<string, Stretch[]>();
-  const { page, level, from, to } = film.stay;
+  const { page, level, tokens, from, to } = film.stay;
   for (let stay = 0; stay < page.length; stay++) {
     const one = { from: lowerBound(places, from[stay]!), to: lowerBound(places, to[stay]!), stay };
     if (one.from >= one.to) continue;
     const partner = pairing ? pairing.back[page[stay]!]! : page[stay]!;
-    const key = `${partner < 0 ? `only ${page[stay]}` : partner} ${level[stay]} ${versionOf(film, stay)}`;
+    const key = `${partner < 0 ? `only ${page[stay]}` : partner} ${level[stay]} ${versionOf(film, stay)} ${tokens[stay]}`;
     const known = found.get(key);
     if (known) known.push(one);
     else found.set(key, [one]);

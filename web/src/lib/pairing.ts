@@ -1,7 +1,7 @@
 // Which page of one film is which page of another. Films of one origin share their pages up to where
 // they parted, under one number. After that, and between films that share nothing, pages are taken for
 // one another in the order they were made, by what is known of them: who spoke, what kind of page it
-// is, its hint and its tokens.
+// is, its tokens and, where films are of one origin, its hint.
 import type { Film, FilmData } from "../film";
 import { align, numbered } from "./sequence";
 
@@ -16,11 +16,13 @@ export interface Pairing {
   related: boolean;
 }
 
-function looks(film: Film, from: number): string[] {
+function looks(film: Film, from: number, related: boolean): string[] {
   const { hint, tokens } = film.data.pages;
   const found: string[] = [];
   for (let page = from; page < film.pages; page++) {
-    found.push([film.role(page), film.type(page), film.modality(page), film.word(hint[page]), tokens[page]].join("\n"));
+    // Sessions of different origin name their messages differently.
+    const name = related ? film.word(hint[page]) : "";
+    found.push([film.role(page), film.type(page), film.modality(page), name, tokens[page]].join("\n"));
   }
   return found;
 }
@@ -35,7 +37,7 @@ export function pair(a: Film, b: Film): Pairing {
     there[at] = bt;
     back[bt++] = at++;
   }
-  const [x, y] = numbered(looks(a, at), looks(b, bt));
+  const [x, y] = numbered(looks(a, at, parted > 0), looks(b, bt, parted > 0));
   align(x, y).forEach((found, k) => {
     if (found < 0) return;
     there[at + k] = bt + found;

@@ -15,6 +15,7 @@ import { Content, Preview, Problem } from "../parts/content";
 import { Rows } from "../parts/rows";
 import { TextDiff } from "../parts/textdiff";
 import type { Which } from "../source";
+import { textAt } from "../texts";
 import { cursor, film, source, store, toCall, which } from "../state";
 import { signed, SIGNS } from "./diff";
 import type { Pane } from "./index";
@@ -132,7 +133,7 @@ function Parting({ a, b }: { a: Film; b: Film }) {
           <button class="tool" title="the next call at which they part or meet again (V)" onClick={() => nextTurn()}>next turn</button>
         </>
       )}
-      {!paired.related && <span class="chip" title="these sessions have no common origin; a page is taken for one of the other side by role, type, hint and tokens, in the order they were made">paired by likeness</span>}
+      {!paired.related && <span class="chip" title="these sessions have no common origin; a page is taken for one of the other side by role, type and tokens, in the order they were made">paired by likeness</span>}
       <span class="grow" />
       <label class="check" title="each side keeps a call of its own (y); , and . move the other side">
         <input type="checkbox" checked={!unlocked.value} onChange={toggleLock} /> scrub together
@@ -269,12 +270,20 @@ function Row({ a, b, row, open, chosen }: { a: Film; b: Film; row: Changed; open
     <div class={`change ${chosen ? "chosen" : ""}`} data-row={name} data-change={row.change} role="listitem">
       <div class="side-line" onClick={choose} onDblClick={() => toggleOpen(name)}>
         <Half shown={a} stay={row.before} of={which.value} />
-        <button class={`change-sign change-${row.change}`} aria-expanded={open} aria-label={`texts of ${name}`} title={`${said(row)}: show the text`} onClick={(event) => { event.stopPropagation(); toggleOpen(name); }}>{SIGNS[row.change] || "="}</button>
+        <button class={`change-sign change-${row.change}`} aria-expanded={open} aria-label={`texts of ${name}`} title={`${said(row)}: show the text`} onClick={(event) => { event.stopPropagation(); toggleOpen(name); }}>{SIGNS[row.change] || <Equal a={a} b={b} row={row} />}</button>
         <Half shown={b} stay={row.after} of={otherWhich.value!} />
       </div>
       {open && <div class="change-body"><Body a={a} b={b} row={row} /></div>}
     </div>
   );
+}
+
+/** Pages that were paired by likeness may be as long and say another thing: the texts tell, once they are there. */
+function Equal({ a, b, row }: { a: Film; b: Film; row: Changed }) {
+  if (pairing.value?.related !== false) return <>=</>;
+  const [left, right] = [textAt(a.stay.content[row.before]!, which.value).value, textAt(b.stay.content[row.after]!, otherWhich.value!).value];
+  const told = left && right && "text" in left && "text" in right;
+  return told && left.text !== right.text ? <span class="change-edited" title="as long, but another text">≠</span> : <>=</>;
 }
 
 function said({ change }: Changed): string {

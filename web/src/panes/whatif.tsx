@@ -207,7 +207,7 @@ function Row({ run, columns, tops, best, recorded }: { run: Run; columns: Column
       <td class="num">{count(run.budget)}</td>
       {columns.map((column, k) => {
         const value = column.value(run);
-        return <td key={column.name} class={`num ${value !== null && value === tops[k] ? "top" : ""}`}>{value === null ? "–" : column.show(value)}</td>;
+        return <td key={column.name} class={`num ${value !== null && value === tops[k] ? "least" : ""}`}>{value === null ? "–" : column.show(value)}</td>;
       })}
       <td class="mute divergence" title={divergence ? `${divergence.reason}; recorded: ${divergence.recorded ?? "nothing"}; now: ${divergence.found ?? "nothing"}` : ""}>
         {divergence ? `call ${divergence.call}: ${divergence.found ?? `no ${divergence.recorded}`}` : recorded ? "" : "never"}
