@@ -48,6 +48,7 @@ NAMES = (
     "evict",
     "whatif",
     "kernel",
+    "debug",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

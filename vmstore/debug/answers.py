@@ -68,13 +68,14 @@ class Answers:
 
     def _film(self, asked: Asked) -> bytes:
         """The film as it is sent, kept for as long as the session stands where it did."""
-        store, session, whatif = self.chosen(asked)
-        key = id(store), session.name, session.info().position, whatif
+        name = self._name(asked)
+        stands = self._store.session(name).info().position
+        key = name, stands, asked.text("policy"), asked.number("budget", 1)
         with self._lock:
             if key in self._films:
                 self._films.move_to_end(key)
                 return self._films[key]
-        made = self._json(film(store, session, whatif))
+        made = self._json(film(*self.chosen(asked)))
         with self._lock:
             self._films[key] = made
             if len(self._films) > FILMS_MAX:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from functools import lru_cache
 
 import apsw
 from starlette.applications import Starlette
@@ -25,22 +26,23 @@ from vmstore.store.store import Store
 JSON = "application/json"
 PACKED_BYTES_MIN = 1 << 10
 PACKED_LEVEL = 5
+PACKED_MAX = 16  # answers kept packed
 
 
 def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
     """The application behind its guard; `stopped` says when listeners are to be let go."""
 
     async def answered(request: Request) -> Response:
-        answer = answers.table.get(request.url.path)
+        answer = answers.table.get(request.scope["path"])
         if answer is None:
-            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+            raise _nothing(request)
         asked = Asked(request.query_params)
         return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
 
     async def asset(request: Request) -> Response:
-        found = assets.files.get(request.url.path)
+        found = assets.files.get(request.scope["path"])
         if found is None:
-            raise TurnedAwayError(404, f"there is nothing at {request.url.path[:80]!r}", "the page is at /")
+            raise _nothing(request)
         return _packed(request, found.content, found.type)
 
     async def live(request: Request) -> Response:
@@ -55,13 +57,24 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
 
 
+def _nothing(request: Request) -> TurnedAwayError:
+    path: str = request.scope["path"]
+    return TurnedAwayError(404, f"there is nothing at {path[:80]!r}", "the page is at /")
+
+
 def _packed(request: Request, content: bytes, type: str) -> Response:
     """An answer, packed where that is worth it and the asker can read it."""
     headers = {"vary": "accept-encoding"}
     if len(content) >= PACKED_BYTES_MIN and "gzip" in request.headers.get("accept-encoding", ""):
-        content = gzip.compress(content, PACKED_LEVEL, mtime=0)
+        content = _gzipped(content)
         headers["content-encoding"] = "gzip"
     return Response(content, media_type=type, headers=headers)
+
+
+@lru_cache(PACKED_MAX)
+def _gzipped(content: bytes) -> bytes:
+    """Content packed; a film is kept as bytes while its session stands still, and asked for again and again."""
+    return gzip.compress(content, PACKED_LEVEL, mtime=0)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

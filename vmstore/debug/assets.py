@@ -39,7 +39,7 @@ class Assets(NamedTuple):
     policy: str
 
 
-def assets(folder: Path = FOLDER) -> Assets:
+def read(folder: Path) -> Assets:
     """Reads the page from a folder; raises InputError where it is not there."""
     found = {}
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():

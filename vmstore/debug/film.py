@@ -16,6 +16,7 @@ from vmstore.debug.happened import Happened, happened
 from vmstore.debug.overview import parent_of
 from vmstore.debug.rows import Rows
 from vmstore.store.answers import CallInfo
+from vmstore.store.calls import calls_in
 from vmstore.store.pages import previews
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -156,8 +157,9 @@ def film(store: Store, session: Session, whatif: WhatIf | None = None) -> Film:
     """The film of a session up to its last position, all of one moment."""
     ns = store._ns
     with ns.asking():
-        info, calls = session.info(), session.calls()
+        info = session.info()
         lane = Lane(ns.views, ns.key(session.name) or 0)
+        calls = calls_in(lane, ns.log)
         rows = Rows(lane, ns.log, info.position)
         events = happened(lane, ns.log, rows)
         words = Words()
@@ -237,25 +239,26 @@ def _stays(lane: Lane, rows: Rows, calls: list[CallInfo]) -> Stays:
     """The stays in the order they began, each call's by rank."""
     index = {one.position: at for at, one in enumerate(calls)}
     known = contents(lane, {stay.content for stay in rows.stays})
-    found = Stays()
-    for stay in rows.stays:
-        shown = known[stay.content]
-        found.page.append(rows.index[stay.page])
-        found.content.append(stay.content)
-        found.level.append(shown[_LEVEL])
-        found.tokens.append(shown[_TOKENS])
-        found.rank.append(stay.rank)
-        found.begin.append(index[stay.f])
-        found.end.append(len(calls) if stay.t is None else index[stay.t])
-    return found
+    return Stays(
+        [rows.index[stay.page] for stay in rows.stays],
+        [stay.content for stay in rows.stays],
+        [known[stay.content][_LEVEL] for stay in rows.stays],
+        [known[stay.content][_TOKENS] for stay in rows.stays],
+        [stay.rank for stay in rows.stays],
+        [index[stay.f] for stay in rows.stays],
+        [len(calls) if stay.t is None else index[stay.t] for stay in rows.stays],
+    )
 
 
 def _events(events: list[Happened], rows: Rows, words: Words) -> Events:
-    found = Events()
-    found.call, found.turn = rows.in_force([event.position for event in events])
-    for event in events:
-        found.position.append(event.position)
-        found.kind.append(words(event.kind))
-        found.page.append(rows.index.get(event.page, -1))
-        found.why.append(words(event.why))
-    return found
+    positions = [event.position for event in events]
+    calls, turns = rows.in_force(positions)
+    kinds = {kind: words(kind) for kind in dict.fromkeys(event.kind for event in events)}
+    return Events(
+        positions,
+        calls,
+        turns,
+        [kinds[event.kind] for event in events],
+        [rows.index.get(event.page, -1) for event in events],
+        [words(event.why) for event in events],
+    )

@@ -127,7 +127,9 @@ class Guard:
         if len(hosts) != 1 or not self._door.is_ours(headers["host"]):
             own = self._door._replace(token=None).url
             raise TurnedAwayError(403, "this server goes by another name", f"open {own}")
-        foreign = [name for name in ("origin", "referer") if name in headers and not self._is_own(headers[name])]
+        foreign: list[str] = [
+            name for name in ("origin", "referer") if name in headers and not self._is_own(headers[name])
+        ]
         foreign += ["sec-fetch-site"] * (headers.get("sec-fetch-site", "none") not in OUR_SITE)
         if foreign:
             raise TurnedAwayError(403, f"a page of another site asks ({foreign[0]})", "open the debugger's own page")

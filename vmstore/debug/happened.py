@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.decision import Load, Pressure, Search, Segment
 from vmstore.core.mutation import MUTATION_NAMES, Evict
-from vmstore.core.page import METHODS, Level, Method, PageType
+from vmstore.core.page import METHODS, Level, PageType
 from vmstore.debug.rows import Page, Rows
 from vmstore.live.facts import Facts
 from vmstore.log.port import Log
@@ -45,7 +45,7 @@ def _made(rows: Rows) -> Iterator[Happened]:
         if change.level == Level.FULL:
             yield Happened(change.position, 0, change.page, "update", f"version {change.version}")
         else:
-            method = METHODS.get(Method(change.method)) if change.method in Method._value2member_map_ else None
+            method = next((name for one, name in METHODS.items() if one == change.method), None)
             shown = Level(change.level).word
             yield Happened(change.position, 0, change.page, "compress", f"{shown}, {method}" if method else shown)
 

@@ -16,8 +16,8 @@ SILENCE_S = 15.0  # after which a line says that the server is there
 
 async def grown(store: Store, stopped: Callable[[], bool]) -> AsyncIterator[bytes]:
     """An event for each session that grew since the last look, until stopped; the first look tells of none."""
-    yield b"retry: 2000\n\n"
     ordinal, known = await run_in_threadpool(_stands, store)
+    yield b"retry: 2000\n\n"
     silent = 0.0
     while not stopped():
         await asyncio.sleep(LOOK_S)

@@ -16,6 +16,7 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (ReadOnlyError, 403),
     (CorruptError, 500),
     (StoreError, 500),
+    (VmstoreError, 400),
 )
 
 
@@ -46,7 +47,7 @@ def refused(error: Exception) -> tuple[int, dict[str, Any]]:
         }
         return 400, told
     if isinstance(error, VmstoreError):
-        status = next(status for kind, status in (*STATUSES, (VmstoreError, 400)) if isinstance(error, kind))
+        status = next(status for kind, status in STATUSES if isinstance(error, kind))
         reason, _, remedy = str(error).partition("; ")
         told = body(reason, remedy)
         told["error"]["kind"] = type(error).__name__

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -120,14 +119,19 @@ class Rows:
         return self.in_force([position])[0][0]
 
     def in_force(self, positions: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The calls and the turns in force at some positions."""
-        packs, turns = [at for at, _ in self.packs], [turn.position for turn in self.turns]
-        calls = [0, *(call for _, call in self.packs)]
-        numbers = [0, *(turn.turn for turn in self.turns)]
-        return (
-            [calls[bisect_right(packs, position)] for position in positions],
-            [numbers[bisect_right(turns, position)] for position in positions],
-        )
+        """The calls and the turns in force at some positions, which rise."""
+        return _numbers(positions, self.packs), _numbers(positions, [(turn.position, turn.turn) for turn in self.turns])
+
+
+def _numbers(positions: Sequence[int], begun: Sequence[tuple[int, int]]) -> list[int]:
+    """The number in force at each position: that of the last that began there or before, 0 before the first."""
+    found, number, at = [], 0, 0
+    for position in positions:
+        while at < len(begun) and begun[at][0] <= position:
+            number = begun[at][1]
+            at += 1
+        found.append(number)
+    return found
 
 
 def _pages_of(note: bytes | None) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from vmstore.core.page import Mime, Modality
+from vmstore.core.page import Level, Mime, Modality
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
@@ -16,7 +17,6 @@ from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane
 
 CUT_BYTES = 64 << 10
-IMAGES = (Mime.PNG, Mime.JPEG, Mime.GIF, Mime.WEBP)  # what no browser takes for more than a picture
 
 
 class Text(msgspec.Struct, omit_defaults=True):
@@ -50,11 +50,11 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
         for position in positions:
             if position not in known:
                 raise UnknownError(_nothing_at(lane, session.name, position, end))
-        kinds = {row[0]: (row[1], row[2]) for row in lane.rows(_KINDS, {one.page for one in known.values()})}
+        kinds = dict(lane.rows(_KINDS, {one.page for one in known.values()}))
         found = {}
         for position in dict.fromkeys(positions):
             sealed = known[position]
-            modality, mime = kinds[sealed.page]
+            modality = kinds[sealed.page]
             if sealed.cell is None:
                 found[str(position)] = Text("", 0, False, missing="its source never held it")
                 continue
@@ -64,8 +64,8 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
                 found[str(position)] = Text("", sealed.size, False, missing=str(error))
                 continue
             # A shorter form of an image is text, unless it is a thumbnail.
-            picture = modality == Modality.IMAGE and (sealed.level == 0 or content.startswith(_PNG))
-            found[str(position)] = _image(content, mime, whole) if picture else _text(content, whole)
+            picture = modality == Modality.IMAGE and (sealed.level == Level.FULL or _kind(content) is not None)
+            found[str(position)] = _image(content, whole) if picture else _text(content, whole)
         return found
 
 
@@ -75,14 +75,32 @@ def _text(content: bytes, whole: bool) -> Text:
     return Text(shown, len(content), cut)
 
 
-def _image(content: bytes, mime: int, whole: bool) -> Text:
-    """An image as a data URL, whole or not at all: a part of one shows nothing."""
-    name = Mime.PNG.type if content.startswith(_PNG) else Mime(mime).type
-    if mime not in IMAGES and not content.startswith(_PNG):
-        return Text("", len(content), False, name, "no image that is shown here")
-    if len(content) > CUT_BYTES and not whole:
-        return Text("", len(content), True, name)
-    return Text(f"data:{name};base64,{base64.b64encode(content).decode()}", len(content), False, name)
+def _image(content: bytes, whole: bool) -> Text:
+    """An image as a data URL, whole or not at all: a part of one shows nothing.
+
+    Chat requests hold images as data URLs, or as addresses, which are told as text and never fetched.
+    """
+    size = len(content)
+    if content.startswith(_DATA):
+        try:
+            content = base64.b64decode(content.partition(b",")[2], validate=True)
+        except binascii.Error:
+            content = b""
+    elif content.startswith((b"http:", b"https:")):
+        return _text(content, whole)
+    mime = _kind(content)
+    if mime is None:
+        return Text("", size, False, missing="it is no picture of a kind that is shown here")
+    if size > CUT_BYTES and not whole:
+        return Text("", size, True, mime.type)
+    return Text(f"data:{mime.type};base64,{base64.b64encode(content).decode()}", size, False, mime.type)
+
+
+def _kind(content: bytes) -> Mime | None:
+    """Which of the pictures that no browser takes for more a content is, by how it begins."""
+    if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
+        return Mime.WEBP
+    return next((mime for begin, mime in _BEGINNINGS.items() if content.startswith(begin)), None)
 
 
 def _nothing_at(lane: Lane, session: str, position: int, end: int) -> str:
@@ -98,10 +116,16 @@ def _nothing_at(lane: Lane, session: str, position: int, end: int) -> str:
     return f"position {position} of session {session!r} made no content; {nearest}"
 
 
-_PNG = b"\x89PNG\r\n\x1a\n"
+_DATA = b"data:"
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": Mime.PNG,
+    b"\xff\xd8\xff": Mime.JPEG,
+    b"GIF87a": Mime.GIF,
+    b"GIF89a": Mime.GIF,
+}
 _CONTENTS = """SELECT position, page, level, size, cell, commitment FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-_KINDS = """SELECT page, modality, mime FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_KINDS = """SELECT page, modality FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 _NEAREST = (
     "SELECT max(page) FROM pages WHERE session = ? AND page <= ?",
     "SELECT max(position) FROM changes WHERE session = ? AND position <= ?",

@@ -43,10 +43,10 @@ def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
         raise InputError(
             f"the debugger needs starlette and uvicorn ({error}); get them with: pip install 'vmstore[debug]'"
         ) from error
+    from vmstore.debug import assets
     from vmstore.debug.answers import Answers
-    from vmstore.debug.assets import assets
     from vmstore.debug.guard import is_loopback
 
     token = None if is_loopback(arguments.host) else secrets.token_urlsafe(32)
     answers = Answers(store, str(arguments.store), namespace_of(arguments))
-    return Listening(store, answers, assets(), host=arguments.host, port=arguments.port, token=token)
+    return Listening(store, answers, assets.read(assets.FOLDER), host=arguments.host, port=arguments.port, token=token)
