@@ -2,6 +2,7 @@
 // where they first part is marked on both timelines and a key away, and either opens on its own.
 import { computed } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
+import { budgetsOf, mostOf, paintStack, paintSteps } from "../chart";
 import { colour, painted } from "../colours";
 import { toggleOpen } from "../context";
 import { say } from "../copy";
@@ -16,10 +17,10 @@ import { Rows } from "../parts/rows";
 import { TextDiff } from "../parts/textdiff";
 import type { Which } from "../source";
 import { textAt } from "../texts";
-import { cursor, film, source, store, toCall, which } from "../state";
+import { cursor, film, source, stackBy, store, toCall, which } from "../state";
 import { signed, SIGNS } from "./diff";
 import type { Pane } from "./index";
-import { mostOf, paintFilm, Strip } from "./strip";
+import { Strip } from "./strip";
 import { PolicyField } from "./whatif";
 
 const STRIP = 54;
@@ -169,14 +170,19 @@ function nextTurn(forward = true): void {
 function Strips({ a, b }: { a: Film; b: Film }) {
   const told = parted.value!;
   const calls = Math.max(a.calls, b.calls);
-  const most = useMemo(() => 1.04 * Math.max(mostOf(a), mostOf(b)), [a, b]);
+  const most = useMemo(() => 1.04 * mostOf([a, b].flatMap((one) => [one.data.calls.tokens, budgetsOf(one)]), 0, calls), [a, b]);
+  const paintFilm = (shown: Film) => (pen: CanvasRenderingContext2D, wide: number, high: number): void => {
+    const area = { left: 0, top: 0, wide, high, from: 0, to: calls, most };
+    paintStack(pen, shown, stackBy.value, area);
+    paintSteps(pen, budgetsOf(shown), "--budget", area);
+  };
   const apart = useMemo(() => Math.max(1, ...told.tokensA, ...told.tokensB), [told]);
   const first = told.first;
   return (
     <div class="strips">
       <Strip
         label="calls of the left side" calls={calls} high={STRIP} at={a.calls ? cursor.value : -1} first={first < 0 ? -1 : told.a[first]!} version={a}
-        paint={(pen, wide, high) => paintFilm(pen, a, wide, high, calls, most)} scrub={(at, how) => toCall(Math.min(at, a.calls - 1), how)}
+        paint={paintFilm(a)} scrub={(at, how) => toCall(Math.min(at, a.calls - 1), how)}
       />
       <Strip
         label="what only one side was sent" calls={calls} high={BETWEEN} at={-1} first={-1} version={told}
@@ -196,7 +202,7 @@ function Strips({ a, b }: { a: Film; b: Film }) {
       />
       <Strip
         label="calls of the right side" calls={calls} high={STRIP} at={b.calls ? otherCursor.value : -1} first={first < 0 ? -1 : told.b[first]!} version={b}
-        paint={(pen, wide, high) => paintFilm(pen, b, wide, high, calls, most)} scrub={toOtherCall}
+        paint={paintFilm(b)} scrub={toOtherCall}
       />
     </div>
   );

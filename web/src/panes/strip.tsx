@@ -2,8 +2,8 @@
 // where the two sides part. A drag scrubs.
 import { effect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { colour, painted, theme } from "../colours";
-import type { Film } from "../film";
+import { penOf } from "../chart";
+import { theme } from "../colours";
 import { stackBy } from "../state";
 
 interface StripProps {
@@ -36,13 +36,7 @@ export function Strip({ label, calls, high, at, first, paint, version, scrub }: 
       effect(() => {
         void theme();
         void stackBy.value;
-        const element = canvas.current!;
-        const ratio = devicePixelRatio || 1;
-        element.width = wide * ratio;
-        element.height = high * ratio;
-        const pen = element.getContext("2d")!;
-        pen.scale(ratio, ratio);
-        paint(pen, wide, high);
+        paint(penOf(canvas.current!, wide, high), wide, high);
       }),
     [wide, high, version],
   );
@@ -67,38 +61,9 @@ export function Strip({ label, calls, high, at, first, paint, version, scrub }: 
       }}
       onPointerMove={(event) => event.buttons & 1 && move(event, true)}
     >
-      <canvas ref={canvas} style={{ width: `${wide}px`, height: `${high}px` }} />
+      <canvas ref={canvas} />
       {first >= 0 && <i class="parting" title="here they part" style={{ left: `${first * slot}px` }} />}
       {at >= 0 && <i class="strip-cursor" style={{ left: `${at * slot}px`, width: `${Math.max(EDGE, slot)}px` }} />}
     </div>
   );
-}
-
-/** Paints the tokens of a film's calls, stacked as the timeline above is. */
-export function paintFilm(pen: CanvasRenderingContext2D, film: Film, wide: number, high: number, calls: number, most: number): void {
-  const by = stackBy.value;
-  const { keys, sums } = film.stack(by);
-  const slot = wide / Math.max(1, calls);
-  const below = new Float64Array(film.calls);
-  keys.forEach((key, k) => {
-    pen.fillStyle = painted(colour(by, key));
-    for (let at = 0; at < film.calls; at++) {
-      const part = sums[k]![at]!;
-      if (part <= 0) continue;
-      const from = below[at]!;
-      below[at] = from + part;
-      pen.fillRect(at * slot, high - (high * (from + part)) / most, slot + 0.4, (high * part) / most + 0.4);
-    }
-  });
-  pen.fillStyle = painted("--budget");
-  for (let at = 0; at < film.calls; at++) {
-    const budget = film.data.calls.budget[at] ?? film.data.budget;
-    if (budget) pen.fillRect(at * slot, high - (high * budget) / most, slot + 0.4, 1.5);
-  }
-}
-
-/** The most tokens or budget that a film has to show. */
-export function mostOf(film: Film): number {
-  const { tokens, budget } = film.data.calls;
-  return Math.max(1, film.data.budget ?? 0, ...tokens, ...budget.map((one) => one ?? 0));
 }

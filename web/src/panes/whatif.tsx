@@ -99,7 +99,7 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
   const proposed = useMemo(() => proposal(shown), [shown]);
   const had = shown.data.budget !== null;
   useEffect(() => setChosen(policies ? policies.split(",") : ["default", "lru"]), [policies]);
-  useEffect(() => setTyped(budgets || proposed), [budgets, proposed]);
+  useEffect(() => setTyped(budgets.replaceAll(",", ", ") || proposed), [budgets, proposed]);
   return (
     <form
       class="whatif-form"
@@ -170,7 +170,7 @@ function Table({ sweep }: { sweep: Sweep }) {
               <th>policy</th>
               <th class="num">budget</th>
               {columns.map((column) => <th key={column.name} class="num" title={column.title}>{column.name}</th>)}
-              <th>first goes another way</th>
+              <th title="the first decision that is another than the recorded one">first other decision</th>
             </tr>
           </thead>
           <tbody>
