@@ -13,8 +13,10 @@ export interface Apart {
   /** Of each of these calls, the tokens of what only the one side shows so. */
   tokensA: Float64Array;
   tokensB: Float64Array;
-  /** Place in `calls` of the first that differs; -1 where none does. */
+  /** Place in `calls` of the first whose pages differ, or, where none does, their order; -1 where they never part. */
   first: number;
+  /** Place of the first that is sent the same pages in another order, where that is earlier. */
+  turned: number;
   /** What differs at that call. */
   changed: Changed[];
   /** The event that made the difference, where one is known. */
@@ -22,7 +24,7 @@ export interface Apart {
 }
 
 /** Kinds that decide or are told come before those that only follow from them. */
-const CAUSES = ["settings", "evict", "shorten", "fault_in", "fault_denied", "prefetch", "compress", "compaction", "unpin", "pin", "update", "segment", "create", "leave", "enter", "shown"];
+const CAUSES = ["evict", "shorten", "fault_in", "fault_denied", "prefetch", "compress", "compaction", "unpin", "pin", "update", "segment", "create", "settings", "leave", "enter", "shown"];
 
 export function apart(a: Film, b: Film, pairing: Pairing): Apart {
   const calls = Int32Array.from(a.callNumber).filter((call) => b.callNumber[lowerBound(b.callNumber, call)] === call);
@@ -30,10 +32,10 @@ export function apart(a: Film, b: Film, pairing: Pairing): Apart {
   const [staysA, staysB] = [stretches(a, at, null), stretches(b, bt, pairing)];
   const tokensA = alone(staysA, staysB, a, calls.length);
   const tokensB = alone(staysB, staysA, b, calls.length);
-  let first = tokensA.findIndex((own, k) => own > 0 || tokensB[k]! > 0);
-  const turned = otherOrder(a, at, b, bt, pairing, first < 0 ? calls.length : first);
-  if (turned >= 0) first = turned;
-  const found: Apart = { calls, a: at, b: bt, tokensA, tokensB, first, changed: [], because: null };
+  const parts = tokensA.findIndex((own, k) => own > 0 || tokensB[k]! > 0);
+  const turned = otherOrder(a, at, b, bt, pairing, parts < 0 ? calls.length : parts);
+  const first = parts < 0 ? turned : parts;
+  const found: Apart = { calls, a: at, b: bt, tokensA, tokensB, first, turned: turned === first ? -1 : turned, changed: [], because: null };
   if (first < 0) return found;
   found.changed = changes({ film: a, at: at[first]! }, { film: b, at: bt[first]! }, pairing).filter((one) => one.change !== "same");
   found.because = cause(a, b, found, pairing);

@@ -59,7 +59,7 @@ function Of({ shown, at }: { shown: Film; at: number }) {
         <PageName name={shown.pageName(at)} hint />
         <span class="mute">{shown.role(at)}, {shown.type(at)}, made in turn {shown.data.pages.turn[at]}</span>
       </div>
-      <h3>{contents.length === 1 ? "It never changed" : `${count(contents.length)} contents`}{contents.length > 1 && <span class="mute"> , and . go from one to the next</span>}</h3>
+      <h3>{contents.length === 1 ? "It never changed" : `${count(contents.length)} contents`}{contents.length > 1 && <span class="mute"> (keys , and .)</span>}</h3>
       <div class="contents" role="tablist" aria-label="contents">
         {contents.map((content, k) => (
           <button key={content.content} role="tab" aria-selected={k === chosen} class={k === chosen ? "on" : ""} title={`made at position ${content.content}${content.why ? `: ${content.why}` : ""}`} onClick={() => go({ content: content.content })}>

@@ -131,9 +131,10 @@ function Parting({ a, b }: { a: Film; b: Film }) {
           <b>They part at call {number}</b>
           <Because a={a} b={b} />
           <button class="act" title="where they first part (v)" onClick={() => toShared(told.first)}>go there</button>
-          <button class="tool" title="the next call at which they part or meet again (V)" onClick={() => nextTurn()}>next turn</button>
+          <button class="tool" title="the next call at which they part or meet again (V)" onClick={() => nextTurn()}>next change</button>
         </>
       )}
+      {told.turned >= 0 && <button class="chip link" title="the same pages, but not in the same order" onClick={() => toShared(told.turned)}>ordered otherwise from call {told.calls[told.turned]}</button>}
       {!paired.related && <span class="chip" title="these sessions have no common origin; a page is taken for one of the other side by role, type and tokens, in the order they were made">paired by likeness</span>}
       <span class="grow" />
       <label class="check" title="each side keeps a call of its own (y); , and . move the other side">

@@ -56,9 +56,9 @@ function Lines({ before, after }: { before: string; after: string }) {
       <div class="lines">
         {told.lines.slice(0, most).map((line, at) =>
           line.kind === "gap" ? (
-            <button key={at} class="line gap" onClick={() => setUnfolded(true)}>{count(line.lines)} line{line.lines === 1 ? "" : "s"} the same</button>
+            <button key={at} class="line line-gap" onClick={() => setUnfolded(true)}>{count(line.lines)} line{line.lines === 1 ? "" : "s"} the same</button>
           ) : (
-            <div key={at} class={`line ${line.kind}`}>
+            <div key={at} class={`line line-${line.kind}`}>
               <span class="line-number">{line.kind === "came" ? line.after : line.before}</span>
               <span class="line-sign">{SIGNS[line.kind]}</span>
               <pre>{line.pieces.map((piece, k) => (piece.hot ? <b key={k}>{piece.text}</b> : piece.text))}</pre>
