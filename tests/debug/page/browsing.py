@@ -14,6 +14,9 @@ from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MS = 15_000
+SCRIPT = "<script>window.ran = 1</script>"
+HOSTILE = f"{SCRIPT}<img src=x onerror='window.ran = 2'></pre></script><svg onload='window.ran = 3'>"
+LONG_BYTES = 5 << 20
 
 
 @contextmanager
@@ -93,3 +96,20 @@ class Reader:
     def clipboard(self) -> str:
         """What was copied last."""
         return str(self.page.evaluate("navigator.clipboard.readText()"))
+
+
+@contextmanager
+def reading(chromium: Any, address: str, **how: Any) -> Iterator[Reader]:
+    """A reader in a window of their own."""
+    window = chromium.new_context(viewport={"width": 1280, "height": 800}, **how)
+    window.grant_permissions(["clipboard-read", "clipboard-write"])
+    reader = Reader(window.new_page(), address)
+    yield reader
+    window.close()
+    content(reader)
+
+
+def content(reader: Reader) -> None:
+    """Nothing was complained of, and nobody but the server was asked."""
+    assert reader.complaints == []
+    assert {urlsplit(url).netloc for url in reader.asked} == {urlsplit(reader.url).netloc}
