@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 
-const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core", "uplot"];
+const BUNDLED = ["preact", "@preact/signals", "@preact/signals-core"];
 
 /** Lists what is in the bundle beside our own code, each with its licence. */
 function licences(): Plugin {

@@ -1,6 +1,7 @@
 // The context at the cursor as stacked pages with their text: what the call was sent, in the order of
 // the prompt, and on the other side of the switch what was left out of it.
 import { computed } from "@preact/signals";
+import { Component } from "preact";
 import { Content, Preview } from "./parts/content";
 import { about, Dot, Fidelity, LevelMeter } from "./parts/badges";
 import { Rows } from "./parts/rows";
@@ -171,7 +172,28 @@ function List({ shown }: { shown: Film }) {
   );
 }
 
-function PageRow({ shown, row, open, reading }: { shown: Film; row: Row; open: boolean; reading: boolean }) {
+interface PageRowProps {
+  shown: Film;
+  row: Row;
+  open: boolean;
+  reading: boolean;
+}
+
+const sameRow = (a: Row, b: Row): boolean => a.page === b.page && a.content === b.content && a.mark === b.mark && a.level === b.level;
+
+/** A row is made anew only when what it shows changed: most pages stay from call to call. */
+class PageRow extends Component<PageRowProps> {
+  override shouldComponentUpdate(next: PageRowProps): boolean {
+    const now = this.props;
+    return now.shown !== next.shown || now.open !== next.open || now.reading !== next.reading || !sameRow(now.row, next.row);
+  }
+
+  override render(props: PageRowProps) {
+    return <Line {...props} />;
+  }
+}
+
+function Line({ shown, row, open, reading }: PageRowProps) {
   const name = shown.pageName(row.page);
   const role = shown.role(row.page);
   const hint = shown.hint(row.page);

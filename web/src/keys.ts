@@ -7,7 +7,7 @@ import { notes, toggleMark } from "./notes";
 import { signal } from "@preact/signals";
 import { switchTheme } from "./colours";
 import { callNumber, cursor, film, toCall } from "./state";
-import { panes } from "./panes";
+import { paneOf, panes } from "./panes";
 import { zoomBy } from "./timeline";
 
 export const helping = signal(false);
@@ -51,6 +51,11 @@ function jumpMark(forward: boolean): void {
   else toCall(found);
 }
 
+/** Up and down go through the pane's own rows where it has some, else through the pages of the context. */
+function stepRow(by: number): void {
+  (paneOf(param("pane").peek()).step ?? stepPage)(by);
+}
+
 export function openPane(pane: string, focus = true): void {
   go({ pane });
   if (focus) requestAnimationFrame(() => document.querySelector<HTMLElement>(".pane [data-focus]")?.focus());
@@ -85,8 +90,9 @@ export const KEYS: { title: string; keys: Key[] }[] = [
   {
     title: "Pages",
     keys: [
-      { keys: ["ArrowDown"], does: "next page of the context", act: () => stepPage(1) },
-      { keys: ["ArrowUp"], does: "previous page", act: () => stepPage(-1) },
+      { keys: ["ArrowDown"], does: "next page of the context", act: () => stepRow(1) },
+      { keys: ["ArrowUp"], does: "previous page", act: () => stepRow(-1) },
+      { keys: [",", "."], does: "compared call, other side, version: back, on", act: () => undefined },
       { keys: ["Enter"], does: "its text, or not", act: () => void (param("page").peek() && toggleOpen(param("page").peek())) },
       { keys: ["t"], does: "the texts of all pages", act: () => go({ read: place.peek().read ? null : 1 }) },
       { keys: ["o"], does: "pages in the context, pages out of it", act: () => go({ show: place.peek().show ? null : "out" }) },
@@ -110,7 +116,7 @@ const GENERAL: Key[] = [
 ];
 
 export function paneKeys(): Key[] {
-  return panes.filter((pane) => pane.key).map((pane) => ({ keys: [pane.key!], does: pane.hint, act: () => openPane(pane.id) }));
+  return panes.flatMap((pane) => [...(pane.key ? [{ keys: [pane.key], does: pane.hint, act: () => openPane(pane.id) }] : []), ...(pane.keys ?? [])]);
 }
 
 export function generalKeys(): Key[] {
@@ -146,6 +152,7 @@ function pressed(event: KeyboardEvent): void {
 
 function find(key: string): (() => void) | undefined {
   if (key === "[" || key === "]") return () => jumpMark(key === "]");
+  if (key === "," || key === ".") return () => paneOf(param("pane").peek()).second?.(key === "." ? 1 : -1);
   const told = JUMPS[key.toLowerCase()];
   if (told && key.length === 1) return () => jump(told[0], key === key.toLowerCase(), told[1]);
   const all = [...KEYS.flatMap((group) => group.keys), ...paneKeys(), ...GENERAL];

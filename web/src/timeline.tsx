@@ -2,8 +2,7 @@
 // switch on, lanes of marks, and the scrubber. All of it is one surface: a drag anywhere scrubs.
 import { effect, signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { budgetsOf, mostOf, paintCalls, paintScale, paintStack, paintSteps, penOf, within, type Area } from "./chart";
 import { colour, painted, theme } from "./colours";
 import { STACKS, type Film } from "./film";
 import { count, dollars, short } from "./format";
@@ -123,18 +122,16 @@ function Legend() {
 }
 
 function Plot({ shown }: { shown: Film }) {
-  const chart = useRef<HTMLDivElement>(null);
+  const chart = useRef<HTMLCanvasElement>(null);
   const lanes = useRef<HTMLCanvasElement>(null);
   const marker = useRef<HTMLDivElement>(null);
   const hover = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    let plot: uPlot | null = null;
     // The chart is drawn anew when what it shows changes; moving the cursor moves one element.
     const drawn = effect(() => {
       void theme();
-      plot?.destroy();
-      plot = draw(chart.current!, shown, width.value, stretch(shown));
+      draw(chart.current!, shown, width.value, stretch(shown));
       paintLanes(lanes.current!, shown, width.value, stretch(shown));
     });
     const moved = effect(() => {
@@ -149,7 +146,6 @@ function Plot({ shown }: { shown: Film }) {
     return () => {
       drawn();
       moved();
-      plot?.destroy();
     };
   }, [shown]);
 
@@ -187,7 +183,7 @@ function Plot({ shown }: { shown: Film }) {
         zoomBy(event.deltaY > 0 ? 1.25 : 0.8, indexAt(event));
       }}
     >
-      <div ref={chart} class="chart" />
+      <canvas ref={chart} class="chart" />
       <canvas ref={lanes} class="lanes" />
       <div ref={marker} class="marker" />
       <div ref={hover} class="tip" hidden />
@@ -249,16 +245,7 @@ function callsOf(shown: Film, lane: (typeof LANES)[number]): number[] {
 }
 
 function paintLanes(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: [number, number]): void {
-  const ratio = devicePixelRatio || 1;
-  const high = LANES.length * LANE + FOOT;
-  canvas.width = wide * ratio;
-  canvas.height = high * ratio;
-  canvas.style.width = `${wide}px`;
-  canvas.style.height = `${high}px`;
-  const pen = canvas.getContext("2d")!;
-  pen.scale(ratio, ratio);
-  pen.font = "10px system-ui, sans-serif";
-  pen.textBaseline = "middle";
+  const pen = penOf(canvas, wide, LANES.length * LANE + FOOT);
   const plotted = wide - LEFT - RIGHT;
   const slot = plotted / (to - from);
   LANES.forEach((lane, k) => {
@@ -285,7 +272,7 @@ function paintFidelity(pen: CanvasRenderingContext2D, shown: Film, y: number, sl
   const end = Math.min(shown.calls, Math.ceil(to));
   for (let at = start; at < end; at++) {
     if (at + 1 < end && shown.fidelity(at + 1) === shown.fidelity(start)) continue;
-    const [left, right] = [LEFT + (start - from) * slot, LEFT + (at + 1 - from) * slot];
+    const [left, right] = [LEFT + Math.max(0, start - from) * slot, LEFT + (Math.min(to, at + 1) - from) * slot];
     const recorded = shown.fidelity(start) === "recorded";
     pen.fillStyle = recorded ? whole : broken;
     for (let x = left; x < right; x += recorded ? right - left : 6) pen.fillRect(x, y, Math.min(recorded ? right - left : 3, right - x), 2);
@@ -295,61 +282,20 @@ function paintFidelity(pen: CanvasRenderingContext2D, shown: Film, y: number, sl
   pen.fillText("fidelity", LEFT - 8, y + 1);
 }
 
-function draw(host: HTMLDivElement, shown: Film, wide: number, [from, to]: [number, number]): uPlot {
-  const by = stackBy.value;
-  const stack = shown.stack(by);
+function draw(canvas: HTMLCanvasElement, shown: Film, wide: number, [from, to]: [number, number]): void {
+  const pen = penOf(canvas, wide, CHART);
   const lines = LINES.filter((line) => param("lines").value.split(",").includes(line));
   const calls = shown.data.calls;
-  const x = Array.from({ length: shown.calls + 1 }, (_, at) => at);
-  const held = (values: ArrayLike<number | null>): (number | null)[] => x.map((at) => values[Math.min(at, shown.calls - 1)] ?? null);
-
-  // Stacked: each series is the sum of its group and of all below, and the higher are painted first.
-  const sums: number[][] = [];
-  let below: number[] = x.map(() => 0);
-  for (const one of stack.sums) {
-    below = held(one).map((value, at) => (value ?? 0) + below[at]!);
-    sums.push(below);
-  }
-  const budgets = held(calls.budget.some((one) => one !== null) ? calls.budget : calls.call.map(() => shown.data.budget));
-  const stepped = uPlot.paths.stepped!({ align: 1 });
-  const areas: uPlot.Series[] = stack.keys.map((key) => ({ label: key, paths: stepped, width: 0, fill: painted(colour(by, key)), points: { show: false } })).reverse();
-  const told: uPlot.Series[] = lines.map((line) => ({
-    label: line,
-    scale: line === "cost" ? "$" : "y",
-    paths: stepped,
-    width: 1.5,
-    stroke: painted(LINE_COLOURS[line]),
-    points: { show: false },
-  }));
-  const budget: uPlot.Series = { label: "budget", paths: stepped, width: 1.5, dash: [6, 4], stroke: painted("--budget"), points: { show: false } };
-  const data = [x, ...sums.reverse(), ...lines.map((line) => held(calls[line])), budgets] as uPlot.AlignedData;
-  const axis = { stroke: painted("--mute"), grid: { stroke: painted("--rule"), width: 1 }, ticks: { show: false }, font: "10.5px system-ui, sans-serif" };
-  const numbers = (_: uPlot, splits: number[]): string[] => splits.map((at) => String(calls.call[Math.floor(at)] ?? ""));
-  // Round numbers of calls are told, in the middle of their slots.
-  const round = (_: uPlot, __: number, low: number, high: number, by: number): number[] => {
-    const first = calls.call[0] ?? 1;
-    const found: number[] = [];
-    for (let call = Math.ceil((low + first) / by) * by; call - first < high; call += by) found.push(call - first + 0.5);
-    return found;
-  };
-  const axes: uPlot.Axis[] = [
-    { ...axis, grid: { show: false }, values: numbers, splits: round, size: 20, gap: 2, space: 60, incrs: [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000, 2000, 5000] },
-    { ...axis, size: LEFT, gap: 8, space: 28, values: (_: uPlot, splits: number[]) => splits.map(short) },
-  ];
-  if (lines.includes("cost")) axes.push({ ...axis, scale: "$", side: 1, size: RIGHT, gap: 4, grid: { show: false }, values: (_: uPlot, splits: number[]) => splits.map((one) => `$${+one.toFixed(3)}`) });
-  return new uPlot(
-    {
-      width: wide,
-      height: CHART,
-      padding: [6, lines.includes("cost") ? 0 : RIGHT, 0, 0],
-      legend: { show: false },
-      cursor: { show: false },
-      select: { show: false, left: 0, top: 0, width: 0, height: 0 },
-      scales: { x: { time: false, range: () => [from, to] }, y: { range: (_: uPlot, __: number, most: number) => [0, (most || 1) * 1.06] } },
-      series: [{}, ...areas, ...told, budget],
-      axes,
-    },
-    data,
-    host,
-  );
+  const budgets = budgetsOf(shown);
+  const most = 1.06 * mostOf([calls.tokens, budgets, ...lines.filter((line) => line !== "cost").map((line) => calls[line])], from, to);
+  const area: Area = { left: LEFT, top: 6, wide: wide - LEFT - RIGHT, high: CHART - 26, from, to, most };
+  paintScale(pen, area, short);
+  paintCalls(pen, shown, area);
+  const dollars: Area = { ...area, most: 1.06 * Math.max(1e-6, ...calls.cost.slice(Math.floor(from), Math.ceil(to)).map((one) => one ?? 0)) };
+  if (lines.includes("cost")) paintScale(pen, dollars, (value) => `$${+value.toFixed(4)}`, true);
+  within(pen, area, () => {
+    paintStack(pen, shown, stackBy.value, area);
+    for (const line of lines) paintSteps(pen, calls[line], LINE_COLOURS[line], line === "cost" ? dollars : area);
+    paintSteps(pen, budgets, "--budget", area, [6, 4]);
+  });
 }
