@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bootstrap import ROOT
+
 from benches.parts import text
 from benches.parts.rounds import Bench, Goal, Row, row
-from bootstrap import ROOT
 from vmstore.redact.find import spans
 
 LONG = Goal("prose, code and a session as they lie here, looked through: MB a second of CPU", 5)
