@@ -18,6 +18,8 @@ from vmstore.capture.sources import FORMATS
 from vmstore.columns.table import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.page import METHODS
+from vmstore.debug import film
+from vmstore.debug.answers import Answers
 from vmstore.engine.rules import RULES
 from vmstore.exports.tables import TABLES
 from vmstore.shell.commands import COMMANDS
@@ -25,12 +27,21 @@ from vmstore.shell.vmql.commands import COMMANDS as SHELL_COMMANDS
 from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import OPTIONS
 from vmstore.shell.vmql.settings import AUTO
+from vmstore.store.store import memory_store
 from vmstore.views.projection import PROJECTORS
 from vmstore.vm.compressors.callback import Outcome
 from vmstore.vm.compressors.form import Reason
 from vmstore.vm.compressors.registry import COMPRESSORS
 from vmstore.vm.pagetypes import COMPRESSION
 
+FILM = {
+    "turns": film.Turns,
+    "calls": film.Calls,
+    "pages": film.Pages,
+    "stays": film.Stays,
+    "events": film.Events,
+    "marks": film.Mark,
+}
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
 DECISIONS = sorted((SPECS / "decisions").glob("*.md"))
@@ -171,6 +182,20 @@ def exported(text: str) -> list[str]:
     return [] if told == [(one.name, *(c.name for c in one.columns)) for one in TABLES] else [f"tables {told}"]
 
 
+def filmed(text: str) -> list[str]:
+    """What debug.md gets wrong about the tables of a film and the addresses that are answered."""
+    told = {quoted(row[0])[0]: quoted(row[2]) for row in tables(section(text, "The film"))[0]}
+    right = {name: list(kind.__struct_encode_fields__) for name, kind in FILM.items()}
+    wrong = [f"{name}: {told.get(name)}" for name in right if told.get(name) != right[name]]
+    rows = tables(section(text, "Addresses"))[0]
+    named = {quoted(row[0])[0].partition("?")[0] for row in rows}
+    store = memory_store()
+    if named != {"/", "/api/live", "/api/export", *Answers(store, "", "").table}:
+        wrong.append(f"addresses {named}")
+    store.close()
+    return wrong
+
+
 def cut(text: str) -> list[str]:
     """What columns.md gets wrong about the tables of segments and their columns."""
     told = {quoted(row[0])[0]: tuple(quoted(row[1])) for row in tables(section(text, "The tables"))[0]}
@@ -256,6 +281,8 @@ CHECKS = [
     Check("reliability.md", campaigns, "| `flips` |", "| `flip` |"),
     Check("sources.md", formats, "| `pi` |", "| `pie` |"),
     Check("exports.md", exported, "`rank`, `from_position`", "`place`, `from_position`"),
+    Check("debug.md", filmed, "`budget`, `invalidated`", "`budget`, `voided`"),
+    Check("debug.md", filmed, "| `/api/sweep?", "| `/api/sweeps?"),
     Check("columns.md", cut, "`page`, `content`, `level`, `rank`", "`page`, `content`, `rank`, `level`"),
 ]
 

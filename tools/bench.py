@@ -49,6 +49,8 @@ NAMES = (
     "whatif",
     "kernel",
     "trust",
+    "debug",
+    "redact",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -338,6 +338,9 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("decided again with (every policy with every budget)")
     group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
     group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
+    group = parser.add_argument_group("stopped at a moment")
+    group.add_argument("--until", metavar="PREDICATE", help="stop where this VMQL condition holds first; 1 if never")
+    group.add_argument("--after", type=int, metavar="POSITION", help="look after this position (default: the start)")
     parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
     parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
     parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
@@ -350,6 +353,24 @@ def _budgets(text: str) -> list[int]:
     if not all(number.isdecimal() and int(number) for number in numbers):
         raise argparse.ArgumentTypeError(f"{text!r} is no list of tokens like 8000,32000")
     return [int(number) for number in numbers]
+
+
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Where the debugger is served."""
+    parser.add_argument("--port", type=_port, metavar="N", help="this port; 0 takes any (default: 7117, or the next)")
+    parser.add_argument(
+        "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
+    )
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+    group = parser.add_argument_group("written to a file instead")
+    group.add_argument("--export", metavar="FILE", help="write the page with the session in it as FILE.html, redacted")
+    group.add_argument("--no-redact", action="store_true", help="write everything as it is, secrets too")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+    return int(text)
 
 
 def add_shell(parser: argparse.ArgumentParser) -> None:

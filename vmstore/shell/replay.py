@@ -16,11 +16,17 @@ from vmstore.shell.sheet import Block, Column, Line, Span, Table
 from vmstore.shell.words import count, number, size
 from vmstore.store.answers import to_json
 from vmstore.store.store import Store
-from vmstore.store.sweeping import live_sessions, replays, what_ifs
+from vmstore.store.sweeping import flat, live_sessions, replays, told, what_ifs
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
+    if arguments.until is not None:
+        from vmstore.shell.until import stop
+
+        return stop(arguments, screen)
+    if arguments.after is not None:
+        raise InputError("--after says where --until goes on; say until what, or leave it out")
     changes = what_ifs(arguments.policy, arguments.budget)
     if arguments.check:
         return _check(arguments, screen, changes)
@@ -35,9 +41,9 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
             price=None if arguments.price is None else round(arguments.price * 1_000),
             progress=tell,
         )
-    told = [_told(name, runs) for name, runs in found.items()]
+    listed = [told(name, runs) for name, runs in found.items()]
     if arguments.json:
-        screen.json({"sessions": told} if arguments.all else told[0])
+        screen.json({"sessions": listed} if arguments.all else listed[0])
         return 0
     for name, runs in found.items():
         screen.show(*([Span(name, "head")] if arguments.all else []), _table(runs))
@@ -88,7 +94,7 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
         change = changes[0]
         run = session.replay(policy=change.get("policy"), budget=change.get("l0_tokens_max"), keep=arguments.keep)
     if arguments.json:
-        screen.json({"session": session.name, "runs": [_flat(run)]})
+        screen.json({"session": session.name, "runs": [flat(run)]})
         return 0
     screen.show(_table([run]))
     if run.kept is not None and not screen.quiet:
@@ -98,18 +104,6 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
 
 
 # ---- how it looks
-
-
-def _told(name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    recorded, *others = runs
-    return {"session": name, "runs": [_flat(run) for run in others], "recorded": _flat(recorded)}
-
-
-def _flat(run: Run) -> dict[str, Any]:
-    """A run as one JSON object, its numbers beside its policy and budget."""
-    told = to_json(run)
-    measures = told.pop("measures")
-    return {"policy": told.pop("policy"), "budget": told.pop("budget"), **measures, **told}
 
 
 def _table(runs: Sequence[Run]) -> Table:

@@ -11,6 +11,7 @@ from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.sweep import Progress, Task, sweep
 from vmstore.replay.whatif import Run
+from vmstore.store.answers import to_json
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import open_namespace
 from vmstore.store.replaying import stimuli_of
@@ -91,6 +92,19 @@ def live_sessions(store: Store) -> list[str]:
             if in_force(lane, info.position) is not None:
                 found.append(info.session)
     return found
+
+
+def told(name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """The runs of a session as plain values, the recorded one apart: the shape of `vmstore replay --json`."""
+    recorded, *others = runs
+    return {"session": name, "runs": [flat(run) for run in others], "recorded": flat(recorded)}
+
+
+def flat(run: Run) -> dict[str, Any]:
+    """A run as one object, its numbers beside its policy and budget."""
+    found = to_json(run)
+    measures = found.pop("measures")
+    return {"policy": found.pop("policy"), "budget": found.pop("budget"), **measures, **found}
 
 
 def _named(ns: Namespace, session: str) -> tuple[Stimuli, Shorten]:

@@ -1,0 +1,84 @@
+"""A browser before a real server, of sessions of every kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browser import browser
+
+import vmstore
+from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, content, reading, served
+from vmstore.shell.demo import SHIPPED
+
+CHROMIUM = browser()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests of this file."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: python3 tools/browser.py")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of the demo session, of one that manages its memory, of one with bad intentions and an empty one."""
+    path = tmp_path_factory.mktemp("page") / "demo.vms"
+    with vmstore.open(path) as store:
+        store.import_file(SHIPPED)
+        managed(store)
+        hostile(store)
+        store.session("empty", l0_tokens_max=3000).user("nobody answers")
+    with served(path) as url:
+        yield url
+
+
+def managed(store: vmstore.Store) -> None:
+    """A session of 30 turns in a budget that holds a few of them."""
+    session = store.session("managed", l0_tokens_max=3000, system="You are brief.")
+    for turn in range(30):
+        session.user(f"Question {turn}: " + f"what of topic {turn} and its neighbours? " * 12)
+        session.pack()
+        session.assistant(f"Answer {turn}. " + f"Topic {turn} is settled, and we go on. " * 12)
+
+
+def hostile(store: vmstore.Store) -> None:
+    """A session whose every text is a script, with one page of 5 MB."""
+    said = [{"role": "user", "content": HOSTILE}, {"role": "assistant", "content": SCRIPT}]
+    store.record("hostile", {"model": HOSTILE, "messages": said[:1]}, None)
+    long = {"role": "user", "content": "0123456789abcde\n" * (LONG_BYTES // 16)}
+    store.record("hostile", {"model": SCRIPT, "messages": [*said, long]}, None)
+
+
+@pytest.fixture(scope="module")
+def window(chromium: Any, address: str) -> Iterator[Reader]:
+    """One window for all who need none of their own."""
+    with reading(chromium, address) as found:
+        yield found
+
+
+@pytest.fixture
+def reader(window: Reader) -> Iterator[Reader]:
+    """Somebody before the page, who remembers nothing of those before."""
+    window.page.goto(window.url)
+    window.page.evaluate("localStorage.clear()")
+    window.complaints.clear()
+    yield window
+    content(window)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[vmstore.Session]:
+    """The demo session as the store tells it."""
+    with vmstore.memory_store() as store:
+        store.import_file(SHIPPED)
+        yield store.session("planning-220")

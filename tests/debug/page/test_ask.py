@@ -1,0 +1,85 @@
+"""The page asks: why, VMQL, search, and the very messages of a call."""
+
+from __future__ import annotations
+
+import json
+
+import vmstore
+from tests.debug.page.browsing import Reader
+
+
+def test_why_and_why_not(reader: Reader) -> None:
+    """A page of the context is told why it is in; one that left, why it is out, with its reasons from the log."""
+    reader.open(session="planning-220", call=400, page="claim_storage_4")
+    reader.until(lambda: "no page claim_storage_4" in reader.text(".pane"))
+    reader.open(session="planning-220", call=400, page="p359")
+    reader.until(lambda: "no request since it left had it again" in reader.text(".pane"))
+    assert reader.text(".verdict") == "not in call 400"
+    reader.open(session="planning-220", call=100, page="p359")
+    reader.until(lambda: "in the context of call 100" in reader.text(".pane"))
+
+
+def test_why_tells_the_contest(reader: Reader) -> None:
+    """Where a kernel decided, the page shows who lost and by how much, against which budget."""
+    reader.open(session="managed", show="out")
+    reader.press("e")
+    reader.press("Home", "e")
+    reader.until(lambda: reader.page.locator('.event.now[data-kind="evict"]').count() > 0)
+    reader.page.locator('.event.now[data-kind="evict"]').first.click()
+    reader.until(lambda: reader.page.locator(".contest").count() > 0)
+    told = reader.text(".contest")
+    assert "of 3,000 tokens used" in told
+    assert "the cutoff" in told
+    assert reader.page.locator(".scores tr").count() >= 3
+
+
+def test_vmql_answers_lead_somewhere(reader: Reader) -> None:
+    """A query is answered as a table; its calls and pages can be clicked; a mistake says where it is."""
+    reader.open(session="planning-220", pane="vmql")
+    field = reader.page.get_by_role("textbox", name="VMQL")
+    field.fill("CALLS call, tokens ORDER BY tokens DESC LIMIT 3")
+    field.press("Enter")
+    reader.until(lambda: reader.page.locator(".table-row").count() == 3)
+    first = reader.page.locator(".table-row").first.locator("button").first
+    call = int(first.inner_text())
+    first.click()
+    reader.until(lambda: reader.call == call)
+    field.fill("PAGES WHERE typ = claim")
+    field.press("Enter")
+    reader.until(lambda: reader.page.locator(".pane .problem").count() == 1)
+    assert reader.text(".wrong mark") == "typ"
+    reader.complaints.clear()  # the browser tells of every answer that is an error
+
+
+def test_vmql_completes(reader: Reader) -> None:
+    """What is begun is completed from what the store knows."""
+    reader.open(session="planning-220", pane="vmql")
+    field = reader.page.get_by_role("textbox", name="VMQL")
+    field.press_sequentially("PAG")
+    reader.until(lambda: reader.page.locator(".offer li", has_text="PAGES").count() > 0)
+    field.press("Tab")
+    reader.until(lambda: field.input_value().strip() == "PAGES")
+
+
+def test_search_finds_by_words_and_by_name(reader: Reader) -> None:
+    """Pages are found by their names at once, by their words through the store."""
+    reader.open(session="planning-220")
+    reader.press("/")
+    field = reader.page.get_by_label("search", exact=True)
+    reader.until(lambda: bool(field.evaluate("e => e === document.activeElement")))
+    field.fill("claim_storage_4")
+    reader.until(lambda: reader.page.locator(".hit b").first.inner_text() == "p359")
+    field.fill("Cassandra")
+    field.press("Enter")
+    reader.until(lambda: "best first" in reader.text(".pane"))
+    reader.until(lambda: reader.page.locator(".hit").count() > 0)
+    reader.page.locator(".hit").first.click()
+    reader.press("Escape")
+
+
+def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> None:
+    """The messages of the call are copied with one click, equal to what the store says."""
+    reader.open(session="planning-220", call=40, pane="request")
+    reader.page.get_by_role("button", name="Copy JSON").click()
+    reader.until(lambda: reader.page.locator(".said").count() > 0)
+    assert json.loads(reader.clipboard) == demo.messages(call=40)

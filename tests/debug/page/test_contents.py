@@ -1,0 +1,82 @@
+"""Whatever a session holds, the page shows it and lives: scripts, 5 MB, nothing, more by the second."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import vmstore
+from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, reading, served
+
+
+def test_contents_are_text_and_never_run(reader: Reader) -> None:
+    """Scripts and HTML in contents, models and messages are shown as they are written, and nothing runs."""
+    for pane in ("why", "request", "taken", "search"):
+        reader.open(session="hostile", read=1, pane=pane, page="p4", find="script")
+        reader.until(lambda: HOSTILE in reader.page.inner_text(".page-rows"))
+        reader.page.wait_for_timeout(300)
+        assert reader.page.evaluate("window.ran") is None
+        assert reader.page.locator("svg, .content img, main script").count() == 0
+    reader.open(session="hostile", pane="vmql", q="CONTEXT MESSAGES")
+    reader.until(lambda: SCRIPT in reader.text(".pane"))
+    assert reader.page.evaluate("window.ran") is None
+
+
+def test_a_page_of_five_megabytes_is_cut(reader: Reader) -> None:
+    """A long content comes cut, with all of it a click away."""
+    reader.open(session="hostile", read=1)
+    more = reader.page.get_by_text("show all").first
+    reader.until(lambda: more.count() > 0)
+    length = "Math.max(...[...document.querySelectorAll('.page-rows .content')].map(e => e.textContent.length))"
+    assert reader.page.evaluate(length) < 70_000
+    more.click()
+    reader.until(lambda: reader.page.evaluate(length) == LONG_BYTES)
+
+
+def test_a_session_without_calls_says_so(reader: Reader) -> None:
+    """A session nobody answered yet is told as such, and its pages can be read."""
+    reader.open(session="empty")
+    reader.until(lambda: "no call yet" in reader.text(".context"))
+    reader.press("o")
+    reader.until(lambda: len(reader.pages) > 0)
+
+
+def test_an_unknown_session_names_the_nearest(reader: Reader) -> None:
+    """A link to a session that is not there gives the store's own error, with its remedy."""
+    reader.page.goto(f"{reader.url}#session=planing-220")
+    reader.until(lambda: "planing-220" in reader.page.inner_text("#page"))
+    reader.until(lambda: reader.page.locator("#page > .problem").count() == 1)
+    reader.complaints.clear()  # the browser tells of every answer that is an error
+
+
+def test_a_growing_session_is_followed(chromium: Any, tmp_path: Path) -> None:
+    """At the end the page goes with a session that grows; elsewhere the cursor stays."""
+    path = tmp_path / "live.vms"
+    messages = [{"role": "user", "content": "one"}]
+    with vmstore.open(path) as store:
+        store.record("s", {"model": "m", "messages": messages}, None)
+        with served(path) as url, reading(chromium, url) as reader:
+            reader.open(session="s")
+            reader.until(lambda: reader.call == 1)
+            messages.append({"role": "user", "content": "two"})
+            store.record("s", {"model": "m", "messages": messages}, None)
+            reader.until(lambda: reader.call == 2)
+            reader.press("k")
+            reader.until(lambda: reader.call == 1)
+            messages.append({"role": "user", "content": "three"})
+            store.record("s", {"model": "m", "messages": messages}, None)
+            reader.until(lambda: "3 calls" in reader.text(".top"))
+            assert reader.call == 1
+
+
+def test_a_recorded_session_of_others(chromium: Any, tmp_path: Path, data: Path) -> None:
+    """The pi session opens, says that it is derived, and its first compaction gives back what it took."""
+    path = tmp_path / "pi.vms"
+    with vmstore.open(path) as store:
+        store.import_file(next((data / "pi").glob("*.jsonl")))
+    with served(path) as url, reading(chromium, url) as reader:
+        reader.open()
+        reader.until(lambda: reader.page.locator(".top .fidelity").count() == 1)
+        assert reader.text(".top .fidelity") == "derived"
+        reader.press("Home", "c", "u")
+        reader.until(lambda: reader.page.locator(".taken-row").count() > 5)

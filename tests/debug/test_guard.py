@@ -1,0 +1,222 @@
+"""The server lets in its own page and nobody else, and writes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import socket
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+
+from tests.debug.conftest import INDEX, SCRIPT, Serve, Served
+from vmstore.debug import assets
+from vmstore.debug.encoding import masked
+from vmstore.debug.guard import Door, is_loopback
+from vmstore.errors import InputError
+from vmstore.store.store import Store
+
+TARGETS = ("/", "/api/store", "/assets/app-1a2b.js", "/api/live")
+
+
+# ---- the page
+
+
+def test_the_page_is_served_with_its_policy(demo: Served) -> None:
+    """The index and its assets come from the table; inline parts are allowed by hash, other scripts are not."""
+    index, script = demo.ask("/"), demo.ask("/assets/app-1a2b.js")
+    assert (index.status, index.body.decode()) == (200, INDEX)
+    assert script.body.decode() == SCRIPT
+    assert index.headers["content-type"] == "text/html; charset=utf-8"
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    policy = index.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; ") and "unsafe" not in policy
+    for inline in ("var inline = 1 < 2;", "p{margin:0}"):
+        assert f"'sha256-{b64encode(hashlib.sha256(inline.encode()).digest()).decode()}'" in policy
+    assert policy.count("sha256") == 2 and "frame-ancestors 'none'" in policy
+    for answer in (index, script, demo.get("store"), demo.get("film", session="none"), demo.ask("/nothing")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert answer.headers["cache-control"] == "no-store" and answer.headers["content-security-policy"] == policy
+        assert "server" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("/../secret.js", "/assets/../../secret.js", "/..%2fsecret.js", "/%2e%2e/secret.js", "//secret.js"),
+        *("/index.html", "/assets", "/assets/", "/assets/app-1a2b.js.map", "/assets/app-1a2b.js/", "/etc/passwd"),
+        *("/assets/app-1a2b.js%00", "/assets\\app-1a2b.js", "/./assets/app-1a2b.js", "/api/../index.html", "/api"),
+    ],
+)
+def test_only_what_is_in_the_table_is_served(demo: Served, target: str) -> None:
+    """No path leads out of the page's folder, to a listing, or to a file that is not of the page."""
+    found = demo.ask(target)
+    assert found.status == 404 and b"not yours" not in found.body
+    assert found.error["remedy"] == "the page is at /"
+
+
+def test_a_link_out_of_the_folder_is_not_followed(page: Path, tmp_path: Path) -> None:
+    """A symbolic link in the page's folder is no asset, and a folder without an index is said to be none."""
+    folder = tmp_path / "page"
+    folder.mkdir()
+    with pytest.raises(InputError, match="npm run build"):
+        assets.read(folder)
+    with pytest.raises(InputError, match="not in this installation"):
+        assets.read(tmp_path / "nowhere")
+    (folder / "index.html").write_text("<p>")
+    (folder / "out.js").symlink_to(page / "index.html")
+    assert list(assets.read(folder).files) == ["/"]
+
+
+# ---- who may ask
+
+
+@pytest.mark.parametrize("target", TARGETS[:3])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "localhost:{port}:1"]
+)
+def test_another_host_is_refused(demo: Served, target: str, host: str) -> None:
+    """A name that somebody else lets resolve to this machine, and another port, are turned away."""
+    found = demo.ask(target, headers={"Host": host.format(port=demo.port)})
+    assert found.status in (400, 403) and b"alert" not in found.body
+    if found.status == 403:
+        assert found.error["remedy"] == f"open http://127.0.0.1:{demo.port}/"
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LocalHost:{port}", "[::1]:{port}"])
+def test_names_of_this_machine_are_let_in(demo: Served, host: str) -> None:
+    """Every loopback name with the port is the server's own."""
+    assert demo.ask("/api/store", headers={"Host": host.format(port=demo.port)}).status == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "https://127.0.0.1:{port}"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://127.0.0.1:{port}@evil.example"},
+        {"Referer": "http://evil.example/127.0.0.1:{port}"},
+        {"Referer": "http://[broken"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_a_page_of_another_site_is_refused(demo: Served, header: dict[str, str]) -> None:
+    """Origin, Referer and Sec-Fetch-Site of others are turned away, those of the page itself are let in."""
+    told = {name: value.format(port=demo.port) for name, value in header.items()}
+    for target in TARGETS:
+        found = demo.ask(target, headers=told)
+        assert found.status == 403 and "another site" in found.error["reason"]
+    own = {"Origin": f"http://localhost:{demo.port}", "Referer": f"http://127.0.0.1:{demo.port}/?x"}
+    assert demo.ask("/api/store", headers={**own, "Sec-Fetch-Site": "same-origin"}).status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])
+def test_nothing_is_written(demo: Served, method: str) -> None:
+    """Every method but GET and HEAD is refused, at every address, with what is allowed."""
+    before = demo.store.log.ordinal
+    for target in TARGETS:
+        found = demo.ask(target, method=method)
+        assert found.status == 405 and found.headers["allow"] == "GET, HEAD" and found.error["remedy"] == "ask with GET"
+    assert demo.store.log.ordinal == before
+
+
+def test_a_head_has_no_body(demo: Served) -> None:
+    """HEAD answers as GET does, without the content."""
+    found = demo.ask("/api/store", method="HEAD")
+    assert (found.status, found.body) == (200, b"") and int(found.headers["content-length"]) > 0
+
+
+def test_no_other_protocol_is_spoken(demo: Served) -> None:
+    """A request to change to WebSocket is refused."""
+    told = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    told["Sec-WebSocket-Key"] = "a" * 22 + "=="
+    for target in ("/api/live", "/"):
+        found = demo.ask(target, headers=told)
+        assert found.status == 400 and found.error["remedy"] == "listen at /api/live"
+
+
+@pytest.mark.parametrize("length", [40_000, 200_000, 2_000_000])
+def test_a_huge_address_is_refused(demo: Served, length: int) -> None:
+    """An address longer than any that is asked for is refused, and the server answers on."""
+    try:
+        found = demo.ask("/api/vmql?q=" + "a" * length)
+    except (ConnectionError, TimeoutError):  # it stopped reading
+        found = None
+    assert found is None or found.status in (400, 414)
+    assert demo.get("store").status == 200
+
+
+def test_what_is_no_request_does_not_end_the_server(demo: Served) -> None:
+    """Bytes that are no HTTP, and a connection that is dropped, leave the server answering."""
+    for sent in (b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n", b"GET /api/film HTTP/1.1\r\nHost: 127.0.0.1"):
+        with socket.create_connection(("127.0.0.1", demo.port), timeout=10) as raw:
+            raw.sendall(sent)
+    assert demo.get("store").status == 200
+
+
+# ---- the token
+
+
+def test_a_token_is_asked_for(small: Store, serve: Serve) -> None:
+    """With a token nothing is answered without it; shown once in the address it goes on as a cookie."""
+    served = serve(small, token="a-token")
+    for target in TARGETS:
+        assert served.ask(target).status == 401
+        assert served.ask(target, headers={"Cookie": f"vmstore-{served.port}=other"}).status == 401
+    assert served.ask("/?token=").status == served.ask("/?token=a-tokeN").status == 401
+    assert served.ask("/?token=other&token=a-token").status == 401
+    assert served.ask("/api/store?token=a-token").status == 200
+    found = served.ask("/?token=a-token&x=1")
+    assert (found.status, found.headers["location"]) == (303, "/?x=1")
+    cookie = re.fullmatch(r"(vmstore-\d+=a-token); Path=/; HttpOnly; SameSite=Strict", found.headers["set-cookie"])
+    assert cookie is not None
+    for target in TARGETS[:3]:
+        assert served.ask(target, headers={"Cookie": f"x=y; {cookie[1]}"}).status == 200
+    assert served.ask("/", headers={"Cookie": cookie[1], "Host": "evil.example"}).status == 403
+
+
+def test_texts_are_masked_where_they_are_to_be(small: Store, serve: Serve) -> None:
+    """With a mask no answer has a secret in it, nor what another text of the same answer says is one."""
+    store = small
+    store.record("k", {"model": "m", "messages": [{"role": "user", "content": "password: hunter2hunter"}]})
+    told = [
+        {"role": "user", "content": "password: hunter2hunter"},
+        {"role": "user", "content": "so hunter2hunter it is"},
+    ]
+    store.record("k", {"model": "m", "messages": told})
+    served = serve(store, redact=masked)
+    asked = (("texts", "at=4,8"), ("request", "call=2"), ("film", ""), ("vmql", "q=CONTEXT+AT+CALL+2+RENDER"))
+    for path, query in asked:
+        found = served.ask(f"/api/{path}?session=k&{query}")
+        assert found.status == 200 and b"hunter2" not in found.body and b"[PASSWORD 1]" in found.body
+    plain = serve(store)
+    assert all(b"hunter2" in plain.ask(f"/api/{path}?session=k&{query}").body for path, query in asked)
+
+
+@pytest.mark.parametrize(
+    ("door", "host", "ours"),
+    [
+        (Door("127.0.0.1", 80), "localhost", True),
+        (Door("127.0.0.1", 8000), "localhost", False),
+        (Door("box.local", 8000), "box.local:8000", True),
+        (Door("box.local", 8000), "other.local:8000", False),
+        (Door("::1", 8000), "[::1]:8000", True),
+        (Door("0.0.0.0", 8000), "192.168.1.7:8000", True),
+        (Door("0.0.0.0", 8000), "evil.example:8000", False),
+        (Door("127.0.0.1", 8000), "192.168.1.7:8000", False),
+    ],
+)
+def test_whose_name_a_host_is(door: Door, host: str, ours: bool) -> None:
+    """Loopback and the host that was told are ours; open to all, so is every address, which nobody else can name."""
+    assert door.is_ours(host) is ours
+
+
+def test_which_hosts_are_loopback() -> None:
+    """Only what no other machine can reach needs no token."""
+    assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "box.local", "")))

@@ -1,0 +1,79 @@
+"""The labelled set: lines of text in which every secret is marked, and how well somebody finds them.
+
+A marked secret stands between brackets, after its kind. A bar in it is taken out when the set is
+read, so that nobody who scans this repository takes it for a real one; `\\n` is a line end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+MARKED = re.compile("\u27e8([A-Z_]+)\\|(.*?)\u27e9", re.DOTALL)
+Pair = tuple[int, int]
+SET = Path(__file__).with_name("labelled.txt")
+
+
+class Line(NamedTuple):
+    """A text and the stretches of it that are secret, each with its kind."""
+
+    text: str
+    secrets: list[tuple[int, int, str]]
+
+
+class Score(NamedTuple):
+    """How many secrets were found whole, of how many; how many finds were secrets, of how many."""
+
+    found: int
+    secrets: int
+    right: int
+    finds: int
+    missed: list[str]
+    alarms: list[str]
+
+    @property
+    def recall(self) -> float:
+        """The share of secrets that were found."""
+        return self.found / self.secrets
+
+    @property
+    def precision(self) -> float:
+        """The share of finds that were secrets."""
+        return self.right / self.finds
+
+
+def lines() -> list[Line]:
+    """The set, headings left out."""
+    return [line(one) for one in SET.read_text(encoding="utf-8").splitlines() if not one.startswith("# ----")]
+
+
+def line(marked: str) -> Line:
+    """A line of the set."""
+    marked = marked.replace("\u00a6", "").replace("\\n", "\n")
+    text, secrets, done = "", [], 0
+    for one in MARKED.finditer(marked):
+        text += marked[done : one.start()]
+        secrets.append((len(text), len(text) + len(one[2]), one[1]))
+        text, done = text + one[2], one.end()
+    return Line(text + marked[done:], secrets)
+
+
+def score(find: Callable[[str], Iterable[Pair]], told: Iterable[Line]) -> Score:
+    """A secret counts as found where finds cover all of it; a find is right where it touches a secret."""
+    found = secrets = right = finds = 0
+    missed, alarms = [], []
+    for text, marked in told:
+        pairs = list(find(text))
+        hidden = {place for start, end in pairs for place in range(start, end)}
+        for start, end, kind in marked:
+            whole = hidden.issuperset(range(start, end))
+            found += whole
+            missed += [] if whole else [f"{kind}: {text}"]
+        for start, end in pairs:
+            touches = any(start < last and first < end for first, last, _ in marked)
+            right += touches
+            alarms += [] if touches else [f"{text[start:end]!r}: {text}"]
+        secrets, finds = secrets + len(marked), finds + len(pairs)
+    return Score(found, secrets, right, finds, missed, alarms)

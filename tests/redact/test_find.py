@@ -1,0 +1,134 @@
+"""What is found in a text, and what is left alone."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vmstore
+from vmstore.redact.find import apart, spans
+from vmstore.redact.people import luhn
+from vmstore.redact.span import Kind, Span
+
+
+def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:
+    """What is found, by kind."""
+    listed = spans(text) if kinds is None else spans(text, kinds)
+    return [(span.kind.value, text[span.start : span.end]) for span in listed]
+
+
+def test_the_seeds_example() -> None:
+    """Of the seed's example the secret and the password are found, whole and without their names, and the id is not."""
+    text = "OAUTH_CLIENT_ID=abc123xyz\nOAUTH_CLIENT_SECRET=super_secret_key_here\nDATABASE_PASSWORD=admin123\n"
+    assert found(text) == [("secret", "super_secret_key_here"), ("password", "admin123")]
+
+
+def test_our_own_digests_and_names_stay() -> None:
+    """Hashes, salts, references and everything else that vmstore prints of a store is nothing to hide."""
+    store = vmstore.memory_store()
+    store.record("s1", {"model": "m", "messages": [{"role": "user", "content": "Hello there."}]})
+    told = "\n".join(str(row) for row in store.query("MUTATIONS position, kind, detail"))
+    assert "root" in told
+    assert found(told) == []
+    assert found("p17@turn:3 vm://default/s1/p17@turn:42#level=2 cursor 9223372036854775807.12") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("host 203.0.113.7 port 80", [("ip", "203.0.113.7")]),
+        ("from 2001:db8::8a2e:370:7334 ok", [("ip", "2001:db8::8a2e:370:7334")]),
+        ("127.0.0.1 and ::1 and 0.0.0.0", []),
+        ("version 1.2.3.4567, 1.2.3, v1.2.3.4", []),
+        ("at 12:30:45 in std::vector", []),
+    ],
+)
+def test_machines_only_where_asked(text: str, expected: list[tuple[str, str]]) -> None:
+    """Addresses of machines are found where they are asked for, and only then."""
+    assert found(text, set(Kind)) == expected
+    assert found(text) == []
+
+
+def test_kinds_are_chosen() -> None:
+    """What is not asked for is not found."""
+    text = "ada@lovelace.dev, 4111 1111 1111 1111"
+    assert found(text, {Kind.CARD}) == [("card", "4111 1111 1111 1111")]
+    assert found(text, set()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("a <private>x</private> b <private>y</private> c", ["<private>x</private>", "<private>y</private>"]),
+        ("a <private>rest\nof it", ["<private>rest"]),
+        ("a\n<private>\nall\nof it", ["<private>\nall\nof it"]),
+        ("<private>ada@lovelace.dev</private>", ["<private>ada@lovelace.dev</private>"]),
+    ],
+)
+def test_private_blocks(text: str, hidden: list[str]) -> None:
+    """A private block goes with its marks; one that is never closed to the end of its line, or of the text."""
+    assert found(text) == [("private", one) for one in hidden]
+
+
+def test_a_key_that_is_cut_off_is_still_one() -> None:
+    """Of a private key without an end, the lines that can be part of it are found, and no prose behind them."""
+    text = "-----BEGIN " + "PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASC\n\nAnd then: it goes on, doesn't it?"
+    assert [text[span.end :] for span in spans(text)] == ["And then: it goes on, doesn't it?"]
+
+
+@given(st.integers(0, 10**15 - 1))
+def test_luhn_sees_every_wrong_digit(number: int) -> None:
+    """A card number with its check digit passes, and with any other one does not."""
+    right = [digit for digit in "0123456789" if luhn(f"{number:015}{digit}")]
+    assert len(right) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.sampled_from(list(Kind))), max_size=8))
+def test_spans_do_not_touch_each_other(told: list[tuple[int, int, Kind]]) -> None:
+    """Whatever overlaps becomes one span, and nothing that was found is left uncovered."""
+    listed = [Span(start, start + long, kind) for start, long, kind in told]
+    joined = apart(iter(listed))
+    assert all(one.end <= other.start for one, other in pairwise(joined))
+    covered = {place for span in joined for place in range(span.start, span.end)}
+    assert covered == {place for span in listed for place in range(span.start, span.end)}
+
+
+PIECES = (
+    *("password=", "token: ", "eyJ", "sk-", "ghp_", "AKIA", "@", "a.de", "://u:", "+49 ", "171", "-----BEGIN "),
+    *("PRIVATE KEY", "-----", "<private>", "</private>", "bearer ", "basic ", "'", '"', "\\", "\n", " ", "é", "İ"),
+    *("4111", "DE89", "key", "api_", "(", "::", "1.2.3.4", "x" * 40, "0" * 40),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_any_text_is_read(text: str) -> None:
+    """Whatever stands in a text, what is found lies in it, in order, and is never empty."""
+    last = 0
+    for span in spans(text, set(Kind)):
+        assert last <= span.start < span.end <= len(text)
+        last = span.end
+
+
+HOSTILE = (
+    *("eyJ", "eyJ-", "sk-", "password=", "password ", "token: ", "-----BEGIN PRIVATE KEY-----", "a@", "a@b."),
+    *("<private>", "x<private>\n", "1111 ", "DE11", "://a:", "bearer ", "basic ", "authorization:", "1.", "::", "("),
+    *("-u ", "password:'", "key-", "xoxb-", "(1", "+1(", "api_key"),
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_takes_no_longer_than_its_length(piece: str) -> None:
+    """Eight times the text takes at most some twenty times as long, however often it begins to look like a secret."""
+
+    def cost(length: int) -> float:
+        text = (piece * (length // len(piece) + 1))[:length]
+        begun = time.process_time()
+        spans(text, set(Kind))
+        return time.process_time() - begun
+
+    small = min(cost(8_000) for _ in range(3))
+    assert cost(64_000) < 20 * max(small, 0.001)

@@ -1,0 +1,97 @@
+"""The web application: the page's files and the answers, each at its address."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from functools import lru_cache
+from urllib.parse import quote
+
+import apsw
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from vmstore.debug.answers import Answers
+from vmstore.debug.asked import Asked
+from vmstore.debug.assets import Assets
+from vmstore.debug.encoding import encoded
+from vmstore.debug.guard import App, Door, Guard
+from vmstore.debug.live import grown
+from vmstore.debug.refusals import TurnedAwayError, refused
+from vmstore.errors import VmstoreError
+from vmstore.store.store import Store
+
+JSON = "application/json"
+PACKED_BYTES_MIN = 1 << 10
+PACKED_LEVEL = 5
+PACKED_MAX = 16  # answers kept packed
+
+
+def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
+    """The application behind its guard; `stopped` says when listeners are to be let go."""
+
+    async def answered(request: Request) -> Response:
+        answer = answers.table.get(request.scope["path"])
+        if answer is None:
+            raise _nothing(request)
+        asked = Asked(request.query_params)
+        return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
+
+    async def export(request: Request) -> Response:
+        asked = Asked(request.query_params)
+        made = await run_in_threadpool(lambda: answers.export(asked))
+        return Response(made.content, media_type="text/html; charset=utf-8", headers=_saved(made.session))
+
+    async def asset(request: Request) -> Response:
+        found = assets.files.get(request.scope["path"])
+        if found is None:
+            raise _nothing(request)
+        return _packed(request, found.content, found.type)
+
+    async def live(request: Request) -> Response:
+        return StreamingResponse(grown(store, stopped), media_type="text/event-stream")
+
+    routes = [
+        Route("/api/live", live, methods=["GET"]),
+        Route("/api/export", export, methods=["GET"]),
+        Route("/api/{rest:path}", answered, methods=["GET"]),
+        Route("/{rest:path}", asset, methods=["GET"]),
+    ]
+    handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), _failed)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+
+
+def _saved(session: str) -> dict[str, str]:
+    """Has a browser save an answer under a session's name; signs that no header holds are left to the second form."""
+    return {
+        "content-disposition": f"attachment; filename=\"session.html\"; filename*=UTF-8''{quote(session, safe='')}.html"
+    }
+
+
+def _nothing(request: Request) -> TurnedAwayError:
+    path: str = request.scope["path"]
+    return TurnedAwayError(404, f"there is nothing at {path[:80]!r}", "the page is at /")
+
+
+def _packed(request: Request, content: bytes, type: str) -> Response:
+    """An answer, packed where that is worth it and the asker can read it."""
+    headers = {"vary": "accept-encoding"}
+    if len(content) >= PACKED_BYTES_MIN and "gzip" in request.headers.get("accept-encoding", ""):
+        content = _gzipped(content)
+        headers["content-encoding"] = "gzip"
+    return Response(content, media_type=type, headers=headers)
+
+
+@lru_cache(PACKED_MAX)
+def _gzipped(content: bytes) -> bytes:
+    """Content packed; a film is kept as bytes while its session stands still, and asked for again and again."""
+    return gzip.compress(content, PACKED_LEVEL, mtime=0)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
+    status, told = refused(error)
+    return Response(encoded(told), status, media_type=JSON)

@@ -1,0 +1,62 @@
+"""What an address asks for: its parameters, checked; an error names one, what is wrong with it and what would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vmstore.errors import InputError
+
+NUMBER_DIGITS_MAX = 18
+POSITIONS_MAX = 5_000  # of one question
+SHOWN_MAX = 60  # characters of a value that an error repeats
+
+
+class Asked:
+    """The parameters of one question."""
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = parameters
+
+    def text(self, name: str) -> str | None:
+        """A text; None where it is left out or empty."""
+        return self._parameters.get(name) or None
+
+    def needed(self, name: str, like: str) -> str:
+        """A text that there must be; `like` is an example."""
+        found = self.text(name)
+        if found is None:
+            raise InputError(f"{name} is missing; ask with {name}={like}")
+        return found
+
+    def number(self, name: str, least: int = 0) -> int | None:
+        """A whole number from `least` up; None where it is left out."""
+        found = self.text(name)
+        return None if found is None else number(found, name, least)
+
+    def numbers(self, name: str, least: int = 0) -> list[int]:
+        """Whole numbers with commas between; none where it is left out."""
+        return [number(one, name, least) for one in self.texts(name)]
+
+    def texts(self, name: str) -> list[str]:
+        """Texts with commas between; none where it is left out."""
+        found = (self.text(name) or "").split(",")
+        if len(found) > POSITIONS_MAX:
+            raise InputError(
+                f"{name} lists {len(found):,} things, and one question has {POSITIONS_MAX:,}; ask in parts"
+            )
+        return [one.strip() for one in found if one.strip()]
+
+    def flag(self, name: str) -> bool:
+        """Whether something is wanted: 1 or true, 0 or false."""
+        found = self.text(name)
+        if found not in (None, "1", "true", "0", "false"):
+            raise InputError(f"{name}={found[:SHOWN_MAX]!r} is neither 1 nor 0; write {name}=1, or leave it out")
+        return found in ("1", "true")
+
+
+def number(text: str, name: str, least: int) -> int:
+    """A whole number from `least` up."""
+    digits = text.replace("_", "").strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= NUMBER_DIGITS_MAX and int(digits) >= least):
+        raise InputError(f"{name}={text[:SHOWN_MAX]!r} is no whole number from {least} up; write one like {name}=17")
+    return int(digits)

@@ -1,0 +1,60 @@
+"""What a store holds, as a page needs it to choose a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vmstore import __version__
+from vmstore.core.page import Origin
+from vmstore.store.answers import SessionInfo
+from vmstore.store.namespace import Namespace
+from vmstore.store.store import Store
+from vmstore.views.decisions import settings_at
+from vmstore.views.lane import Lane
+
+
+def overview(store: Store) -> dict[str, Any]:
+    """The version at work and every session, imports not yet complete among them, as of one moment."""
+    ns = store._ns
+    with ns.asking():
+        shown = {info.session for info in store.sessions()}
+        sessions = [_session(ns, info, hidden=info.session not in shown) for info in store.sessions(hidden=True)]
+    return {"vmstore": __version__, "live": True, "sessions": sessions}
+
+
+def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any]:
+    key = int(ns.views.execute("SELECT session FROM sessions WHERE name = ?", (info.session,)).get)
+    lane = Lane(ns.views, key)
+    told = settings_at(lane, info.position) or {}
+    first, last = ns.views.execute("SELECT min(at), max(at) FROM commits WHERE session = ?", (key,)).get
+    model = ns.views.execute(_MODEL, (key,)).get
+    return {
+        "session": info.session,
+        "title": info.title,
+        "fidelity": info.fidelity,
+        "turns": info.turns,
+        "calls": info.calls,
+        "pages": info.pages,
+        "mutations": info.mutations,
+        "position": info.position,
+        "first_at": first,
+        "last_at": last,
+        "budget": told.get("l0_tokens_max"),
+        "policy": told.get("policy"),
+        "model": model,
+        "origin": info.origin,
+        "parent": parent_of(lane, info),
+        "hidden": hidden,
+    }
+
+
+def parent_of(lane: Lane, info: SessionInfo) -> dict[str, Any] | None:
+    """Where a session came from; of a fork the position and call it begins after."""
+    if info.parent is None:
+        return None
+    forked = info.origin == Origin.FORK.word
+    call = lane.stretches[0].call if forked else None
+    return {"session": info.parent, "position": info.fork_position, "call": call}
+
+
+_MODEL = "SELECT model FROM calls WHERE session = ? AND model IS NOT NULL ORDER BY call DESC LIMIT 1"

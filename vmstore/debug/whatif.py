@@ -1,0 +1,109 @@
+"""Sessions decided again under another policy or budget, each in a store in memory: the log on disk is not touched."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vmstore.debug.film import WhatIf
+from vmstore.errors import InputError
+from vmstore.store.live import Live
+from vmstore.store.session import Session
+from vmstore.store.store import Store, memory_store
+from vmstore.store.sweeping import replays, told, what_ifs
+
+SCRATCHES_MAX = 4  # sessions, each as it stood at one position, with all that was decided of it
+
+
+class Chosen(NamedTuple):
+    """A session to be asked of, where it lies, and what was changed where it is a what-if."""
+
+    store: Store
+    session: Session
+    whatif: WhatIf | None = None
+
+
+class Scratch:
+    """A copy of one session in memory, and what it would have been."""
+
+    def __init__(self, source: Store, name: str) -> None:
+        self.store = memory_store()
+        self.name = name
+        self.lock = threading.Lock()
+        self._made: dict[WhatIf, str] = {}
+        with tempfile.TemporaryDirectory(prefix="vmstore-debug-") as folder:
+            bundle = Path(folder) / "session.jsonl"
+            source.export(bundle, name)
+            self.store.import_file(bundle, exact=True)
+
+    def session(self, asked: WhatIf) -> Session:
+        """The session as it would have been, decided when it is first asked for."""
+        with self.lock:
+            if asked not in self._made:
+                self._made[asked] = self._decided(asked)
+            return self.store.session(self._made[asked])
+
+    def _decided(self, asked: WhatIf) -> str:
+        session = self.store.session(self.name)
+        name = f"{self.name[:400]} what-if {len(self._made) + 1}"
+        if isinstance(session, Live):
+            session.replay(policy=asked.policy, budget=asked.budget, keep=name)
+        else:
+            self.store.redrive(self.name, name, **settings_of(self.name, asked))
+        return name
+
+
+class WhatIfs:
+    """The what-ifs of a store: computed once for each session as it stands and each change of settings."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._scratches: OrderedDict[tuple[str, int], Scratch] = OrderedDict()
+
+    def chosen(self, name: str, policy: str | None, budget: int | None) -> Chosen:
+        """A session as it is, or, where a policy or a budget is told, as it would have been."""
+        session = self._store.session(name)
+        if policy is None and budget is None:
+            return Chosen(self._store, session)
+        asked = WhatIf(policy, budget, name)
+        scratch = self._scratch(session)
+        return Chosen(scratch.store, scratch.session(asked), asked)
+
+    def sweep(self, name: str, policies: list[str], budgets: list[int]) -> dict[str, Any]:
+        """Every policy with every budget, and the run as it was, with their numbers: as `vmstore replay --json` tells.
+
+        A session that never was live is first said again to a memory of the first budget, which
+        then stands for the run as it was.
+        """
+        session = self._store.session(name)
+        changes = [one for one in what_ifs(policies, budgets) if one]
+        if isinstance(session, Live):
+            return told(name, replays(self._store, [name], changes, processes=1)[name])
+        scratch = self._scratch(session)
+        driven = scratch.session(WhatIf(policies[0] if policies else None, budgets[0] if budgets else None, name))
+        found = told(name, replays(scratch.store, [driven.name], changes, processes=1)[driven.name])
+        return {**found, "redriven": True}
+
+    def _scratch(self, session: Session) -> Scratch:
+        key = session.name, session.info().position
+        with self._lock:
+            if key not in self._scratches:
+                self._scratches[key] = Scratch(self._store, session.name)
+                if len(self._scratches) > SCRATCHES_MAX:
+                    self._scratches.popitem(last=False)
+            self._scratches.move_to_end(key)
+            return self._scratches[key]
+
+
+def settings_of(name: str, asked: WhatIf) -> dict[str, Any]:
+    """The settings by which a session that never was live is said again."""
+    if asked.budget is None:
+        raise InputError(
+            f"session {name!r} was recorded as it was and never had a budget; give one, like budget=16000, "
+            "to say it again to a memory that manages itself"
+        )
+    return {"l0_tokens_max": asked.budget} | ({} if asked.policy is None else {"policy": asked.policy})

@@ -1,0 +1,1 @@
+"""Secrets and personal data in text: where they stand, and what is shown in their place. Pure."""

@@ -1,0 +1,77 @@
+"""Finds secrets and personal data in a text: a literal first, which costs little, then what must stand around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from vmstore.redact.keys import KEYS
+from vmstore.redact.named import NAMED
+from vmstore.redact.people import MAIL, SCANS
+from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Span, Text, small
+
+_MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
+
+
+def _private(text: str) -> Iterator[Span]:
+    """Blocks that somebody marked, their marks included.
+
+    One that is never closed goes on to the end where it begins a line; within one, where the mark
+    may only be spoken of, to the end of that line.
+    """
+    start = -1
+    for mark in _MARKS.finditer(text):
+        if mark[1] and start >= 0:
+            yield Span(start, mark.end(), Kind.PRIVATE)
+            start = -1
+        elif not mark[1] and start < 0:
+            start = mark.start()
+    if start >= 0:
+        begins = text[text.rfind("\n", 0, start) + 1 : start].strip() == ""
+        line = -1 if begins else text.find("\n", start)
+        yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
+
+
+LITERALS: tuple[Literal, ...] = (*KEYS, *NAMED, MAIL)
+_PLAIN = tuple(literal for literal in LITERALS if not literal.low)
+_LOW = tuple(literal for literal in LITERALS if literal.low)
+
+
+def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
+    """The stretches of a text that are secret or say who somebody is, in order, none in another."""
+    both = small(text)
+    found: list[Span] = []
+    for literals, where in ((_PLAIN, both.text), (_LOW, both.low)):
+        for literal in literals:
+            if (place := where.find(literal.literal)) >= 0:
+                found += _at_places(both, where, literal, place)
+    if "<private>" in both.low:
+        found += _private(text)
+    for scan in SCANS:
+        if not scan.kinds.isdisjoint(kinds):
+            found += scan.scan(text)
+    return apart(span for span in found if span.kind in kinds) if found else found
+
+
+def _at_places(both: Text, where: str, literal: Literal, place: int) -> Iterator[Span]:
+    """What is found at the places of a literal, from its first on."""
+    step = len(literal.literal)
+    while place >= 0:
+        found = literal.at(both, place)
+        if found is not None:
+            yield found
+        # What was found is not looked at again: it may be long, and be full of the literal.
+        place = where.find(literal.literal, max(place + step, found.end if found is not None else 0))
+
+
+def apart(found: Iterator[Span]) -> list[Span]:
+    """Spans that do not touch: where some overlap, all they cover together, as the surest of them."""
+    kept: list[Span] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end, SURENESS[span.kind])):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+            continue
+        last = kept[-1]
+        surest = min(last.kind, span.kind, key=SURENESS.__getitem__)
+        kept[-1] = Span(last.start, max(last.end, span.end), surest)
+    return kept

@@ -1,0 +1,179 @@
+"""What says who somebody is or how to reach them: addresses of mail, telephones, accounts, cards, numbers of a state.
+
+Numbers are told from other numbers by their own arithmetic where they have one, else by their shape
+and by the words before them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+
+from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+
+# ---- mail
+
+_LOCAL = re.compile(r"[\w.%+'-]{1,64}$")
+_DOMAIN = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
+_IN_ADDRESS = re.compile(r"://[^\s/\"'<>]*$")
+_SUFFIXES = (
+    "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs pyi rb java kt cc cpp hpp txt json yaml yml"
+    " toml xml html htm csv gz tgz tar whl lock log dll exe map wasm vue sql service timer target socket mount local"
+)
+_FILES = frozenset(_SUFFIXES.split())  # those that are countries, too, are left out
+
+
+def _mail(text: Text, place: int) -> Span | None:
+    before = _LOCAL.search(text.text, max(place - 64, 0), place)
+    after = _DOMAIN.match(text.text, place + 1)
+    if before is None or after is None:
+        return None
+    start = before.start() + len(before[0]) - len(before[0].lstrip(".%+'-_"))
+    end = after.end() - len(after[0]) + len(after[0].rstrip("-_"))
+    top = text.low[text.low.rfind(".", place, end) + 1 : end]
+    if start >= place or not 2 <= len(top) <= 24 or not top.isalpha() or top in _FILES:
+        return None
+    elsewhere = text.text[end : end + 1] == ":" and text.text[end + 1 : end + 2].strip() != ""  # git@host:path
+    if elsewhere or _IN_ADDRESS.search(text.text, max(start - 100, 0), start):
+        return None
+    return Span(start, end, Kind.EMAIL)
+
+
+MAIL = Literal("@", _mail)
+
+# ---- numbers
+
+_RUN = re.compile(r"[+(\d][\d ().\-/]{7,}")  # nothing after it, so that it never looks back
+# In one piece, in fours, or four, six and the rest: other groups are columns of numbers.
+_CARD = re.compile(
+    r"(?<![\d.\-/])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\d]|[-/.]\d)"
+)
+_SSN = re.compile(r"(?<![\d-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\d-])")
+_ABROAD = re.compile(r"\+[1-9](?:[ ().\-/]{0,2}\d){7,14}(?!\d)")
+_NORTH = re.compile(r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]\d)")
+_ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,2}\d){5,14}(?!\d)")
+_CALLED = re.compile(
+    r"(?i)(?:\b(?:tele)?(?:phone|fon)(?:e?[ _-]?(?:number|no|nr|nummer))?|\btel|\bmobil[e]?|\bcell|\bfax|\bhandy"
+    r"|\bwhatsapp|\bsms|\bcall (?:me|him|her|us|them)|\bring (?:me|us)|\bt[eé]l|\bmovil|\bphone)\b[\"']?[^\w\n+(]{0,4}"
+    r"(?:(?:is|at|on|under|nr|no|number|ist|to)\b[^\w\n+(]{0,3}){0,2}$"
+)
+_SOCIAL = re.compile(r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no))?)\b[\"']?\W{0,4}(?:is\W{1,3})?$")
+_NINE = re.compile(r"\d{9}(?!\d)")
+_BRANDS = re.compile(
+    r"(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17})\Z"
+)
+_WORDS_BEFORE = 40  # characters in which what a number is may be said
+_GROUPED = re.compile(r"[ ().\-/]")
+
+
+def _numbers(text: str) -> Iterator[Span]:
+    """Cards, telephones and numbers of social security among the runs of digits of a text."""
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        end = start + len(run[0].rstrip(" ().-/"))
+        if start and (text[start - 1].isalnum() or text[start - 1] in "_#$"):
+            rest = _GROUPED.search(text, start, end)  # the first piece is part of a word; what follows is not
+            if rest is None:
+                continue
+            start = rest.start()
+        if end < len(text) and (text[end].isalnum() or text[end] == "_"):
+            end = max(text.rfind(" ", start, end), start)
+        yield from _in_run(text, start, end)
+
+
+def _in_run(text: str, start: int, end: int) -> Iterator[Span]:
+    taken = start
+    for pattern, kind in ((_CARD, Kind.CARD), (_SSN, Kind.SSN), (_ABROAD, Kind.PHONE), (_NORTH, Kind.PHONE)):
+        for found in pattern.finditer(text, start, end):
+            if _CHECKS[kind](found):
+                taken = max(taken, found.end())
+                yield Span(*found.span(), kind)
+    if taken == start and end - start >= 6:
+        before = text[max(start - _WORDS_BEFORE, 0) : start]
+        for pattern, named, kind in ((_NINE, _SOCIAL, Kind.SSN), (_ANY, _CALLED, Kind.PHONE)):
+            if (told := pattern.match(text, start, end)) is not None and named.search(before):
+                yield Span(*told.span(), kind)
+                return
+
+
+def _card(found: re.Match[str]) -> bool:
+    digits = re.sub(r"\D", "", found[0])
+    return _BRANDS.match(digits) is not None and luhn(digits)
+
+
+def luhn(digits: str) -> bool:
+    """Whether the last digit is the one that the others ask for."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (1 + place % 2)
+        total += value - 9 * (value > 9)
+    return total % 10 == 0
+
+
+def _social(found: re.Match[str]) -> bool:
+    area, _, group, serial = found.groups()
+    return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
+
+
+_CHECKS: dict[Kind, Callable[[re.Match[str]], bool]] = {
+    Kind.CARD: _card,
+    Kind.SSN: _social,
+    Kind.PHONE: lambda found: True,
+}
+
+# ---- accounts
+
+_IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}")
+_COUNTRIES = (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18"
+    " FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21"
+    " LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31"
+    " SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
+)
+_IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
+
+
+def _accounts(text: str) -> Iterator[Span]:
+    """Account numbers: as long as their country has them, and right by their check digits."""
+    for found in _IBAN.finditer(text):
+        start = found.start()
+        long = _IBAN_CHARS.get(found[0][:2])
+        if long is None or (start and text[start - 1].isalnum()):
+            continue
+        place, told = start, ""
+        while place < found.end() and len(told) < long:
+            told += text[place].strip()
+            place += 1
+        if len(told) == long and not text[place : place + 1].isalnum() and _checked(told):
+            yield Span(start, place, Kind.IBAN)
+
+
+def _checked(account: str) -> bool:
+    return int("".join(str(int(one, 36)) for one in account[4:] + account[:4])) % 97 == 1
+
+
+# ---- machines
+
+_IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?![\w.]?\d)|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,35}[0-9A-Fa-f](?:%\w+)?")
+
+
+def _machines(text: str) -> Iterator[Span]:
+    for found in _IP.finditer(text):
+        start = found.start()
+        if start and (text[start - 1].isalnum() or text[start - 1] in ".:_-"):
+            continue
+        try:
+            address = ipaddress.ip_address(found[0])
+        except ValueError:
+            continue
+        if not (address.is_loopback or address.is_unspecified):
+            yield Span(start, found.end(), Kind.IP)
+
+
+SCANS = (
+    Scan(frozenset((Kind.CARD, Kind.SSN, Kind.PHONE)), _numbers),
+    Scan(frozenset((Kind.IBAN,)), _accounts),
+    Scan(frozenset((Kind.IP,)), _machines),
+)

@@ -1,0 +1,65 @@
+"""What is found in a text: a kind of secret or of personal data, and the stretch it takes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class Kind(enum.StrEnum):
+    """What is masked, from the surest to the least sure: where two claim a stretch, the first one names it."""
+
+    PRIVATE = enum.auto()  # a <private> block
+    PRIVATE_KEY = enum.auto()  # a PEM block
+    JWT = enum.auto()
+    API_KEY = enum.auto()  # known by its vendor's prefix
+    AUTHORIZATION = enum.auto()  # what a header carries
+    PASSWORD = enum.auto()  # of a name that says so, or of an address
+    SECRET = enum.auto()  # of a name that says so
+    IBAN = enum.auto()
+    CARD = enum.auto()
+    SSN = enum.auto()
+    EMAIL = enum.auto()
+    PHONE = enum.auto()
+    IP = enum.auto()
+
+
+SURENESS = {kind: rank for rank, kind in enumerate(Kind)}
+USUAL = frozenset(Kind) - {Kind.IP}
+"""What is looked for unless somebody says otherwise: addresses of machines are found in every log."""
+
+
+class Span(NamedTuple):
+    """A stretch of a text, from character `start` up to, not including, `end`, and what it is."""
+
+    start: int
+    end: int
+    kind: Kind
+
+
+class Text(NamedTuple):
+    """A text, and the same in small letters, character for character."""
+
+    text: str
+    low: str
+
+
+class Literal(NamedTuple):
+    """Looks at the places of a literal and nowhere else: `at` says what stands there, if anything."""
+
+    literal: str
+    at: Callable[[Text, int], Span | None]
+    low: bool = False  # whether it is looked for in small letters
+
+
+class Scan(NamedTuple):
+    """Looks at a whole text: for what has no literal, as numbers."""
+
+    kinds: frozenset[Kind]
+    scan: Callable[[str], Iterator[Span]]
+
+
+def small(text: str) -> Text:
+    """A text beside itself in small letters; the one letter that would become two is taken for another."""
+    return Text(text, text.replace("\u0130", "I").lower())

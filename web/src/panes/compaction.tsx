@@ -1,0 +1,124 @@
+// What a call took away: the pages its request no longer had, their tokens, and all of it copied with
+// one click to be given back. A compaction is such a call; so is any at which pages gave way.
+import { useMemo, useState } from "preact/hooks";
+import { colour } from "../colours";
+import { copy, say } from "../copy";
+import { count, tokens } from "../format";
+import type { Film } from "../film";
+import { PageName } from "../parts/badges";
+import { Preview } from "../parts/content";
+import { Rows } from "../parts/rows";
+import { callNumber, cursor, film, toCall } from "../state";
+import { wholeTexts } from "../texts";
+import { toTrouble } from "../asked";
+import type { Pane } from "./index";
+
+const LISTED = 12;
+
+interface Loss {
+  at: number;
+  pages: number;
+  tokens: number;
+  compaction: boolean;
+}
+
+/** The calls that lost most, and those of compactions, the heaviest first. */
+function losses(shown: Film): Loss[] {
+  const compactions = new Set(shown.callsWith(new Set(["compaction"])));
+  const found: Loss[] = [];
+  for (let at = 1; at < shown.calls; at++) {
+    const left = shown.left(at);
+    if (left.length) found.push({ at, pages: left.length, tokens: shown.tokens(left), compaction: compactions.has(at) });
+  }
+  return found.sort((a, b) => Number(b.compaction) - Number(a.compaction) || b.tokens - a.tokens);
+}
+
+function Compaction() {
+  const shown = film.value;
+  const all = useMemo(() => (shown ? losses(shown) : []), [shown]);
+  if (!shown) return null;
+  const at = cursor.value;
+  const left = at > 0 ? shown.left(at) : new Int32Array();
+  return (
+    <div class="taken">
+      <h3>What call {callNumber.value} took away</h3>
+      {left.length ? <Taken shown={shown} left={left} /> : <p class="mute">Nothing: every page of the call before is in this one too.</p>}
+      {all.length > 0 && (
+        <>
+          <h3>Where most was lost</h3>
+          <ul class="losses">
+            {all.slice(0, LISTED).map((one) => (
+              <li key={one.at} class={one.at === at ? "chosen" : ""}>
+                <button onClick={() => toCall(one.at)}>
+                  <span>call {shown.callNumber[one.at]}</span>
+                  {one.compaction && <b class="kind-compaction">■ compaction</b>}
+                  <span class="grow" />
+                  <span>{count(one.pages)} pages</span>
+                  <span class="num">{tokens(one.tokens)}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
+  const [busy, setBusy] = useState(false);
+  const sum = shown.tokens(left);
+  const came = [...shown.entered(cursor.value)].filter((stay) => shown.isNew(stay));
+  const summaries = came.filter((stay) => shown.type(shown.stay.page[stay]!) === "summary");
+  const uncompact = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const texts = await wholeTexts(Array.from(left, (stay) => shown.stay.content[stay]!));
+      const told = Array.from(left, (stay) => {
+        const of = shown.stay.page[stay]!;
+        const text = texts[shown.stay.content[stay]!]?.text ?? "(not exported)";
+        return `[${shown.pageName(of)}${shown.hint(of) ? ` ${shown.hint(of)}` : ""}, ${shown.role(of)}, turn ${shown.data.pages.turn[of]}]\n${text}`;
+      });
+      await copy(told.join("\n\n"), `${count(left.length)} pages, ${tokens(sum)}`);
+    } catch (error) {
+      say(toTrouble(error).reason);
+    }
+    setBusy(false);
+  };
+  return (
+    <>
+      <div class="taken-sum">
+        <span>
+          <b>{count(left.length)} pages</b>, <b>{tokens(sum)}</b> would come back
+          {summaries.length > 0 && <> where {tokens(shown.tokens(summaries))} of summary stand now</>}
+        </span>
+        <button class="act" data-focus disabled={busy} onClick={() => void uncompact()}>
+          {busy ? "reading…" : "Uncompact: copy them all"}
+        </button>
+      </div>
+      {summaries.length > 0 && (
+        <p class="mute">
+          In their place: {summaries.map((stay) => <PageName key={stay} name={shown.pageName(shown.stay.page[stay]!)} hint />)}
+        </p>
+      )}
+      <Rows label="pages taken away" class="taken-rows" count={left.length} height={22} keyOf={(k) => left[k]!}>
+        {(k) => {
+          const stay = left[k]!;
+          const of = shown.stay.page[stay]!;
+          return (
+            <div class="taken-row">
+              <i class="role" style={{ background: colour("role", shown.role(of)) }} title={shown.role(of)} />
+              <PageName name={shown.pageName(of)} />
+              <span class="num">{count(shown.stay.tokens[stay]!)}</span>
+              <span class="page-text">
+                {shown.hint(of) && <em>{shown.hint(of)}</em>} <Preview position={shown.stay.content[stay]!} />
+              </span>
+            </div>
+          );
+        }}
+      </Rows>
+    </>
+  );
+}
+
+export const compaction: Pane = { id: "taken", title: "Taken away", key: "u", hint: "what this call took away, and uncompact", View: Compaction };

@@ -1,0 +1,81 @@
+// Notes and marks: those of the reader, which stay in this browser, beside those of the log.
+import { useState } from "preact/hooks";
+import { copy, download, say } from "../copy";
+import { CallName, PageName } from "../parts/badges";
+import { addJson, addNote, dropNote, notes as kept, notesJson } from "../notes";
+import { callNumber, film, pageName, which } from "../state";
+import type { Pane } from "./index";
+
+function Notes() {
+  const shown = film.value;
+  const [text, setText] = useState("");
+  if (!shown) return null;
+  const call = callNumber.value;
+  const write = (): void => {
+    if (!text.trim()) return;
+    addNote(call, text.trim(), pageName.value, false);
+    setText("");
+  };
+  return (
+    <div class="notes">
+      <form
+        class="ask tall"
+        onSubmit={(event) => {
+          event.preventDefault();
+          write();
+        }}
+      >
+        <textarea
+          data-focus
+          rows={3}
+          aria-label="note"
+          placeholder={`a note on call ${call}${pageName.value ? ` and ${pageName.value}` : ""}`}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) write();
+          }}
+        />
+        <button class="act">Note it</button>
+      </form>
+      <p class="mute">Notes stay in this browser; the store is never written. As JSON they go elsewhere.</p>
+      <div class="row">
+        <button class="tool" disabled={!kept.value.length} onClick={() => void copy(notesJson(), "the notes as JSON")}>copy JSON</button>
+        <button class="tool" disabled={!kept.value.length} onClick={() => download(`${which.value.session}-notes.json`, notesJson())}>save JSON</button>
+        <label class="tool">
+          read JSON
+          <input type="file" accept=".json,application/json" class="offscreen" onChange={(event) => void read(event.currentTarget)} />
+        </label>
+      </div>
+      {kept.value.length > 0 && <h3>Yours</h3>}
+      <ul class="noted">
+        {kept.value.map((one, at) => (
+          <li key={at} class={one.call === call ? "chosen" : ""}>
+            <CallName call={one.call} /> {one.page && <PageName name={one.page} hint />}
+            <span class="noted-text">{one.text || "⚑ marked"}</span>
+            <button class="link" aria-label="drop this note" onClick={() => dropNote(one)}>drop</button>
+          </li>
+        ))}
+      </ul>
+      {shown.data.marks.length > 0 && <h3>Of the log</h3>}
+      <ul class="noted">
+        {shown.data.marks.map((one) => (
+          <li key={one.name}>
+            <CallName call={shown.callNumber[shown.stepAt(one.position)] ?? one.call} /> <b>{one.name}</b>
+            <span class="noted-text">{one.note ?? ""}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+async function read(input: HTMLInputElement): Promise<void> {
+  const file = input.files?.[0];
+  if (!file) return;
+  const added = addJson(await file.text());
+  say(added < 0 ? `${file.name} holds no notes` : `${added} new note${added === 1 ? "" : "s"} read`);
+  input.value = "";
+}
+
+export const notes: Pane = { id: "notes", title: "Notes", key: "n", hint: "notes and marks of this session", View: Notes };

@@ -1,0 +1,75 @@
+// Breakpoints: the next moment at which a predicate holds.
+import { useEffect, useState } from "preact/hooks";
+import { go, param } from "../place";
+import { CallName } from "../parts/badges";
+import { Problem } from "../parts/content";
+import { Trouble, type Until } from "../source";
+import { toTrouble } from "../asked";
+import { cursor, film, source, toCall, which } from "../state";
+import type { Film } from "../film";
+import type { Pane } from "./index";
+
+function UntilPane() {
+  const shown = film.value;
+  const stop = param("stop").value;
+  const [typed, setTyped] = useState(stop);
+  const [told, setTold] = useState<Until | Trouble | null>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => setTyped(stop), [stop]);
+  if (!shown) return null;
+  const run = async (predicate: string, after: number): Promise<void> => {
+    if (!predicate.trim()) return;
+    go({ stop: predicate.trim() }, { step: true });
+    setBusy(true);
+    try {
+      const found = await source.value!.until(which.value, predicate.trim(), after);
+      setTold(found);
+      if (found.position !== undefined) toCall(shown.stepAt(found.position));
+    } catch (error) {
+      setTold(toTrouble(error));
+    }
+    setBusy(false);
+  };
+  const here = shown.callPosition[cursor.value] ?? 0;
+  return (
+    <div class="until">
+      <form
+        class="ask"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run(typed, here);
+        }}
+      >
+        <input data-focus aria-label="stop when" placeholder="stop when …" value={typed} spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
+        <button class="act" disabled={busy}>Next</button>
+        <button class="tool" type="button" disabled={busy} onClick={() => void run(typed, 0)}>from the start</button>
+      </form>
+      {told instanceof Trouble ? <Problem trouble={told} /> : told && <Found told={told} shown={shown} />}
+      <h3>For example</h3>
+      <ul class="examples">
+        {examples(shown).map((one) => (
+          <li key={one}>
+            <button class="link" onClick={() => { setTyped(one); void run(one, 0); }}><code>{one}</code></button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Found({ told, shown }: { told: Until; shown: Film }) {
+  if (told.none !== undefined || told.position === undefined) return <p class="mute">{told.none ?? "it never holds after this call"}</p>;
+  return (
+    <p class="because">
+      It holds at position {told.position}: {told.event && <b>{told.event} </b>}
+      <CallName call={shown.callNumber[shown.stepAt(told.position)] ?? 0} /> shows it.
+    </p>
+  );
+}
+
+function examples(shown: Film): string[] {
+  const name = param("page").value || shown.pageName(Math.min(3, shown.pages - 1)) || "p4";
+  return [`${name} LEAVES L0`, `${name} ENTERS L0`, "kind = evict", "kind = compress"];
+}
+
+export const until: Pane = { id: "until", title: "Stop when", key: "b", hint: "a breakpoint: the next moment at which something holds", View: UntilPane };

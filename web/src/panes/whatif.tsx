@@ -1,0 +1,225 @@
+// What would have been: the session decided again under other policies and budgets, as a table of numbers
+// with Belady's optimum beside them. A row opens that what-if beside what happened.
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useAsked } from "../asked";
+import { copy } from "../copy";
+import { count, dollars, short } from "../format";
+import type { Film } from "../film";
+import { go, param } from "../place";
+import { Problem } from "../parts/content";
+import { film, grown, source, which } from "../state";
+import type { Pane } from "./index";
+
+/** A run as `vmstore replay --json` tells it; it has more numbers than are read here. */
+interface Run {
+  policy: string;
+  budget: number;
+  faults: number;
+  fault_rate: number | null;
+  thrash_index: number;
+  evictions: number;
+  compressions: number;
+  fault_tokens: number;
+  utilisation: number | null;
+  prefix_voided: number;
+  prefix_cost: number | null;
+  optimum: { faults: number; above: number } | null;
+  divergence: { call: number; turn: number; position: number; recorded: string | null; found: string | null; reason: string } | null;
+}
+
+interface Sweep {
+  session: string;
+  runs: Run[];
+  recorded: Run;
+  /** Said where the session never had a budget and was told anew to a memory that has one. */
+  redriven?: boolean;
+}
+
+interface Column {
+  name: string;
+  title: string;
+  value: (run: Run) => number | null;
+  show: (value: number) => string;
+  /** Whether more of it is better. */
+  more?: boolean;
+}
+
+const COLUMNS: Column[] = [
+  { name: "faults", title: "uses of a page that was not in the prompt, or not at the level asked for", value: (run) => run.faults, show: count },
+  { name: "fault rate", title: "faults of all references", value: (run) => run.fault_rate, show: (value) => `${(100 * value).toFixed(1)} %` },
+  { name: "above optimum", title: "faults more than Belady's choice, which knows the future", value: (run) => run.optimum?.above ?? null, show: (value) => (value > 0 ? `+${count(value)}` : count(value)) },
+  { name: "thrash", title: "faults of a page that was missed before within five turns, over five turns: the mean", value: (run) => run.thrash_index, show: (value) => value.toFixed(2) },
+  { name: "evictions", title: "pages that left the prompt", value: (run) => run.evictions, show: count },
+  { name: "shortened", title: "pages shown at a shorter level instead", value: (run) => run.compressions, show: count },
+  { name: "tokens brought in", title: "tokens brought in for faults", value: (run) => run.fault_tokens, show: short },
+  { name: "prompt full", title: "of the budget, at calls: the mean", value: (run) => run.utilisation, show: (value) => `${(100 * value).toFixed(0)} %`, more: true },
+  { name: "cache lost", title: "tokens a provider's prefix cache loses: behind the first place that changed", value: (run) => run.prefix_voided, show: short },
+  { name: "cost", title: "what the lost cache costs more, where a price is known", value: (run) => run.prefix_cost, show: dollars },
+];
+
+/** The names of the policies, as the store completes them. */
+function usePolicies(): string[] {
+  const query = "REPLAY WITH policy = ";
+  const asked = useAsked(source.value?.server ? "policies" : "", () => source.value!.complete({ session: which.peek().session }, query, query.length), 0);
+  // A version is another name of the newest one: each policy once.
+  return (asked.value ?? []).filter((one) => one.about === "policy" && !one.text.includes("@")).map((one) => one.text.replaceAll("'", ""));
+}
+
+export function PolicyField({ value, set }: { value: string; set: (value: string) => void }) {
+  return (
+    <select aria-label="policy" value={value} onChange={(event) => set(event.currentTarget.value)}>
+      <option value="">policy as it was</option>
+      {usePolicies().map((one) => <option key={one} value={one}>{one}</option>)}
+    </select>
+  );
+}
+
+function WhatIf() {
+  const shown = film.value;
+  const session = which.value.session;
+  const [policies, budgets] = [param("policies").value, param("budgets").value];
+  const key = policies || budgets ? `sweep ${session} ${grown.value} ${policies} ${budgets}` : "";
+  const asked = useAsked<Sweep>(key, () => source.value!.sweep({ session }, policies, budgets) as Promise<Sweep>, 0);
+  if (!shown) return null;
+  return (
+    <div class="whatif-pane">
+      <Form shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
+      {key && asked.error && <Problem trouble={asked.error} />}
+      {key && asked.busy && <p class="mute">deciding {session} again, once for each policy and budget…</p>}
+      {key && !asked.busy && asked.value && <Table sweep={asked.value} />}
+      {!key && <p class="mute">All is given the same references: what the model would have asked otherwise, no replay can know. Nothing is written to the store.</p>}
+    </div>
+  );
+}
+
+function Form({ shown, policies, budgets, busy }: { shown: Film; policies: string; budgets: string; busy: boolean }) {
+  const known = usePolicies();
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [typed, setTyped] = useState("");
+  const proposed = useMemo(() => proposal(shown), [shown]);
+  const had = shown.data.budget !== null;
+  useEffect(() => setChosen(policies ? policies.split(",") : ["default", "lru"]), [policies]);
+  useEffect(() => setTyped(budgets.replaceAll(",", ", ") || proposed), [budgets, proposed]);
+  return (
+    <form
+      class="whatif-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const wanted = typed.match(/\d[\d_.]*k?/g)?.map(number) ?? [];
+        go({ policies: chosen.join(","), budgets: wanted.join(",") });
+      }}
+    >
+      <fieldset>
+        <legend>Policies</legend>
+        {known.map((one, at) => (
+          <label key={one} class="check">
+            <input
+              type="checkbox"
+              data-focus={at === 0 ? true : undefined}
+              checked={chosen.includes(one)}
+              onChange={(event) => setChosen(event.currentTarget.checked ? [...chosen, one] : chosen.filter((other) => other !== one))}
+            />
+            {one}
+          </label>
+        ))}
+      </fieldset>
+      <label>
+        Budgets <input aria-label="budgets" value={typed} placeholder={had ? "as it was" : "8000, 16000"} onInput={(event) => setTyped(event.currentTarget.value)} />
+      </label>
+      <button class="act" disabled={busy || (!chosen.length && !typed.trim())}>Run</button>
+      {!had && <span class="mute">This session never had a budget: it is told anew to a memory that has one.</span>}
+    </form>
+  );
+}
+
+function number(text: string): number {
+  const told = Number(text.replace(/[_k]/g, ""));
+  return Math.round(text.endsWith("k") ? told * 1000 : told);
+}
+
+/** Budgets worth trying: the one it had and twice that; without one, a half and a quarter of the most it sent. */
+function proposal(shown: Film): string {
+  const { budget, calls } = shown.data;
+  const round = (value: number): number => Math.max(1000, Math.round(value / 1000) * 1000);
+  if (budget) return `${budget}, ${budget * 2}`;
+  const most = calls.tokens.reduce((high, one) => Math.max(high, one), 0);
+  return most ? `${round(most / 2)}, ${round(most / 4)}` : "";
+}
+
+/** The best run: fewest faults, of those the least cache lost, of those the smallest budget. */
+function best(runs: Run[]): number {
+  const order = (a: Run, b: Run): number => a.faults - b.faults || a.prefix_voided - b.prefix_voided || a.budget - b.budget;
+  return runs.reduce((found, run, at) => (order(run, runs[found]!) < 0 ? at : found), 0);
+}
+
+function Table({ sweep }: { sweep: Sweep }) {
+  const rows = sweep.redriven ? sweep.runs : [sweep.recorded, ...sweep.runs];
+  const columns = COLUMNS.filter((column) => rows.some((run) => column.value(run) !== null));
+  const winner = best(rows);
+  const tops = columns.map((column) => {
+    const values = rows.map(column.value).filter((value): value is number => value !== null);
+    // Where all are the same none is best.
+    return new Set(values).size < 2 ? null : column.more ? Math.max(...values) : Math.min(...values);
+  });
+  return (
+    <>
+      <div class="sweep-scroll">
+        <table class="sweep">
+          <thead>
+            <tr>
+              <th>policy</th>
+              <th class="num">budget</th>
+              {columns.map((column) => <th key={column.name} class="num" title={column.title}>{column.name}</th>)}
+              <th title="the first decision that is another than the recorded one">first other decision</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((run, at) => (
+              <Row key={at} run={run} columns={columns} tops={tops} best={at === winner} recorded={!sweep.redriven && at === 0} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="pane-head">
+        <span class="mute">A click opens a run beside what happened. ★ has the fewest faults, then the least cache lost; bold is best of its column.</span>
+        <span class="grow" />
+        <button class="tool" onClick={() => void copy(JSON.stringify(sweep, null, 2), "the sweep as JSON")}>copy JSON</button>
+      </div>
+    </>
+  );
+}
+
+/** Opens a run beside what happened. */
+function open(run: Run, recorded: boolean): void {
+  const change = recorded ? { pane: "why" } : { pane: "sides", other: which.peek().session, opolicy: run.policy, obudget: run.budget, ocall: null };
+  go({ ...change, policy: null, budget: null });
+}
+
+function Row({ run, columns, tops, best, recorded }: { run: Run; columns: Column[]; tops: (number | null)[]; best: boolean; recorded: boolean }) {
+  const { divergence } = run;
+  return (
+    <tr class={`${best ? "best" : ""} ${recorded ? "recorded" : ""}`} data-run={`${run.policy} ${run.budget}`} onClick={() => open(run, recorded)}>
+      <td>
+        <button class="link run" data-run-button title={recorded ? "what happened" : "side by side with what happened"}>{run.policy}</button>
+        {best && <b class="star" title="the best"> ★</b>}
+        {recorded && <span class="mute"> as it was</span>}
+      </td>
+      <td class="num">{count(run.budget)}</td>
+      {columns.map((column, k) => {
+        const value = column.value(run);
+        return <td key={column.name} class={`num ${value !== null && value === tops[k] ? "least" : ""}`}>{value === null ? "–" : column.show(value)}</td>;
+      })}
+      <td class="mute divergence" title={divergence ? `${divergence.reason}; recorded: ${divergence.recorded ?? "nothing"}; now: ${divergence.found ?? "nothing"}` : ""}>
+        {divergence ? `call ${divergence.call}: ${divergence.found ?? `no ${divergence.recorded}`}` : recorded ? "" : "never"}
+      </td>
+    </tr>
+  );
+}
+
+function step(by: number): void {
+  const buttons = [...document.querySelectorAll<HTMLElement>("[data-run-button]")];
+  const now = buttons.indexOf(document.activeElement as HTMLElement);
+  buttons[Math.max(0, Math.min(buttons.length - 1, now < 0 ? 0 : now + by))]?.focus();
+}
+
+export const whatif: Pane = { id: "whatif", title: "What if", key: "i", hint: "what other policies and budgets would have done", wide: true, View: WhatIf, step };

@@ -1,0 +1,293 @@
+// Where answers come from: a server that reads a store, or the data an exported file carries.
+import type { FilmData } from "./film";
+
+export interface SessionRow {
+  session: string;
+  title?: string | null;
+  fidelity: string;
+  turns: number;
+  calls: number;
+  pages: number;
+  mutations: number;
+  position: number;
+  first_at: number | null;
+  last_at: number | null;
+  budget: number | null;
+  policy: string | null;
+  model: string | null;
+  parent: { session: string; position: number; call: number } | null;
+  hidden: boolean;
+}
+
+export interface StoreInfo {
+  vmstore: string;
+  store: string;
+  namespace: string;
+  live: boolean;
+  sessions: SessionRow[];
+}
+
+/** Which session is meant: as it stands in the log, or decided again under a policy or a budget. */
+export interface Which {
+  session: string;
+  policy?: string;
+  budget?: string;
+}
+
+export interface Text {
+  text: string;
+  bytes: number;
+  cut: boolean;
+  mime?: string;
+  /** Why there is none: its source never held it, or it was erased. */
+  missing?: string;
+}
+
+export interface Answer {
+  basis?: { session?: string; position?: number; turn?: number; call?: number };
+  columns: { name: string; type: string }[];
+  rows: Record<string, unknown>[];
+  elapsed_ms: number;
+  /** How it may be drawn: table, context, diff, history, lineage, why, text, messages, explain. */
+  kind?: string;
+  next?: string;
+  /** How many rows were sent of more. */
+  limited?: number;
+}
+
+/** A call's request as it was sent; null where only its messages are known, and `why` says so. */
+export interface Request {
+  request: unknown;
+  messages: unknown[];
+  fidelity: string;
+  why?: string;
+}
+
+/** A way a query can go on: its text, how many characters before the cursor it replaces, what it is. */
+export interface Candidate {
+  text: string;
+  replaces: number;
+  about: string;
+}
+
+export interface Until {
+  position?: number;
+  call?: number;
+  turn?: number;
+  event?: string;
+  none?: string;
+}
+
+/** What an error says: the reason and the remedy in the words of the command, a place in the query if any. */
+export class Trouble extends Error {
+  constructor(
+    readonly reason: string,
+    readonly remedy = "",
+    readonly detail: Record<string, unknown> = {},
+  ) {
+    super(reason);
+  }
+}
+
+export interface Source {
+  /** Whether there is a server: only one can answer VMQL, make a what-if or follow a live session. */
+  readonly server: boolean;
+  store(): Promise<StoreInfo>;
+  film(which: Which): Promise<FilmData>;
+  texts(which: Which, positions: number[], whole: boolean): Promise<Record<string, Text>>;
+  request(which: Which, call: number): Promise<Request>;
+  vmql(which: Which, query: string, limit?: number): Promise<Answer>;
+  /** Why a page is in the context of a call, or why it is not. */
+  why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer>;
+  complete(which: Which, query: string, at: number): Promise<Candidate[]>;
+  until(which: Which, predicate: string, after: number): Promise<Until>;
+  sweep(which: Which, policies: string, budgets: string): Promise<unknown>;
+  live(grew: (session: string, position: number) => void): () => void;
+}
+
+/** Names are written as VMQL wants them: quoted, quotes twice. */
+export function quoted(name: string): string {
+  return `'${name.replaceAll("'", "''")}'`;
+}
+
+export function whyQuery(page: string, call: number, isIn: boolean): string {
+  return `WHY ${isIn ? "" : "NOT "}${quoted(page)} IN CONTEXT AT CALL ${call}`;
+}
+
+type Told = Record<string, string | number | undefined>;
+
+export class Server implements Source {
+  readonly server = true;
+
+  private async get<T>(path: string, told: Told = {}): Promise<T> {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(told)) if (value !== undefined && value !== "") query.set(name, String(value));
+    let answer: Response;
+    try {
+      answer = await fetch(`api/${path}?${query}`, { credentials: "same-origin" });
+    } catch {
+      throw new Trouble("the server does not answer", "start `vmstore debug` again and reload this page");
+    }
+    const text = await answer.text();
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      throw new Trouble(`the server answered ${answer.status} without JSON`, "see what `vmstore debug` printed");
+    }
+    if (answer.ok) return value as T;
+    const error = ((value as { error?: Record<string, unknown> }).error ?? {}) as Record<string, unknown>;
+    throw new Trouble(String(error.reason ?? `the server answered ${answer.status}`), String(error.remedy ?? ""), error);
+  }
+
+  store(): Promise<StoreInfo> {
+    return this.get("store");
+  }
+
+  film(which: Which): Promise<FilmData> {
+    return this.get("film", { ...which });
+  }
+
+  async texts(which: Which, positions: number[], whole: boolean): Promise<Record<string, Text>> {
+    const told = { ...which, at: positions.join(","), whole: whole ? 1 : undefined };
+    return (await this.get<{ texts: Record<string, Text> }>("texts", told)).texts;
+  }
+
+  request(which: Which, call: number): Promise<Request> {
+    return this.get("request", { ...which, call });
+  }
+
+  vmql(which: Which, query: string, limit?: number): Promise<Answer> {
+    return this.get("vmql", { ...which, q: query, limit });
+  }
+
+  why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
+    return this.vmql(which, whyQuery(page, call, isIn));
+  }
+
+  async complete(which: Which, query: string, at: number): Promise<Candidate[]> {
+    return (await this.get<{ candidates: Candidate[] }>("complete", { ...which, q: query, at })).candidates;
+  }
+
+  until(which: Which, predicate: string, after: number): Promise<Until> {
+    return this.get("until", { ...which, q: predicate, after });
+  }
+
+  sweep(which: Which, policies: string, budgets: string): Promise<unknown> {
+    return this.get("sweep", { ...which, policies, budgets });
+  }
+
+  live(grew: (session: string, position: number) => void): () => void {
+    const stream = new EventSource("api/live");
+    stream.onmessage = (event) => {
+      const told = JSON.parse(event.data as string) as { session: string; position: number };
+      grew(told.session, told.position);
+    };
+    return () => stream.close();
+  }
+}
+
+interface Exported {
+  film: FilmData;
+  texts: Record<string, Text>;
+  requests?: Record<string, Request>;
+  contests?: Record<string, unknown>;
+  redacted?: unknown;
+}
+
+/** An exported file: one session, and what was put beside it. */
+export class ExportedFile implements Source {
+  readonly server = false;
+
+  constructor(readonly data: Exported) {}
+
+  static async read(element: Element): Promise<ExportedFile> {
+    const packed = Uint8Array.from(atob((element.textContent ?? "").trim()), (char) => char.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new ExportedFile(JSON.parse(await new Response(stream).text()) as Exported);
+  }
+
+  async store(): Promise<StoreInfo> {
+    const f = this.data.film;
+    const row: SessionRow = {
+      session: f.session,
+      fidelity: f.fidelity,
+      turns: f.turns.turn.length,
+      calls: f.calls.call.length,
+      pages: f.pages.page.length,
+      mutations: f.position,
+      position: f.position,
+      first_at: f.calls.at[0] ?? null,
+      last_at: f.calls.at.at(-1) ?? null,
+      budget: f.budget,
+      policy: f.policy,
+      model: f.words[f.calls.model[0] ?? -1] ?? null,
+      parent: f.parent,
+      hidden: false,
+    };
+    return { vmstore: "", store: "exported file", namespace: "", live: false, sessions: [row] };
+  }
+
+  async film(which: Which): Promise<FilmData> {
+    if (which.policy || which.budget) throw needsServer("A what-if is decided");
+    return this.data.film;
+  }
+
+  async texts(_: Which, positions: number[]): Promise<Record<string, Text>> {
+    return Object.fromEntries(positions.flatMap((at) => (this.data.texts[at] ? [[at, this.data.texts[at]]] : [])));
+  }
+
+  async request(_: Which, call: number): Promise<Request> {
+    const found = this.data.requests?.[call];
+    if (!found) throw needsServer("The exact messages of a call are read");
+    return found;
+  }
+
+  vmql(): Promise<Answer> {
+    return Promise.reject(needsServer("VMQL is answered"));
+  }
+
+  /** What the film says of a page up to a call, with the contests that were exported beside it. */
+  async why(_: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
+    const { calls, events, pages, words } = this.data.film;
+    const end = calls.position[calls.call.indexOf(call)] ?? 0;
+    const index = pages.page.indexOf(page);
+    const rows = events.position.flatMap((position, at) => {
+      if (events.page[at] !== index || position > end) return [];
+      const contest = this.data.contests?.[position] ?? null;
+      return [{ position, turn: events.turn[at], call: events.call[at], event: words[events.kind[at]!], page, reason: words[events.why[at]!], contest }];
+    });
+    const last = rows.findLast((row) => row.contest !== null);
+    const because = last?.reason ? `: ${last.event} at position ${last.position}, ${last.reason}` : "";
+    const verdict = { position: end, call, event: isIn ? "in" : "out", page, contest: last?.contest ?? null };
+    const reason = `${isIn ? "in" : "not in"} the context of call ${call}${because}`;
+    const columns = ["position", "turn", "call", "event", "page", "reason", "contest"].map((name) => ({ name, type: "text" }));
+    return { columns, rows: [...rows, { ...verdict, reason }], elapsed_ms: 0 };
+  }
+
+  complete(): Promise<Candidate[]> {
+    return Promise.resolve([]);
+  }
+
+  until(): Promise<Until> {
+    return Promise.reject(needsServer("Predicates are tried"));
+  }
+
+  sweep(): Promise<unknown> {
+    return Promise.reject(needsServer("A sweep is run"));
+  }
+
+  live(): () => void {
+    return () => undefined;
+  }
+}
+
+function needsServer(what: string): Trouble {
+  return new Trouble(`${what} by the store, and this is an exported file`, "open the store itself with `vmstore debug STORE`");
+}
+
+/** The source of this document: its own data where it carries some, else the server it came from. */
+export async function findSource(): Promise<Source> {
+  const element = document.getElementById("vmstore-data");
+  return element ? await ExportedFile.read(element) : new Server();
+}

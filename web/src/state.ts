@@ -1,0 +1,138 @@
+// What the whole page agrees on: the store, the film, the cursor and the page in hand.
+// Everything follows from the place in the URL and the film; panes read signals and call `go`.
+import { batch, computed, effect, signal } from "@preact/signals";
+import { Film, STACKS, type StackBy } from "./film";
+import { go, param } from "./place";
+import { findSource, Trouble, type Source, type StoreInfo, type Which } from "./source";
+
+export const source = signal<Source | null>(null);
+export const store = signal<StoreInfo | null>(null);
+export const film = signal<Film | null>(null);
+export const trouble = signal<Trouble | null>(null);
+export const loading = signal("opening the store");
+/** Whether the end is followed as the session grows. */
+export const following = signal(false);
+/** Grows whenever the session did: for what is asked of its head. */
+export const grown = signal(0);
+
+export const which = computed<Which>(() => {
+  const told: Which = { session: param("session").value };
+  if (param("policy").value) told.policy = param("policy").value;
+  if (param("budget").value) told.budget = param("budget").value;
+  return told;
+});
+export const isWhatIf = computed(() => Boolean(which.value.policy || which.value.budget));
+
+/** The index of the call at the cursor. The end is where a reader begins who names none. */
+export const cursor = computed(() => {
+  const shown = film.value;
+  if (!shown || shown.calls === 0) return 0;
+  const call = param("call").value;
+  return call === "" ? shown.calls - 1 : shown.indexOf(Number(call) || 0);
+});
+export const callNumber = computed(() => film.value?.callNumber[cursor.value] ?? 0);
+export const context = computed(() => film.value?.context(cursor.value) ?? new Int32Array());
+/** The page in hand, as its index; -1 where there is none, or it is none of this session. */
+export const page = computed(() => film.value?.pageIndex(param("page").value) ?? -1);
+export const pageName = param("page");
+export const stackBy = computed<StackBy>(() => STACKS.find((one) => one === param("by").value) ?? "role");
+
+/** Moves the cursor to a call by its index. */
+export function toCall(at: number, how: { step?: boolean } = {}): void {
+  const shown = film.value;
+  if (!shown || shown.calls === 0) return;
+  const inside = Math.max(0, Math.min(shown.calls - 1, at));
+  go({ call: inside === shown.calls - 1 ? null : shown.callNumber[inside], event: null }, how);
+}
+
+export function toPage(name: string | null): void {
+  go({ page: name });
+}
+
+/** Opens a page in the pane that tells most of it, unless the pane in view already follows the page. */
+export function inspect(name: string, following = ["why", "history", "lineage"]): void {
+  go({ page: name, pane: following.includes(param("pane").value) ? param("pane").value : "why" });
+}
+
+export function toSession(session: string): void {
+  go({ session, call: null, page: null, event: null, policy: null, budget: null });
+}
+
+const films = new Map<string, Promise<Film>>();
+
+/** The film of a session or of a what-if of it, fetched once as long as the session does not grow. */
+export function filmOf(wanted: Which): Promise<Film> {
+  const key = JSON.stringify([wanted.session, wanted.policy ?? "", wanted.budget ?? ""]);
+  let found = films.get(key);
+  if (!found) {
+    const from = source.peek();
+    if (!from) return Promise.reject(new Trouble("the page is still opening the store"));
+    found = from.film(wanted).then((data) => new Film(data));
+    found.catch(() => films.delete(key));
+    if (films.size > 8) films.clear();
+    films.set(key, found);
+  }
+  return found;
+}
+
+function failed(error: unknown): void {
+  trouble.value = error instanceof Trouble ? error : new Trouble(String(error), "reload this page; what it printed is in the console");
+  loading.value = "";
+}
+
+async function show(wanted: Which): Promise<void> {
+  if (!wanted.session) return;
+  loading.value = wanted.policy || wanted.budget ? "deciding the session again" : "reading the film of the session";
+  try {
+    const shown = await filmOf(wanted);
+    if (which.peek() !== wanted) return;
+    batch(() => {
+      film.value = shown;
+      trouble.value = null;
+      loading.value = "";
+    });
+  } catch (error) {
+    if (which.peek() === wanted) failed(error);
+  }
+}
+
+async function grew(session: string): Promise<void> {
+  const wanted = which.peek();
+  films.clear();
+  const from = source.peek();
+  if (!from) return;
+  try {
+    store.value = await from.store();
+    if (session !== wanted.session || isWhatIf.peek()) return;
+    const shown = await filmOf(wanted);
+    if (which.peek() !== wanted) return;
+    const atEnd = param("call").peek() === "";
+    batch(() => {
+      // A cursor that names no call stands at the end, and so goes with it.
+      film.value = shown;
+      following.value = atEnd;
+      grown.value++;
+    });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Opens the store and shows what the URL names: the only session, or the latest, where it names none. */
+export async function start(): Promise<void> {
+  try {
+    source.value = await findSource();
+    store.value = await source.value.store();
+  } catch (error) {
+    failed(error);
+    return;
+  }
+  const sessions = store.value.sessions;
+  if (!param("session").peek()) {
+    const first = sessions.find((one) => !one.hidden && one.calls > 0) ?? sessions[0];
+    if (first) go({ session: first.session }, { step: true });
+    else loading.value = "";
+  }
+  effect(() => void show(which.value));
+  source.value.live((session) => void grew(session));
+}
