@@ -93,6 +93,19 @@ FAULTS = made(
     _field("denied_because", TEXT, "why it was not"),
 )
 
+METRICS = made(
+    "METRICS",
+    "how each session's memory did, number by number, with the targets; nothing of sessions without a kernel",
+    _field("session", TEXT, "whose memory"),
+    _field("policy", TEXT, "which policy decides, with its version"),
+    _field("budget", INTEGER, "the tokens the prompt may hold"),
+    _field("metric", TEXT, "which number"),
+    _field("value", REAL, "what it is; null where there is nothing to measure"),
+    _field("target", TEXT, "what it should be"),
+    _field("met", BOOLEAN, "whether it is; null without a target or a value"),
+    _field("flag", TEXT, "what should give pause"),
+)._replace(wide=True)
+
 HISTORY = made(
     "HISTORY",
     "what happened to a page",
@@ -224,6 +237,6 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, METRICS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -59,7 +59,8 @@ def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
             entered = event
         reason = _reason(scope.lane, page, event, told)
         yield (event.position, event.turn, event.call, event.event, page, reason, told.contest(event.position))
-        if event.event == "leave" and told.put_out(event.position) is None:
+        is_decided = told.put_out(event.position) is not None or told.passed_over(event.position) is not None
+        if event.event == "leave" and not is_decided:
             yield from _instead(scope.lane, page, event)
     yield (*here, *_answer(page, seen, entered, told))
 
@@ -116,6 +117,16 @@ class Told:
         moves = self._moves
         return moves[-1] if moves and gone(moves[-1]) else None
 
+    def passed_over(self, pack: int) -> str | None:
+        """That a page of the prompt was not sent at a pack, where a kernel was at work and nothing had put it out."""
+        settings = settings_at(self.lane, pack)
+        moves = [one for one in self._moves if one.position < pack]
+        if settings is None or self.page > pack or (moves and gone(moves[-1])):
+            return None
+        window = settings.get("window_tokens_max")
+        by = f"a window of {window:,} tokens" if type(window) is int else "what feels like a conversation"
+        return f"it is in L0, and {by} left it out"
+
     def in_words(self, decision: Decision) -> str:
         """A decision to put the page out: what made it, its score, and the contest."""
         told = f"it gave way at position {decision.position}, {reason_of(decision, self.causes.get)}"
@@ -147,7 +158,10 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
     if out is not None:
         reason = f"not in the context of call {call}: {told.in_words(out)}{told.denied_since(out.position)}"
         return "out", page, reason, told.contest(out.position)
-    if entered is None:
+    passed = told.passed_over(seen.basis.position)
+    if passed is not None:
+        reason = f"not in the context of call {call}: {passed}"
+    elif entered is None:
         reason = f"not in the context of call {call}: no request up to it had the page; {UNDECIDED}"
     else:
         reason = f"not in the context of call {call}: no request since it left had it again"
@@ -190,7 +204,9 @@ def _reason(lane: Lane, page: int, event: Any, told: Told) -> str:
         came = f"the request of call {event.call} had it"
         return f"{came}; {_because(told, told.let_in(event.position), page, event.position)}"
     if event.event == "leave":
-        return f"the request of call {event.call} no longer had it; {_because(told, told.put_out(event.position))}"
+        out = told.put_out(event.position)
+        because = None if out is not None else told.passed_over(event.position)
+        return f"the request of call {event.call} no longer had it; {because or _because(told, out)}"
     if event.event == "shown":
         let_in = told.let_in(event.position)
         because = "" if let_in is None else f"; {_because(told, let_in)}"
@@ -216,6 +232,8 @@ def _because(told: Told, decision: Decision | None, made: int | None = None, pac
         return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {said}' if said else ''}"
     if made is not None and told.is_new(made, pack):
         return f"new since position {made}"
+    if made is not None and live_since(told.lane, pack) is not None:
+        return "it was in L0, and no window left it out any more"
     return UNDECIDED
 
 
