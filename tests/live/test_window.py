@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.live.played import picture
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Link
 from vmstore.core.page import LinkKind
 from vmstore.errors import InputError
 from vmstore.store.live import Live
+from vmstore.testing.living import picture
 from vmstore.vm.protocol.select import NO_ROOM, SAME_ORIGIN, SUMMARISED
 
 START = 1_795_301_701_000_000

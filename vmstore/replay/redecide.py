@@ -73,6 +73,7 @@ class Redecision:
 
     def take(self, found: Round) -> None:
         """Takes the next commit of the session."""
+        self.metrics.overhead = None  # what would have been was never written
         if self._begun or self._exact:
             self._again(found)
         else:

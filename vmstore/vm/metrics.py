@@ -107,7 +107,7 @@ class Metrics:
         self._price = price
         self._prefix = Prefix()
         self._pace = Pace()
-        self._overhead = Overhead()
+        self.overhead: Overhead | None = Overhead()  # None where nothing is written
         self._thrash = Thrash()
         self._open: dict[int, m.Reference] = {}  # what was asked since the last turn, by position
         self.turns = self.calls = self.references = self.served = self.fault_tokens = 0
@@ -134,7 +134,8 @@ class Metrics:
         if state.settings is None:
             return
         self._pace.tick()
-        self._overhead.note(mutation)
+        if self.overhead is not None:
+            self.overhead.note(mutation)
         fold = _FOLDS.get(type(mutation))
         if fold is not None:
             fold(self, state, position, mutation)
@@ -283,7 +284,7 @@ class Metrics:
             effective=share(self.effective, self.sent),
             evictions_a_minute=self._pace.a_minute(self.evictions),
             fault_latency_p95_ms=self._pace.latency_ms(95),
-            overhead=share(self._overhead.said, self._overhead.contents),
+            overhead=None if self.overhead is None else share(self.overhead.said, self.overhead.contents),
         )
         return judged(told)
 

@@ -86,11 +86,11 @@ class Told:
 
     def let_in(self, pack: int) -> Decision | None:
         """The decision that had the page be in the prompt at a pack, since the pack before."""
-        return before(self._moves, (self._before(pack),), pack)
+        return before(self._moves, (self.before(pack),), pack)
 
     def put_out(self, pack: int) -> Decision | None:
         """The decision that had the page be out of the prompt at a pack, since the pack before."""
-        since = self._before(pack)
+        since = self.before(pack)
         found = [one for one in self._moves if since < one.position < pack]
         return found[-1] if found and gone(found[-1]) else None
 
@@ -98,14 +98,15 @@ class Told:
     def _moves(self) -> list[Decision]:
         return [one for one in self.decisions.values() if one.kind in MOVES]
 
-    def _before(self, pack: int) -> int:
+    def before(self, pack: int) -> int:
+        """The position of the pack before one, 0 before the first."""
         found = last_call(self.lane, pack - 1)
         return 0 if found is None else found.position
 
     def is_new(self, page: int, pack: int) -> bool:
         """Whether a page was made since the pack before, where a kernel was at work: then no decision lets it in."""
         live = live_since(self.lane, pack)
-        return live is not None and page > max(live, self._before(pack))
+        return live is not None and page > max(live, self.before(pack))
 
     @property
     def came(self) -> int:
@@ -119,11 +120,14 @@ class Told:
 
     def passed_over(self, pack: int) -> str | None:
         """That a page of the prompt was not sent at a pack, where a kernel was at work and nothing had put it out."""
-        settings = settings_at(self.lane, pack)
+        settings, live = settings_at(self.lane, pack), live_since(self.lane, pack)
         moves = [one for one in self._moves if one.position < pack]
-        if settings is None or self.page > pack or (moves and gone(moves[-1])):
+        is_there = not gone(moves[-1]) if moves else live is not None and live < self.page < pack
+        if settings is None or not is_there:
             return None
         window = settings.get("window_tokens_max")
+        if window is None and not settings.get("conversation"):
+            return None
         by = f"a window of {window:,} tokens" if type(window) is int else "what feels like a conversation"
         return f"it is in L0, and {by} left it out"
 
@@ -232,7 +236,7 @@ def _because(told: Told, decision: Decision | None, made: int | None = None, pac
         return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {said}' if said else ''}"
     if made is not None and told.is_new(made, pack):
         return f"new since position {made}"
-    if made is not None and live_since(told.lane, pack) is not None:
+    if made is not None and told.passed_over(told.before(pack)) is not None:
         return "it was in L0, and no window left it out any more"
     return UNDECIDED
 

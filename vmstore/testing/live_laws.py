@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tests.live.played import Played, Step, played
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use
 from vmstore.core.mutation import AnyMutation, CellRef
@@ -16,6 +15,7 @@ from vmstore.live.runtime import Runtime
 from vmstore.live.spoken import Spoken
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live import Live
+from vmstore.testing.living import Played, Step, played
 from vmstore.vm.state import State
 
 

@@ -166,8 +166,8 @@ class Played:
             case "attach":
                 broken = bytes([n % 256]) * 50 * n + b"x"
                 data, mime = (text.encode(), "text/plain") if k % 2 else (picture(n) if k % 4 else broken, "image/png")
-                told = f"The {SUBJECTS[n % len(SUBJECTS)]}." if k == 2 else None
-                self.keep([session.attach(data, mime, name=f"file{n}", words=told)], data)
+                seen = f"The {SUBJECTS[n % len(SUBJECTS)]}." if k == 2 else None
+                self.keep([session.attach(data, mime, name=f"file{n}", words=seen)], data)
             case "segment":
                 session.segment(f"part {n}", summary=None if k % 2 else text)
             case "mark":
@@ -223,7 +223,8 @@ class Played:
                 self.store.close()
                 self.restarts += 1
                 self.store = clocked(self.path, 10_000 * self.restarts)
-                self.live = [self.store.session(one.name) for one in self.live]
+                again = (self.store.session(one.name) for one in self.live)
+                self.live = [one for one in again if isinstance(one, Live)]
             case "rebuild":
                 self.store.rebuild()
             case "fail":
