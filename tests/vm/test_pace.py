@@ -1,4 +1,4 @@
-"""What a memory costs in time and in bytes, measured where there is a clock and a log, and nothing made up elsewhere."""
+"""What a memory costs in time and bytes, measured where there is a clock and a log, and made up nowhere else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vmstore
-from vmstore.core.mutation import Create, Message, Turn, encode
+from vmstore.core.mutation import Create, Message, Turn, wire
 from vmstore.core.page import IMPORTANCE
 from vmstore.store.live import Live
 from vmstore.vm.overhead import SEAL_BYTES, Overhead
@@ -79,4 +79,4 @@ def test_overhead_is_what_is_not_content() -> None:
     for mutation in told:
         weighed.note(mutation)
     assert weighed.contents == 1_000
-    assert weighed.said == sum(len(encode((one,))) for one in told) + SEAL_BYTES * (0 + 1 + 2 + 0)
+    assert weighed.said == sum(len(wire(one)) for one in told) + SEAL_BYTES * (0 + 1 + 2 + 0)

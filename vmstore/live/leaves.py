@@ -52,10 +52,8 @@ class Leaves:
     def seen(self, choice: Selection | None) -> Seen:
         """The prompt as it is now, or what was chosen of it, to make leaves of later."""
         state = self._state
-        levels = None if choice is None else shown(choice)
-        here = [_at(held, levels[held.page]) for held in state.here.values() if held.page in levels] if levels else []
-        here = sorted(here if levels is not None else map(copy, state.here.values()), key=_rank)
-        sent = {held.page for held in here}
+        sent = {page: held.level for page, held in state.here.items()} if choice is None else shown(choice)
+        here = sorted((_at(state.here[page], level) for page, level in sent.items()), key=_rank)
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
         newest = islice((held for page, held in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
         unsaid = self._spoken.thoughts

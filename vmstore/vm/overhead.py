@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from vmstore.core.mutation import AnyMutation, Create, Unknown, Update, encode
+from vmstore.core.mutation import AnyMutation, Create, Unknown, Update, wire
 
 SEAL_BYTES = 64  # a salt and a commitment
 
@@ -17,7 +17,7 @@ class Overhead:
 
     def note(self, mutation: AnyMutation) -> None:
         """Weighs a mutation."""
-        self.said += len(encode((mutation,)))
+        self.said += len(wire(mutation))
         if isinstance(mutation, Unknown):
             return
         self.said += SEAL_BYTES * sum(getattr(mutation, name) is not None for name in _cells(type(mutation)))
