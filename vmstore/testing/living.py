@@ -80,10 +80,10 @@ def clocked(path: Path | None, seed: int) -> Store:
 class Played:
     """A life of one live session and its forks; `session` is the one that acts now."""
 
-    def __init__(self, path: Path | None = None, *, calm: bool = False, **settings: Any) -> None:
+    def __init__(self, path: Path | None = None, *, calm: bool = False, seed: int = 1, **settings: Any) -> None:
         self.path, self.calm = path, calm
         self.restarts = 0
-        self.store = clocked(path, 1)
+        self.store = clocked(path, seed)
         self.live: list[Live] = [self.store.session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})]
         self.exact: dict[tuple[str, str], bytes] = {}
         self.packs: list[tuple[str, int, dict[str, tuple[int, int]]]] = []

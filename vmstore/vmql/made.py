@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Tier, Word
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
@@ -99,7 +100,7 @@ METRICS = made(
     _field("session", TEXT, "whose memory"),
     _field("policy", TEXT, "which policy decides, with its version"),
     _field("budget", INTEGER, "the tokens the prompt may hold"),
-    _field("metric", TEXT, "which number"),
+    _field("metric", said(Metric), "which number; specs/replay.md says what each is"),
     _field("value", REAL, "what it is; null where there is nothing to measure"),
     _field("target", TEXT, "what it should be"),
     _field("met", BOOLEAN, "whether it is; null without a target or a value"),
