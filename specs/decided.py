@@ -8,6 +8,7 @@ from typing import Any
 
 from specs.model import HEAD, Model
 from vmstore.core import mutation as m
+from vmstore.core.decision import Cause, Load
 
 # A page that was asked for or came back, what had put it out; `answer` is the mutation that says so, a pack's None.
 Fault = namedtuple("Fault", "position turn page out_since asked answer")
@@ -56,8 +57,8 @@ class Decided(Model):
                 case m.FaultIn(page=page, reference=asked) | m.FaultDenied(page=page, reference=asked):
                     told = (out.get(page), references.get(asked), fact.mutation)
                     faults.append(Fault(fact.position, turn, page, *told))
-                case m.Evict(page=page, level=None):
-                    left.append((fact.position, turn))
+                case m.Evict(page=page, level=None, cause=cause):
+                    left += [(fact.position, turn)] * (cause != Cause.THOUGHT)  # which no call was to be sent
                     out.setdefault(page, fact.position)
                 case m.Pack():
                     now = {shown.page for shown in self.context(session, fact.position)}
@@ -76,6 +77,19 @@ class Decided(Model):
                     for new in entered:
                         out.pop(new[0], None)
         return faults, left
+
+    def told(self, session: str, position: int = HEAD) -> dict[int, tuple[int, str | None]]:
+        """The searches of each turn, and the fullest class its prompt came to."""
+        found: dict[int, tuple[int, str | None]] = {}
+        loads: dict[int, list[int]] = {}
+        for fact, turn, _ in self.moments(session, position):
+            count, load = found.get(turn, (0, None))
+            if isinstance(fact.mutation, m.Search):
+                found[turn] = count + 1, load
+            elif isinstance(fact.mutation, m.Pressure):
+                loads.setdefault(turn, []).append(fact.mutation.level)
+                found[turn] = count, Load(max(loads[turn])).word
+        return found
 
     def invalidated(self, session: str, position: int = HEAD) -> dict[int, int]:
         """Tokens of the request before from the first place on where each call's is another, by call."""

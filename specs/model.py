@@ -171,6 +171,10 @@ class Model:
                     events = [fact.mutation.kind]
                 case m.Link(source=source) if source == page:
                     events = ["link"]
+                case m.Search(found=sought) if page in sought:
+                    events = ["search"]
+                case m.Segment(summary=summary) if summary == page:
+                    events = ["segment"]
                 case m.Pack(entered=entered, left=left) if page in left or page in [new[0] for new in entered]:
                     events = ["leave" if page in left else "shown" if here else "enter"]
                     here = page not in left

@@ -88,6 +88,10 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     assert [(turn.faults, turn.evictions) for turn in session.turns()] == [
         (moved[0][turn], moved[1][turn]) for turn, _, _ in model.turns(name)
     ]
+    told = model.told(name)
+    assert [(turn.searches, turn.load) for turn in session.turns()] == [
+        told.get(turn, (0, None)) for turn, _, _ in model.turns(name)
+    ]
     _costs(model, name, session)
     assert [_call(call) for call in session.calls()] == [
         (number, call.turn, call.position, call.at, call.pack.leaves, call.pack.tokens, *_reply(call.reply))

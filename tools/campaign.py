@@ -3,8 +3,9 @@
     python tools/campaign.py power --seed 1 --minutes 10 --totals totals.json
 
 Campaigns: sweep (each operation of a script fails or is the last), power (random power cuts), kill
-(SIGKILL of writers), full (full and failing disks), flips (changed bytes), writers (many
-processes on one store), tamper (forged histories, seals and proofs). A campaign is made of batches,
+(SIGKILL of writers), live (SIGKILL of a session that manages its memory), full (full and failing
+disks), flips (changed bytes), writers (many processes on one store), tamper (forged histories,
+seals and proofs). A campaign is made of batches,
 each with a seed of its own. The first invariant that breaks ends it, and the command that repeats
 the batch is the last line. Exit code 1 then, and where a kind of fault that must come never came.
 """
@@ -28,7 +29,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
-CAMPAIGNS = ("sweep", "power", "kill", "full", "flips", "writers", "tamper")
+CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper")
 OURS = (Path(__file__).parent, ROOT)
 
 

@@ -38,6 +38,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/aio/store.py", "vmstore"),
         ("vmstore/aio/__init__.py", "vmstore"),
         ("vmstore/store/session.py", "vmstore"),
+        ("vmstore/store/asking.py", "vmstore"),
         ("vmstore/store/context.py", "vmstore"),
         ("vmstore/core/notice.py", "logging"),
         ("vmstore/store/keys.py", "cryptography"),

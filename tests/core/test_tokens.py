@@ -25,8 +25,8 @@ def test_any_text_is_counted(text: str) -> None:
     assert estimate(text.encode("utf-8", "surrogatepass"), Modality.TEXT) == (len(text) + 3) // 4
 
 
-def test_an_image_is_a_flat_guess() -> None:
-    """An image counts the same whatever its bytes."""
+def test_an_image_that_does_not_say_its_size_is_a_flat_guess() -> None:
+    """Bytes that tell no size count as an image of 1,000 tokens, however many they are."""
     assert estimate(b"", Modality.IMAGE) == estimate(b"\xff" * 9_999, Modality.IMAGE) == TOKENS_IMAGE
 
 

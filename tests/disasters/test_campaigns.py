@@ -13,7 +13,7 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import flips, full, kill, power, sweep, tamper, writers
+from campaigns import flips, full, kill, live, power, sweep, tamper, writers
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -21,12 +21,15 @@ from campaigns.disk import IO, Event, Fault, disk
 from campaigns.held import Broken
 from campaigns.script import script
 
+from vmstore.vm.decide import Deciding
+
 Short = Callable[[Path], Counter[str]]
 
 SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "sweep": (sweep, lambda folder: sweep.batch(1, folder, 6, 11), {"again"}),
     "power": (power, lambda folder: power.batch(1, folder, 400), set()),
     "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
+    "live": (live, lambda folder: live.batch(2, folder, 8), {"holding", "flushing", "folding"}),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
     "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
@@ -55,6 +58,13 @@ def test_a_campaign_finds_nothing_and_is_not_deaf(name: str, folder: Path) -> No
     found = run(folder)
     missing = {kind for kind in module.NEEDED - rare if not found[kind] and not found[f"skipped {kind}"]}
     assert not missing
+
+
+def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody makes room any more, the campaign of live sessions ends with the law that is broken."""
+    monkeypatch.setattr(Deciding, "settle", lambda self, cause: None)
+    with pytest.raises(Broken, match="within_budget"):
+        live.batch(1, folder, 20)
 
 
 def test_a_seed_cuts_the_same_points(folder: Path) -> None:

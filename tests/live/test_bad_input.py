@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.live.laws import mutations
 from tests.live.small import FEW, PROSE, call, goes_on, kinds
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import Create, Evict
@@ -20,6 +19,7 @@ from vmstore.core.tokens import estimate
 from vmstore.errors import InputError, ReadOnlyError, RefusedError, UnknownError
 from vmstore.store.live import Live
 from vmstore.store.store import Store
+from vmstore.testing.live_laws import mutations
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import vmstore
-from tests.live.laws import mutations
 from tests.live.small import FEW, PROSE, goes_on
 from vmstore.core.mutation import Compress
 from vmstore.core.page import Method
 from vmstore.store.store import Store
+from vmstore.testing.live_laws import mutations
 from vmstore.vm.compressors.callback import Outcome
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 
-from tests.live import laws
-from tests.live.played import ACTS, SETTINGS, STEPS, Played, Step, clocked, played
 from vmstore.store.live import Live
+from vmstore.testing import live_laws as laws
+from vmstore.testing.living import ACTS, SETTINGS, STEPS, Played, Step, clocked, played
 
 # Every act, in an order that leaves each something to do.
 BUSY: list[Step] = [
@@ -156,8 +156,8 @@ def test_who_was_overtaken_decides_again(tmp_path: Path) -> None:
 
 SEEDED = """
 import hashlib
-from tests.live.laws import bodies
-from tests.live.played import played
+from vmstore.testing.live_laws import bodies
+from vmstore.testing.living import played
 from tests.live.test_laws import BUSY
 print(hashlib.sha256(b"".join(body for _, body in bodies(played(BUSY, calm=True)))).hexdigest())
 """

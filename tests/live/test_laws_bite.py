@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.live import laws
-from tests.live.played import Played, played
 from tests.live.test_laws import BUSY
 from vmstore.core.mutation import Evict
 from vmstore.live import saying
 from vmstore.live.forms import Forms
 from vmstore.live.runtime import Act
 from vmstore.live.spoken import Spoken
+from vmstore.testing import live_laws as laws
+from vmstore.testing.living import Played, played
 from vmstore.vm.decide import Deciding
 from vmstore.vm.room import Room
 from vmstore.vm.state import State

@@ -24,6 +24,7 @@ TITLES = [
     "It left the context, not the store",
     "The views deleted and rebuilt, equal",
     "One bit tampered with, and caught",
+    "The same session in 8,000 tokens, and why a page was out",
 ]
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None; from vmstore.shell.main import main; sys.exit(main(['demo']))"
 
@@ -66,19 +67,24 @@ def test_the_commands_shown_can_be_run(kept: Path, run: Run) -> None:
 
 def test_the_kept_store_is_sound_and_the_demo_repeats(kept: Path, run: Run) -> None:
     """The tampering happens in a copy: the kept store verifies, and the demo runs on it again."""
-    assert sorted(path.name for path in kept.iterdir()) == ["demo.vms", "errors.txt", "output.txt"]
+    assert sorted(path.name for path in kept.iterdir()) == ["demo.vms", "errors.txt", "managed.vms", "output.txt"]
     before = (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
     found = run("demo", "--keep", kept, "--json").json
     assert before == (kept / "demo.vms" / "default" / "log.sqlite").read_bytes()
-    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 8
+    assert [step["title"].startswith(title) for step, title in zip(found["steps"], TITLES, strict=True)] == [True] * 9
 
 
 def test_the_facts_are_the_stores(kept: Path, run: Run) -> None:
     """What the steps claim is what the store and the shipped file say."""
     facts = [step["facts"] for step in run("demo", "--json").json["steps"]]
     lines = [json.loads(line) for line in SHIPPED.read_text("utf-8").splitlines()]
-    imported, packed, changed, lineage, compaction, page, views, tampered = facts
+    imported, packed, changed, lineage, compaction, page, views, tampered, managed = facts
     assert (imported["turns"], imported["calls"]) == (220, sum(line.get("role") == "assistant" for line in lines))
+    with vmstore.open(kept / "managed.vms", "r") as store:
+        live = store.session("planning-220-vm")
+        assert isinstance(live, vmstore.Live) and live.stats().l0_peak == managed["peak"] <= managed["budget"]
+        (*_, out) = store.query(f"WHY NOT {managed['page']} IN CONTEXT AT CALL {managed['call']}", session=live.name)
+        assert managed["contest"] == out[-1] and out[-1]["losers"]
     with vmstore.open(kept / "demo.vms", "r") as store:
         session = store.session(imported["session"])
         assert packed["pages"] == len(session.context(call=packed["call"]).pages) > 500

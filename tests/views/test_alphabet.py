@@ -83,6 +83,7 @@ SKIPPED = [
     *[(Residency, "on_pack"), (Lineage, "on_link"), (Messages, "on_message"), (Pages, "on_annotate")],
     *[(Decisions, f"on_{kind}") for kind in ("settings", "reference", "fault_in", "fault_denied", "prefetch")],
     *[(Decisions, f"on_{kind}") for kind in ("evict", "pin", "unpin", "cite", "recall")],
+    *[(Decisions, f"on_{kind}") for kind in ("search", "segment", "pressure")],
 ]
 
 

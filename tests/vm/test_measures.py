@@ -7,7 +7,8 @@ import re
 import pytest
 
 from tests.prose import CHECKOUT, quoted, section, tables
-from vmstore.vm.measures import BANDS, Band, Measures, judged
+from vmstore.core.metric import Metric
+from vmstore.vm.measures import BANDS, Band, Measures, judged, numbers
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.state import State
 
@@ -43,3 +44,9 @@ def test_the_page_has_every_number() -> None:
 def test_a_planted_mistake_is_found(right: str, mistake: str) -> None:
     """A page with one mistake in a table does not pass."""
     assert right in PAGE and faults(PAGE.replace(right, mistake, 1)) != []
+
+
+def test_every_number_has_its_name() -> None:
+    """What is told one by one are the metrics there are, in their order, each once."""
+    told = [one.metric for one in numbers(Metrics().measures(State(lambda position, ref: b"")))]
+    assert told == [metric.word for metric in Metric]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.replay.lives import live
+from vmstore.store.live import Live
 from vmstore.store.store import Store, memory_store
+from vmstore.vm.metrics import Metrics
 from vmstore.vmql.complete import completions
 from vmstore.vmql.problems import QueryError
 
@@ -68,3 +70,43 @@ def test_what_follows_replay_is_offered() -> None:
     assert set(completions("REPLAY ").keywords) == {"SESSION", "WITH"}
     assert completions("REPLAY WITH ").names == ("choice",)
     assert completions("REPLAY WITH policy = ").column == "policy"
+
+
+@pytest.mark.parametrize("text", ["REPLAY SESSION s", "REPLAY SESSION s WITH budget = 5000", "METRICS IN SESSION s"])
+def test_who_no_longer_waits_ends_it(store: Store, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """A replay, or a measuring, that somebody interrupts ends at the next commit, and the store answers on."""
+    folded: list[int] = []
+    whole = Metrics.begin
+
+    def begin(self: Metrics, at: int) -> None:
+        whole(self, at)
+        folded.append(at)
+        if len(folded) == 5:
+            store.interrupt()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Metrics, "begin", begin)
+        with pytest.raises(QueryError) as error:
+            store.query(text).to_dicts()
+    assert error.value.code == "cancelled" and len(folded) == 5
+    assert len(store.query("REPLAY SESSION s").to_dicts()) == 1
+
+
+def test_metrics_are_the_sessions_numbers(store: Store) -> None:
+    """METRICS has each number of Session.stats with its target, of live sessions alone, as of any moment."""
+    session = store.session("s")
+    assert isinstance(session, Live)
+    stats = session.stats()
+    rows = store.query("METRICS").to_dicts()
+    assert {row["session"] for row in rows} == {"s"} and {row["policy"] for row in rows} == {"lru@1"}
+    told = {row["metric"]: row for row in rows}
+    for name in ("turns", "faults", "fault_rate", "evictions", "utilisation", "overhead", "evictions_a_minute"):
+        assert told[name]["value"] == getattr(stats, name), name
+    for name, met in stats.targets.items():
+        assert told[name]["met"] == met and told[name]["target"]
+    assert [row["flag"] for row in rows if row["flag"]] == stats.flags
+    then = store.query("METRICS value IN SESSION s AS OF TURN 3 WHERE metric = 'turns'").to_dicts()
+    assert then == [{"value": 3}]
+    with pytest.raises(QueryError, match="METRICS takes no SINCE"):
+        store.query("METRICS IN SESSION s SINCE TURN 2")
+    assert store.query("METRICS IN SESSION plain").to_dicts() == []

@@ -49,9 +49,11 @@ class Live(Session):
         """See `vmstore.Live.tool`."""
         return await self._worker.do(partial(self._live.tool, call_id, content, name=name, at=at))
 
-    async def attach(self, data: bytes, mime: str, *, name: str | None = None, at: int | None = None) -> str:
+    async def attach(
+        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
+    ) -> str:
         """See `vmstore.Live.attach`."""
-        return await self._worker.do(partial(self._live.attach, data, mime, name=name, at=at))
+        return await self._worker.do(partial(self._live.attach, data, mime, name=name, words=words, at=at))
 
     async def claim(
         self,
@@ -76,9 +78,9 @@ class Live(Session):
             partial(self._live.page_fault, page, level, reason=reason, by_model=by_model, at=at)
         )
 
-    async def pack(self, *, at: int | None = None) -> Packed:
+    async def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
         """See `vmstore.Live.pack`."""
-        return await self._worker.do(partial(self._live.pack, at=at))
+        return await self._worker.do(partial(self._live.pack, at=at, **settings))
 
     async def run(
         self,

@@ -68,6 +68,7 @@ class Cause(Word):
     SEGMENT = 4  # its segment ended
     ASKED = 5  # somebody asked
     RESTORE = 6  # the context was set back to a mark
+    THOUGHT = 7  # it is a model's thinking, which is not sent back
 
 
 class Holder(Word):

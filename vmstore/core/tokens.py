@@ -2,15 +2,22 @@
 
 `chars4@1` counts a quarter of the characters of text, rounded up. It counted 130,519 tokens
 where a provider counted 174,738, so every session also logs a factor corrected by what
-providers report (law 6).
+providers report (law 6). `area750@1` counts an image as a provider does that charges by its area.
+What a page was estimated at stands in the log, so a later estimator moves nothing.
 """
 
 from __future__ import annotations
 
+from vmstore.core.images import size_of
 from vmstore.core.page import Modality
 
-ESTIMATOR = 1  # chars4@1, the number the log knows it by
-TOKENS_IMAGE = 1_000  # a flat guess: providers charge 85 to 1,600 by size and detail
+ESTIMATORS = {1: "chars4@1", 2: "chars4@1+area750@1"}
+"""What the number of an estimator in the log stands for; the first counted every image as 1,000 tokens."""
+ESTIMATOR = 2
+TOKENS_IMAGE = 1_000  # of one whose size is not known: it lies elsewhere, or is of a kind not read here
+AREA_PER_TOKEN = 750  # pixels
+SIDE_MAX = 1_568  # what is larger is made smaller by providers before it is read
+TOKENS_IMAGE_MAX = 1_600
 BYTES_PER_AUDIO_TOKEN = 1_600  # 16 kHz 16-bit mono at 20 tokens a second
 
 
@@ -20,5 +27,13 @@ def estimate(content: bytes, modality: Modality) -> int:
         chars = len(content) if content.isascii() else len(content.decode("utf-8", "replace"))
         return -(-chars // 4)
     if modality is Modality.IMAGE:
-        return TOKENS_IMAGE
+        size = size_of(content)
+        return TOKENS_IMAGE if size is None else area(*size)
     return -(-len(content) // BYTES_PER_AUDIO_TOKEN)
+
+
+def area(width: int, height: int) -> int:
+    """Estimated tokens of an image of so many pixels: a token for 750 of them, 1,600 at most."""
+    longer = max(width, height, SIDE_MAX)
+    pixels = width * height * SIDE_MAX * SIDE_MAX // (longer * longer)
+    return min(max(1, -(-pixels // AREA_PER_TOKEN)), TOKENS_IMAGE_MAX)

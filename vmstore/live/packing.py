@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vmstore.capture.skeleton import dumps
 from vmstore.core.mutation import PARTIAL, Pack
 from vmstore.core.page import Fidelity
+from vmstore.live.configuring import configure
 from vmstore.live.runtime import Act
+from vmstore.vm.protocol.select import Selection
+from vmstore.vm.window import membership
 
 
-def pack(act: Act) -> int:
-    """Lets the kernel decide a last time, then logs the prompt as it is; the number of the call."""
+def pack(act: Act, told: dict[str, Any]) -> Selection | None:
+    """Changes settings as told, lets the kernel decide a last time, then logs what the call is sent.
+
+    How that was chosen; None where it is all of L0.
+    """
+    if told:
+        configure(act, told)
     act.react()
     state = act.state
     assert state.settings is not None, "a live session has settings"
-    entered, left = state.residences()
-    totals = act.batch.head.foresee(entered, left)
+    now = membership(state)
+    totals = act.batch.head.foresee(now.entered, now.left)
     model = state.settings.model
     rest = None if model == act.spoken.model else act.cell(dumps({"model": model}))
-    call = state.call + 1
-    told = Pack(call, Fidelity.DERIVED, *totals, tuple(entered), tuple(left), rest, renderer=PARTIAL)
-    act.end(told)
-    return call
+    act.end(
+        Pack(state.call + 1, Fidelity.DERIVED, *totals, tuple(now.entered), tuple(now.left), rest, renderer=PARTIAL)
+    )
+    return now.choice

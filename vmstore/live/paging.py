@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vmstore.capture.skeleton import dumps
 from vmstore.core.decision import Cause, FaultReason, Holder, Use
 from vmstore.core.mutation import AnyMutation, Evict, Mark, Pin, Reference, Segment, Unpin
-from vmstore.core.page import Level, LinkKind, PageType, Role
+from vmstore.core.page import Level, LinkKind, Modality, PageType, Role
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
@@ -83,6 +83,21 @@ def compress(act: Act, number: int, level: int) -> int:
         raise RefusedError(f"{page_name(number)} has no shorter form than the {held.tokens} tokens it is shown in")
     act.tell(Evict(number, Cause.ASKED, held.tokens - form.tokens, level=made, content=form.position))
     return made
+
+
+def show_shorter(act: Act, number: int, words: str) -> None:
+    """Shows a file that was taken in by a shorter form where there is one; `words` were handed in about it."""
+    held = act.state.here[number]
+    if words:
+        act.tell(act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words))
+    if held.forms[Level.REDUCED] is None:
+        made = act.shorten(number, Level.REDUCED)
+        if made.tokens < held.tokens and held.forms[made.level] is None:
+            act.tell(made)
+    level = held.made(Level.REDUCED)
+    form = held.forms[level] if level is not None else None
+    if level is not None and form is not None and form.tokens < held.tokens:
+        compress(act, number, level)
 
 
 def mark(act: Act, name: str, pages: list[int] | None) -> int:

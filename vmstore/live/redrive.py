@@ -134,7 +134,7 @@ class Redrive:
                 for page, use in self._uses.by_call.get(mutation.call, {}).items():
                     if page in self._at:
                         act.tell(m.Reference(self._at[page], use, mutation.call))
-                pack(act)
+                pack(act, {})
 
     def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)

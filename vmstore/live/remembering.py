@@ -76,7 +76,8 @@ def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
     found = []
     for number in pages:
         held = act.state.pages[number]
-        if held.modality is Modality.TEXT and held.role in (Role.USER, Role.ASSISTANT):
+        is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
+        if is_said and held.modality is Modality.TEXT:
             found.append(Said(number, Role(held.role), act.forms.of(number).decode("utf-8", "replace")))
     return found
 

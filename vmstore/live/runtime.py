@@ -19,8 +19,11 @@ from vmstore.live.forms import Forms
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.views.lane import Lane
+from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
+from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.packs import PackCache
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
@@ -38,6 +41,7 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.finder = runtime.finder
+        self.packs = runtime.packs
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -68,12 +72,21 @@ class Act:
         """The bytes a mutation of this act names."""
         return self._contents[ref]
 
-    def shorten(self, page: int, level: int) -> Compress:
-        """Makes a form of a page at a level, or at a higher one where there is none so short."""
+    def shorten(self, page: int, level: int, said: str = "") -> Compress:
+        """Makes a form of a page at a level, or at a higher one where there is none so short.
+
+        `said` are words that were handed in about it.
+        """
         held = self.state.pages[page]
         full = held.forms[0]
         assert full is not None, "every page has its full content"
-        made = self.shorter.of(held, self.spoken.known.get(page), self.forms.of(full.position), level)
+        below = [
+            Form(self.forms.of(form.position), form.method)
+            for form in held.forms[1:level]
+            if form is not None and form.method is not None
+        ]
+        content = self.forms.of(full.position)
+        made = self.shorter.of(held, self.spoken.known.get(page), content, level, below, said)
         return Compress(
             page, held.version, made.level, made.method, int(made.lossy), self.cell(made.content),
             len(made.content), made.tokens,
@@ -100,6 +113,7 @@ class Runtime:
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane)
+        self.packs: PackCache[list[Leaf]] = PackCache()
         self._source: Facts | Act | None = None
         self.forget()
 
@@ -128,6 +142,7 @@ class Runtime:
             self._source = facts
             try:
                 for told in facts.after(self.state.position):
+                    self.metrics.begin(told.at)
                     for position, mutation in told.mutations:
                         self.state.apply(position, mutation)
                         self.note(position, mutation)
@@ -144,6 +159,7 @@ class Runtime:
         if batch.head.position != state.position:
             raise OvertakenError("the session moved on while it was read; read it and decide again")
         act = self._source = Act(self, batch, at)
+        self.metrics.begin(at)
         self.shorter.begin()
         self.forms.hold()
         try:
@@ -174,6 +190,7 @@ class Runtime:
         self.forms.hold()
         for done, (at, do) in enumerate(acts, 1):
             act = self._source = Act(self, batch, at)
+            self.metrics.begin(at)
             do(act)
             if not act.ended:
                 act.react()

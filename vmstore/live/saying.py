@@ -11,10 +11,11 @@ from vmstore.capture.born import born
 from vmstore.capture.held import kin
 from vmstore.capture.shapes import Shape, plain, take_message
 from vmstore.capture.skeleton import dumps
-from vmstore.core.decision import Holder
+from vmstore.capture.thoughts import is_thought
+from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
 from vmstore.core.draft import Reply as Answer
-from vmstore.core.mutation import Configure, Message, Pin, Reply, Turn
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.tokens import ESTIMATOR
 from vmstore.errors import InputError, RefusedError
@@ -107,7 +108,7 @@ def message_of(role: str, content: Any) -> Draft:
 
 
 def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
-    """Writes a message and its pages."""
+    """Writes a message and its pages; a model's thinking leaves the prompt at once, for no request sends it back."""
     message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
     pages = []
     draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
@@ -115,6 +116,9 @@ def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None =
         answers = kin(part).answers
         links = [(int(LinkKind.CAUSED_BY), act.spoken.calls[answers])] if answers in act.spoken.calls else []
         pages.append(act.tell(born(draft, index, message, act.cell, links)))
+    for number, part in zip(pages, draft.parts, strict=True):
+        if draft.role in (Role.ASSISTANT, Role.OTHER) and (number in act.spoken.thoughts or is_thought(part)):
+            act.tell(Evict(number, Cause.THOUGHT, act.state.here[number].tokens))
     return Spoke(message, pages)
 
 

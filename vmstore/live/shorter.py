@@ -6,8 +6,10 @@ and a line that only says what the page is ends the row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from vmstore.core.images import size_of
 from vmstore.core.page import Level, Method, Modality
 from vmstore.core.reference import page_name
 from vmstore.core.tokens import estimate
@@ -41,25 +43,45 @@ class Shorter:
         """A new act begins, in which a callback that hung is asked again."""
         self._hung = False
 
-    def of(self, held: Held, known: Known | None, content: bytes, level: int) -> Made:
-        """The form of a page at a level, or at the next higher one that has one."""
-        name = (known.name or "") if known else ""
-        material = Material(content=content, modality=held.modality, mime=_mime(held, known), name=name)
+    def of(
+        self, held: Held, known: Known | None, content: bytes, level: int, below: Sequence[Form] = (), said: str = ""
+    ) -> Made:
+        """The form of a page at a level, or at the next higher one that has one.
+
+        It is shorter than the forms `below` that the page has at lower levels. `said` are the words
+        handed in about it: a picture's caption, the transcript of sound or film.
+        """
+        material = material_of(held, known, content, said)
         for at in range(level, len(Level)):
-            form = self._form(material, at, held)
+            form = self._form(material, at, held, below)
             if form is not None:
                 return Made(Level(at), form.method, form.content, form.tokens, form.lossy)
         line = f"[{page_name(held.page)}: {held.modality.word}, {len(content):,} bytes]".encode()
         return Made(Level.REFERENCE, Method.REFERENCE, line, estimate(line, Modality.TEXT), True)
 
-    def _form(self, material: Material, level: int, held: Held) -> Form | None:
-        if self._callback is None or self._hung or level == Level.REFERENCE:
-            made = compressed(material, level, held.type)
+    def _form(self, material: Material, level: int, held: Held, below: Sequence[Form]) -> Form | None:
+        if self._callback is None or self._hung or level == Level.REFERENCE or material.caption:
+            made = compressed(material, level, held.type, below)
             return made if isinstance(made, Form) else None
-        answer = ask(self._callback, material, level, held.type, self._timeout_s)
+        answer = ask(self._callback, material, level, held.type, self._timeout_s, below)
         self._hung = answer.outcome is Outcome.HUNG  # an act that shortens ten pages waits once
         self.outcomes[answer.outcome] = self.outcomes.get(answer.outcome, 0) + 1
         return answer.form if isinstance(answer.form, Form) else None
+
+
+def material_of(held: Held, known: Known | None, content: bytes, said: str = "") -> Material:
+    """A page as compressors take it, with the words that were handed in about it."""
+    width, height = (size_of(content) if held.modality is Modality.IMAGE else None) or (0, 0)
+    return Material(
+        content=content,
+        modality=held.modality,
+        mime=_mime(held, known),
+        name=(known.name or "") if known else "",
+        width=width,
+        height=height,
+        caption=said,
+        transcript=said,
+    )
 
 
 def _mime(held: Held, known: Known | None) -> str:

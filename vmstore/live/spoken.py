@@ -11,8 +11,10 @@ from collections.abc import Callable
 import msgspec
 
 from vmstore.capture.skeleton import loads
+from vmstore.capture.thoughts import thoughts
 from vmstore.core import mutation as m
-from vmstore.core.page import PageType, Role, Slot, Standing
+from vmstore.core.decision import Cause
+from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.vm.claims import Known as Claim
 from vmstore.vm.claims import topic_of
@@ -23,12 +25,13 @@ Read = Callable[[int, m.CellRef], bytes]
 
 
 class Said(msgspec.Struct):
-    """A message: who said it, and the page of each of its parts."""
+    """A message: who said it, the page of each of its parts, and which parts a model thought."""
 
     message: int
     role: Role
     slot: Slot
     parts: list[int] = []
+    thinking: tuple[int, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -49,6 +52,8 @@ class Spoken:
         self.messages: dict[int, Said] = {}
         self.known: dict[int, Known] = {}
         self.pages: dict[int, None] = {}
+        self.thoughts: dict[int, None] = {}  # pages a model thought
+        self.sources: dict[int, tuple[int, ...]] = {}  # what pages were made from
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
         self.claims: dict[str, Claim] = {}  # that hold, by name
@@ -63,13 +68,20 @@ class Spoken:
         """Folds the mutation at a position."""
         match mutation:
             case m.Message():
-                self.messages[position] = Said(position, Role(mutation.role), Slot(mutation.slot))
+                said = Said(position, Role(mutation.role), Slot(mutation.slot))
+                if said.role is Role.ASSISTANT:
+                    said.thinking = thoughts(self._read(position, mutation.envelope))
+                self.messages[position] = said
                 if mutation.human:
                     self.final = False
                 elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
                     self.final = True
             case m.Create():
                 self._create(position, mutation)
+            case m.Link() if mutation.link == LinkKind.DERIVES:
+                self._derived(mutation.source, mutation.target)
+            case m.Evict() if mutation.cause == Cause.THOUGHT:
+                self.thoughts[mutation.page] = None
             case m.Annotate() if mutation.status == Standing.ABANDONED:
                 for name in [name for name in self.claims if self.named[name] == mutation.page]:
                     del self.claims[name]
@@ -85,7 +97,13 @@ class Spoken:
     def _create(self, position: int, made: m.Create) -> None:
         self.pages[position] = None
         if made.message:
-            self.messages[made.message].parts.append(position)
+            said = self.messages[made.message]
+            if len(said.parts) in said.thinking:
+                self.thoughts[position] = None
+            said.parts.append(position)
+        for kind, source in made.links:
+            if kind == LinkKind.DERIVES:
+                self._derived(position, source)
         if made.labels is None:
             return
         told = loads(self._read(position, made.labels))
@@ -108,6 +126,9 @@ class Spoken:
             self.claims.pop(known.name, None)
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
+
+    def _derived(self, page: int, source: int) -> None:
+        self.sources[page] = (*self.sources.get(page, ()), source)
 
     def standing(self) -> list[Hint]:
         """What the claims that hold are about, oldest first."""

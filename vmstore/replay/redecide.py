@@ -26,6 +26,7 @@ from vmstore.vm.room import Compression
 from vmstore.vm.settings import Settings, encoded
 from vmstore.vm.settings import changed as settings_with
 from vmstore.vm.state import State
+from vmstore.vm.window import membership
 
 Shorten = Callable[[Held, int, int, int], Made]
 """Makes a form of a page nobody recorded: the page as it is held, where it was recorded, its content, and the level."""
@@ -72,6 +73,7 @@ class Redecision:
 
     def take(self, found: Round) -> None:
         """Takes the next commit of the session."""
+        self.metrics.overhead = None  # what would have been was never written
         if self._begun or self._exact:
             self._again(found)
         else:
@@ -81,6 +83,7 @@ class Redecision:
 
     def adopt(self, found: Round) -> None:
         """Takes a commit as it was recorded, decisions included."""
+        self.metrics.begin(found.at)
         for position, mutation in found.mutations:
             self.places.put(position, position)
             self._told = found.settings.get(position, b"")
@@ -99,6 +102,7 @@ class Redecision:
         self._paper.end(at)
 
     def _again(self, found: Round) -> None:
+        self.metrics.begin(found.at)
         self._kernel, self._answers = self._fresh(), found.answers
         for run in found.runs:
             for position, mutation in run:
@@ -127,10 +131,10 @@ class Redecision:
             )
 
     def _packed(self, pack: m.Pack) -> m.Pack:
-        """A pack of what is in the prompt here."""
-        entered, left = self.state.residences()
+        """A pack of what the call is sent here."""
+        now = membership(self.state)
         told = msgspec.structs.replace(
-            pack, leaves=len(self.state.here), tokens=self.state.used, entered=tuple(entered), left=tuple(left)
+            pack, leaves=now.leaves, tokens=now.tokens, entered=tuple(now.entered), left=tuple(now.left)
         )
         return self._paper.packed(told)
 

@@ -3,21 +3,23 @@
 A commit of a live session holds what happened, then what the kernel decided, and so again where
 what came of it mattered for the next; a call's ends with its pack. A `compress` is the answer to a
 decision that needed a shorter form, or to an eviction somebody asked for; where nothing else stands
-in its commit, somebody asked for the form.
+in its commit, somebody asked for the form, and words about a picture, sound or film were handed in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder
+from vmstore.core.page import Method
 from vmstore.errors import InputError
 
-ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT))
+ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT))
+HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
 
 At = tuple[int, m.AnyMutation]
@@ -59,8 +61,9 @@ class Round(msgspec.Struct, frozen=True):
     @property
     def answers(self) -> list[Recorded]:
         """The forms that were made because a decision or an eviction needed them."""
-        found = [Recorded(position, one) for position, one in self.mutations if isinstance(one, m.Compress)]
-        return [] if self._forms_alone else found
+        if self._forms_alone:
+            return []
+        return [Recorded(position, one) for position, one in self.mutations if _is_answer(one)]
 
     @property
     def runs(self) -> list[list[At]]:
@@ -72,7 +75,7 @@ class Round(msgspec.Struct, frozen=True):
                 continue
             if is_decision(one):
                 decided = True
-            elif alone or not isinstance(one, m.Compress):
+            elif alone or not _is_answer(one):
                 if decided:
                     runs.append([])
                     decided = False
@@ -110,6 +113,11 @@ def is_decision(mutation: m.AnyMutation) -> bool:
     if isinstance(mutation, m.Unpin):
         return mutation.holder == Holder.TURNS
     return isinstance(mutation, _DECIDED)
+
+
+def _is_answer(mutation: m.AnyMutation) -> TypeGuard[m.Compress]:
+    """Whether a form was made because it was needed, where its commit holds more than forms."""
+    return isinstance(mutation, m.Compress) and mutation.method not in HANDED_IN
 
 
 class Commit(NamedTuple):

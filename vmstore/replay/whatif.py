@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -61,20 +61,34 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     kept: Kept | None = None
 
 
-def as_recorded(stimuli: Stimuli, shorten: Shorten, *, price: int | None = None) -> Run:
-    """The numbers of a session as it was."""
+def as_recorded(
+    stimuli: Stimuli, shorten: Shorten, *, price: int | None = None, check: Callable[[], object] = bool
+) -> Run:
+    """The numbers of a session as it was; `check` raises where nobody waits any more."""
     run = Redecision(Memory(), stimuli.forms, shorten, price=price)
     for found in stimuli.rounds:
+        check()
         run.adopt(found)
     return told(run, stimuli, {}, None, recorded=True)
 
 
-def what_if(stimuli: Stimuli, shorten: Shorten, changed: Mapping[str, Any], *, price: int | None = None) -> Run:
-    """A session under changed settings, which are named as `settings` of a session are."""
+def what_if(
+    stimuli: Stimuli,
+    shorten: Shorten,
+    changed: Mapping[str, Any],
+    *,
+    price: int | None = None,
+    check: Callable[[], object] = bool,
+) -> Run:
+    """A session under changed settings, which are named as `settings` of a session are.
+
+    `check` raises where nobody waits for the answer any more.
+    """
     paper = Memory()
     run = Redecision(paper, stimuli.forms, shorten, changed, price=price)
     watch = Watch(run)
     for found in stimuli.rounds:
+        check()
         run.take(found)
         watch.look(found, paper.commit)
     return told(run, stimuli, changed, watch.divergence)

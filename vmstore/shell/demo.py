@@ -12,6 +12,8 @@ from pathlib import Path
 
 from vmstore.shell import looks
 from vmstore.shell.damage import tampered, views_again
+from vmstore.shell.managed import STORE as MANAGED
+from vmstore.shell.managed import managed
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Span
 from vmstore.shell.tour import Step, Tour, changed, compacted, lineage_of, packed, still_there
@@ -55,6 +57,7 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
         store.close()
     yield views_again(path, named)
     yield tampered(path, cell, name, named)
+    yield managed(path.with_name(MANAGED), SHIPPED, str(Path(named).with_name(MANAGED)))
 
 
 def _imported(store: Store, named: str) -> Step:

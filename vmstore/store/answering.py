@@ -64,7 +64,7 @@ class Memory:
                 held = runtime.state.pages[int(hit.page[1:])]
                 if modality is None or held.modality is modality:
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
-                    found.append(Hit(made.of(held, 0, None, tier), round(hit.score / best * 1_000_000)))
+                    found.append(Hit(made.of(held, 0, tier, words=False), round(hit.score / best * 1_000_000)))
             return Found(found[:limit], len(found))
 
         return self._live.look(leaves)
@@ -76,5 +76,5 @@ class Memory:
 
 def _loaded(runtime: Runtime, found: Faulted) -> Loaded:
     held = runtime.state.pages[found.number]
-    leaf = Leaves(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, found.content, Tier.L0)
+    leaf = Leaves(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, Tier.L0)
     return Loaded(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))

@@ -219,7 +219,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
 class TurnInfo(msgspec.Struct, frozen=True):
     """One turn: where it opened, how many calls it made, how often pages were asked for and left the prompt.
 
-    Without a kernel `faults` counts the pages that came back.
+    Without a kernel `faults` counts the pages that came back. `searches` are the agent's, `load` is the
+    fullest class the prompt came to in it, None where it stayed in the one it had.
     """
 
     turn: int
@@ -228,6 +229,8 @@ class TurnInfo(msgspec.Struct, frozen=True):
     calls: int
     faults: int = 0
     evictions: int = 0
+    searches: int = 0
+    load: str | None = None
 
 
 class CallInfo(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -109,6 +109,24 @@ class Asking:
         names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
         basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
         return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
+
+    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+        """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
+        from vmstore.store.measuring import measured
+        from vmstore.vm.measures import numbers
+
+        found = measured(self._ns.log, lane, position, check)
+        if found is not None:
+            for number in numbers(found.measures):
+                yield (found.policy, found.budget, *number)
+
+    def replayed(self, session: str, settings: Mapping[str, Any], check: Callable[[], object]) -> Any:
+        """A session decided again under other settings; without any as it was recorded."""
+        from vmstore.store.replaying import replayed
+
+        told = dict(settings)
+        own = (told.pop("policy", None), told.pop("budget", None), told, told.pop("keep", None))
+        return replayed(self._ns, self._ns.key(session) or 0, session, *own, check)
 
     def corpus(self) -> Corpus:
         """The texts there are at the moment that is held."""

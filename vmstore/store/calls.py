@@ -6,16 +6,20 @@ from collections import Counter
 from collections.abc import Mapping
 
 from vmstore.capture.skeleton import loads
+from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Status
 from vmstore.log.port import Log
 from vmstore.store.answers import CallInfo, TurnInfo
 from vmstore.views.calls import CallRow, calls_of
 from vmstore.views.context import read_cells
 from vmstore.views.decisions import budget_at, budgets
-from vmstore.views.faults import moves_of
+from vmstore.views.faults import Moves, moves_of
 from vmstore.views.lane import Lane
 from vmstore.views.moment import last
 from vmstore.views.prefix import invalidated
+from vmstore.views.reasons import word_of
+
+STILL = Moves(0, 0, 0, None)
 
 
 def turns_in(lane: Lane) -> list[TurnInfo]:
@@ -30,7 +34,12 @@ def turns_in(lane: Lane) -> list[TurnInfo]:
             (stretch.session, stretch.high),
         )
     ]
-    return [TurnInfo(turn, position, at, counts[turn], *moved.get(turn, (0, 0))) for turn, position, at in sorted(rows)]
+    return [_turn(turn, position, at, counts[turn], moved.get(turn, STILL)) for turn, position, at in sorted(rows)]
+
+
+def _turn(turn: int, position: int, at: int, calls: int, moved: Moves) -> TurnInfo:
+    load = word_of(Load, moved.load)
+    return TurnInfo(turn, position, at, calls, moved.faults, moved.evictions, moved.searches, load)
 
 
 def calls_in(lane: Lane, log: Log) -> list[CallInfo]:

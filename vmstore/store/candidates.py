@@ -80,7 +80,7 @@ class Candidates:
             return
         if field.form.words is not None:
             yield from ((quoted(one.word) if expect.quoted else one.word, field.name) for one in field.form.words)
-        elif field.form.type == "text" and not field.asked and relation.name in RELATIONS:
+        elif field.form.type == "text" and not field.asked and relation.name in RELATIONS.keys() - DEAR:
             statement = f"{relation.name} {field.name} WHERE {field.name} LIKE $begins BY {field.name} LIMIT {MOST}"
             yield from self._asked(statement, expect, field.name)
 
@@ -97,6 +97,7 @@ def _relation(expect: Expect) -> Relation | None:
     return DESCRIBED.get(ROWS_OF.get(statement, statement))
 
 
+DEAR = frozenset(("METRICS",))  # every session is folded anew for each answer
 # By kind of name: the statement whose answer they are.
 NAMED = {
     "session": f"SESSIONS session WHERE session LIKE $begins LIMIT {MOST}",

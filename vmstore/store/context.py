@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
 from vmstore.capture.skeleton import fill, loads, pruned
+from vmstore.core.images import size_of
 from vmstore.core.mutation import PARTIAL
-from vmstore.core.page import Fidelity, Mime, Modality, PageType, Role, Slot
+from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
 from vmstore.errors import UnknownError
 from vmstore.store.answers import Basis, ContextPage
@@ -129,8 +131,27 @@ class Context:
         from vmstore.vm.protocol.context import context_text
 
         contents = self.contents()
-        names = self._names()
-        return context_text([_leaf(s, names.get(s.page), contents.get(page_name(s.page))) for s in self._shown])
+        names, words = self._names(), self._words()
+        return context_text(
+            [
+                _leaf(s, names.get(s.page), contents.get(page_name(s.page)), words.get((s.page, s.version), {}))
+                for s in self._shown
+            ]
+        )
+
+    def _words(self) -> dict[tuple[int, int], dict[int, bytes]]:
+        """What was said of pictures, sounds and films by the call: the forms that are text, by page and version."""
+        media = json.dumps([shown.page for shown in self._shown if shown.modality in _MEDIA])
+        found: dict[tuple[int, int], dict[int, Any]] = {}
+        cells: dict[int, bytes | None] = {}
+        for stretch in reversed(self._lane.upto(self.basis.position)):
+            args = (media, stretch.session, stretch.high)
+            for page, version, level, method, cell, commitment in self._lane.db.execute(_FORMS, args):
+                if method != Method.THUMBNAIL:
+                    found.setdefault((page, version), {})[level] = cell
+                    cells[cell] = commitment
+        contents = read_cells(self._log, cells)
+        return {which: {at: contents[cell] for at, cell in forms.items()} for which, forms in found.items()}
 
     def _names(self) -> dict[int, str]:
         """What pages of a live session were called at the call: by their own name, while they were the last of it."""
@@ -180,10 +201,13 @@ def _moments(lane: Lane, positions: set[int]) -> dict[int, tuple[int, int]]:
     return {row[0]: (row[1], row[2]) for row in lane.rows(_MOMENTS, positions)}
 
 
-def _leaf(shown: Shown, name: str | None, content: bytes | None) -> Leaf:
-    """A page as the protocol shows it."""
-    from vmstore.vm.protocol.leaf import Leaf
+def _leaf(shown: Shown, name: str | None, content: bytes | None, forms: dict[int, bytes]) -> Leaf:
+    """A page as the protocol shows it; `forms` are those of a medium that are text, by level."""
+    from vmstore.vm.protocol.leaf import Form, Leaf
 
+    is_picture = shown.modality == Modality.IMAGE and content is not None
+    is_thumbnail = is_picture and shown.level > 0 and shown.level not in forms
+    width, height = (size_of(content) if is_picture and not shown.level and content is not None else None) or (0, 0)
     return Leaf(
         name=name or page_name(shown.page),
         type=PageType(shown.type),
@@ -192,12 +216,19 @@ def _leaf(shown: Shown, name: str | None, content: bytes | None) -> Leaf:
         level=shown.level,
         tokens=shown.tokens,
         content=content,
-        mime=Mime(shown.mime).type if not shown.level else Mime.TEXT.type,
+        mime=Mime.JPEG.type if is_thumbnail else Mime(shown.mime).type if not shown.level else Mime.TEXT.type,
+        others=tuple(Form(level=at, tokens=0, content=one) for at, one in forms.items() if at != shown.level),
+        width=width,
+        height=height,
     )
 
 
 _SLOTS = "SELECT message, slot FROM messages WHERE session = ? AND message IN (SELECT value FROM json_each(?))"
 _MOMENTS = """SELECT position, turn, call FROM calls INDEXED BY calls_position
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_FORMS = """SELECT c.page, c.version, c.level, c.method, c.cell, c.commitment FROM json_each(?) one
+  JOIN changes c ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level > 0 AND c.cell IS NOT NULL
+  ORDER BY c.position"""
+_MEDIA = (Modality.IMAGE, Modality.AUDIO, Modality.VIDEO)
 _NAMED = """SELECT hint, page FROM pages WHERE session = ? AND page <= ? AND message = 0 AND hint IS NOT NULL
   ORDER BY page"""

@@ -6,70 +6,45 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from vmstore.capture.record import measured
 from vmstore.capture.shapes import Shape, take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
 from vmstore.core.asof import AsOf
-from vmstore.core.clock import within
-from vmstore.core.decision import FaultReason, Holder
+from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
-from vmstore.core.mutation import Cite, Recall, Search
+from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
+from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
-from vmstore.store.called import Called, titled
+from vmstore.store.called import titled
 from vmstore.store.faulted import faulted
-from vmstore.store.namespace import Namespace
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
-from vmstore.store.session import Session
 from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.leaf import MEDIA
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
+from vmstore.vm.protocol.select import Selection
 from vmstore.vm.settings import Settings
+from vmstore.vm.window import chosen as sent
 
-if TYPE_CHECKING:
-    pass
-
-T = TypeVar("T")
 ASKED_CHARS_MAX = 200  # of what no page is called
 
 
-class Live(Session):
+class Live(Acting):
     """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
-
-    def runtime(self) -> Runtime:
-        """What acts; for two handles on a session of one store the same."""
-        runtimes = self._ns.live
-        if self._key not in runtimes:
-            self._ns.follow()
-            runtimes[self._key] = Runtime(self._ns.reader, self._lane())
-        return runtimes[self._key]
-
-    def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
-        """Does something as one commit; decided anew where another process was first."""
-        within("at", at)
-        with self._ns.lock:
-            clock = self._ns.engine.clock  # refuses where the handle is for reading
-            happened = clock.now() if at is None else at
-            runtime = self.runtime()
-
-            def managed(act: Act) -> T:
-                chosen(act.state)
-                return do(act)
-
-            return self._ns.retried(lambda: runtime.act(managed, happened))
 
     # ---- what happens
 
@@ -146,18 +121,25 @@ class Live(Session):
 
     def _counted(self, act: Act, usage: Usage) -> int:
         """What the call that is answered was estimated at, where the provider says what it was."""
-        return act.state.used + self._packed(act, act.state.call).tokens_beside if usage.tokens_in else 0
+        return act.state.call_tokens + self._now(act).tokens_beside if usage.tokens_in else 0
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
         return self._names(self._act(lambda act: saying.tool(act, call_id, content, name), at).pages)
 
-    def attach(self, data: bytes, mime: str, *, name: str | None = None, at: int | None = None) -> str:
-        """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name."""
+    def attach(
+        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
+    ) -> str:
+        """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name.
+
+        `words` say what a picture shows, or are what is spoken in sound or film.
+        """
         if not isinstance(data, bytes) or not isinstance(mime, str) or not mime:
             raise InputError(f"a file is bytes and a content type like 'text/plain', not {data!r:.40} and {mime!r:.40}")
         titled(name)
         modality, known, mime_name = media_of(mime)
+        if words is not None and (modality not in MEDIA or not isinstance(words, str) or not words.strip()):
+            raise InputError(f"words tell of a picture, sound or film, and {words!r:.40} of {mime!r:.40} does not")
 
         def do(act: Act) -> int:
             number = saying.page(
@@ -170,10 +152,7 @@ class Live(Session):
                 mime=known,
                 mime_name=mime_name,
             )
-            made = act.shorten(number, Level.REDUCED)
-            if made.tokens < act.state.here[number].tokens:
-                act.tell(made)
-                paging.compress(act, number, made.level)
+            paging.show_shorter(act, number, words or "")
             return number
 
         return self._name(self._act(do, at))
@@ -243,14 +222,13 @@ class Live(Session):
             self._act(do)
         return hits
 
-    def pack(self, *, at: int | None = None) -> Packed:
-        """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send."""
+    def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
+        """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
-        def do(act: Act) -> Packed:
-            call = pack(act)
-            return self._packed(act, call)
-
-        return self._act(do, at)
+        Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
+        model whose window is smaller than L0, which stays as it is, until they are told otherwise.
+        """
+        return self._act(lambda act: self._packed(act, pack(act, settings)), at)
 
     def run(
         self,
@@ -285,71 +263,9 @@ class Live(Session):
     @property
     def developer_message(self) -> str:
         """Rules, manifest and all pages as one message, of the prompt as it is now; nothing is logged."""
-        return self.look(lambda act: self._packed(act, act.state.call)).developer_message
+        return self.look(self._now).developer_message
 
-    # ---- what is held, moved and marked
-
-    def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
-        """Holds a page in the prompt, as the active `plan` or by hand; RefusedError where it cannot fit."""
-        holder = Holder.PLAN if plan else Holder.HAND
-        self._act(lambda act: paging.pin(act, self._number(act, page), holder), at)
-
-    def unpin(self, page: str | int, *, at: int | None = None) -> None:
-        """Lets go of a page that was pinned."""
-        self._act(lambda act: paging.unpin(act, self._number(act, page)), at)
-
-    def evict(self, page: str | int, *, at: int | None = None) -> None:
-        """Takes a page out of the prompt; nothing of it is lost."""
-        self._act(lambda act: paging.evict(act, self._number(act, page)), at)
-
-    def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
-        """Shows a page shorter; the level it is shown at, which is higher where it has no form at the one asked for."""
-        return self._act(lambda act: paging.compress(act, self._number(act, page), level), at)
-
-    def cite(self, page: str | int, *, at: int | None = None) -> None:
-        """Says that the model's last message leans on a page."""
-
-        def do(act: Act) -> None:
-            said = [one for one in act.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
-            if not said:
-                raise InputError("the model has said nothing yet, so nothing of it cites a page")
-            act.tell(Cite(self._number(act, page), said[-1].parts[0]))
-
-        self._act(do, at)
-
-    def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
-        """Says that something was recalled from a page, and whether the user had to correct it."""
-        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at)
-
-    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
-        """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
-        titled(name, needed=True)
-
-        def do(act: Act) -> None:
-            paging.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
-
-        self._act(do, at)
-
-    def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
-        """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
-
-        def do(act: Act) -> list[Faulted]:
-            if name not in act.spoken.marks:
-                raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
-            return [faulted(act, one, "") for one in paging.restore(act, name)]
-
-        return self._act(do, at)
-
-    def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
-        """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
-        if not isinstance(title, str) or not isinstance(summary, str | None):
-            raise InputError(f"a segment's title and summary are texts, not {title!r:.40} and {summary!r:.40}")
-
-        def do(act: Act) -> int:
-            text = summary if summary is not None else remembering.summed_up(act, title)
-            return paging.segment(act, title, text.encode("utf-8", "backslashreplace"))
-
-        return self._name(self._act(do, at))
+    # ---- settings, numbers, forks
 
     def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
         """Changes settings from here on; the settings that hold then."""
@@ -373,28 +289,10 @@ class Live(Session):
         child = super().fork(name, at, **moment)
         return Live(self._ns, self._recording, child._key, child.name)
 
-    # ---- names
-
-    def look(self, see: Callable[[Runtime], T]) -> T:
-        """Sees the session as it stands at the log's end; nothing is logged."""
-        with self._ns.lock:
-            runtime = self.runtime()
-            runtime.current()
-            return see(runtime)
-
-    def _names(self, pages: Iterable[int]) -> list[str]:
-        return [page_name(number) for number in pages]
-
-    def _name(self, page: int) -> str:
-        return page_name(page)
-
-    def _number(self, act: Act, page: str | int) -> int:
-        return self._called.number(act, page)
-
-    @property
-    def _called(self) -> Called:
-        return Called(self._ns.name, self.name)
-
-    def _packed(self, at: Act | Runtime, call: int) -> Packed:
+    def _packed(self, at: Act | Runtime, choice: Selection | None) -> Packed:
         leaves = Leaves(at.state, at.spoken, at.forms)
-        return Packed(self.name, call, chosen(at.state), at.state, leaves, self._ns.lock)
+        return Packed(self.name, chosen(at.state), at.state, choice, leaves, self._ns.lock, at.packs)
+
+    def _now(self, at: Act | Runtime) -> Packed:
+        """The prompt as it is now."""
+        return self._packed(at, sent(at.state))

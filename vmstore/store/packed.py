@@ -9,11 +9,14 @@ from typing import Any
 from vmstore.core.page import Modality
 from vmstore.core.tokens import estimate
 from vmstore.live.leaves import Leaves
+from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest
 from vmstore.vm.protocol.messages import Messages, messages
+from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
+from vmstore.vm.protocol.select import Left, Lowered, Selection
 from vmstore.vm.settings import Settings
 from vmstore.vm.state import State
 
@@ -21,22 +24,26 @@ from vmstore.vm.state import State
 class Packed:
     """The prompt of one call: `tokens` of a `budget`, both estimated; `pages` by name, in order.
 
-    What it says is written when it is asked for.
+    Where a window is smaller than L0, `lowered` and `left` say of which pages it shows less, and
+    nothing, and why. What it says is written when it is asked for.
     """
 
     def __init__(
         self,
         session: str,
-        call: int,
         settings: Settings,
         state: State,
+        choice: Selection | None,
         leaves: Leaves,
         lock: AbstractContextManager[None],
+        cache: PackCache[list[Leaf]],
     ) -> None:
         self.session = session
-        self.call = call
-        self.tokens = state.used
+        self.call = state.call
+        self.tokens = state.used if choice is None else choice.tokens
         self.budget = settings.l0_tokens_max
+        self._window = settings.window_tokens_max or self.budget
+        self._model = settings.model or ""
         self._rules = Rules[settings.rules.upper()]
         self._paging = Paging[settings.paging.upper()]
         faults, tokens = state.left()
@@ -44,13 +51,20 @@ class Packed:
             faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
         self._leaves = leaves
-        self._seen = leaves.seen()
+        self._seen = leaves.seen(choice)
         self._lock = lock
+        self._cache = cache
 
     @cached_property
     def _here(self) -> list[Leaf]:
         with self._lock:
-            return self._leaves.here(self._seen)
+            known = working_set_hash(self._leaves.bare(self._seen))
+            key = PackKey(self.session, self._model, self._window, known)
+            made = self._cache.get(key)
+            if made is None:
+                made = self._leaves.here(self._seen)
+                self._cache.put(key, made)
+            return made
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -67,6 +81,16 @@ class Packed:
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
         return [self._seen.names[held.page] for held in self._seen.here]
+
+    @property
+    def lowered(self) -> tuple[Lowered, ...]:
+        """The pages that are shown at a higher level than L0 has them at."""
+        return self._seen.lowered
+
+    @property
+    def left(self) -> tuple[Left, ...]:
+        """The pages of L0 that are not shown, why, and what stands for them."""
+        return self._seen.left
 
     @property
     def text(self) -> str:
@@ -93,6 +117,17 @@ class Packed:
             paging=self._paging,
             policies=self._policies,
             manifest=self.manifest,
+        )
+
+    @property
+    def abi(self) -> MemoryABI:
+        """What memory and model agree on: each page with what may be done with it, and the room that is left."""
+        return memory_abi(
+            self._here,
+            max_context_tokens=self._window,
+            tools=self.messages().tools,
+            faults_allowed=self._policies.faults_allowed,
+            upgrade_budget_tokens=self._policies.upgrade_budget_tokens,
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -50,17 +50,18 @@ class Contents:
         return Made(made.level, made.method, int(made.lossy), made.content, made.tokens)
 
 
-def _commits(ns: Namespace, lane: Lane) -> Iterator[Commit]:
+def _commits(ns: Namespace, lane: Lane, check: Callable[[], object] = bool) -> Iterator[Commit]:
     facts = Facts(ns.log, lane)
     for told in facts.after(0):
+        check()
         yield Commit(told.at, told.mutations, facts.cell)
 
 
-def stimuli_of(ns: Namespace, key: int, name: str) -> tuple[Stimuli, Shorten]:
+def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
     """What a session was told, and what makes forms for it; InputError where it was never live."""
     with ns.asking():
         lane = Lane(ns.views, key)
-        return stimuli(name, _commits(ns, lane)), Contents(ns, lane).shorten
+        return stimuli(name, _commits(ns, lane, check)), Contents(ns, lane).shorten
 
 
 def replayed(
@@ -71,14 +72,20 @@ def replayed(
     budget: int | None,
     settings: Mapping[str, Any],
     keep: str | None,
+    check: Callable[[], object] = bool,
 ) -> Run:
-    """A session decided again under changed settings, or its numbers as it was; stored where it is to be kept."""
+    """A session decided again under changed settings, or its numbers as it was; stored where it is to be kept.
+
+    `check` raises where nobody waits for the answer any more.
+    """
     told = {"policy": policy, "l0_tokens_max": budget, **settings}
     changed = {word: value for word, value in told.items() if value is not None}
     if keep is not None:
         return kept(ns, key, name, changed, keep)
-    found, shorten = stimuli_of(ns, key, name)
-    return what_if(found, shorten, changed) if changed else as_recorded(found, shorten)
+    found, shorten = stimuli_of(ns, key, name, check)
+    if not changed:
+        return as_recorded(found, shorten, check=check)
+    return what_if(found, shorten, changed, check=check)
 
 
 def checked(ns: Namespace, key: int, name: str) -> Checked:

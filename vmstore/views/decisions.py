@@ -19,8 +19,11 @@ from vmstore.core.mutation import (
     Open,
     Pin,
     Prefetch,
+    Pressure,
     Recall,
     Reference,
+    Search,
+    Segment,
     Settings,
     Unpin,
 )
@@ -41,8 +44,8 @@ class Decision(NamedTuple):
 
     `kind` is its number; `cause` the position that brought it about; `word` the number of the word
     its kind tells: what a reference is the sign of, why a fault is denied, what makes a page give
-    way, who holds it, in which tier it was, whether it was corrected. `reason` and `signal` are a
-    reference's.
+    way, who holds it, in which tier it was, whether it was corrected, which place a search found it
+    at, which segment it stands for, how full the prompt is. `reason` and `signal` are a reference's.
     """
 
     position: int
@@ -60,7 +63,7 @@ class Decision(NamedTuple):
 
 
 class Decisions(Projector):
-    """One row a kernel's mutation that names a page; one a pin or unpin by page; one a change of the settings.
+    """One row for each page a kernel's mutation names; one a pin or unpin by page; one a change of the settings.
 
     `choices` holds all settings in force from a position on, so that one row tells them; a fork
     begins with a row of its parent's.
@@ -70,7 +73,7 @@ class Decisions(Projector):
     schema: ClassVar = {
         "decisions": """session INTEGER, position INTEGER, kind INTEGER, page INTEGER, content INTEGER, level INTEGER,
             tokens INTEGER, cause INTEGER, word INTEGER, reason INTEGER, signal INTEGER, score INTEGER, why TEXT,
-            PRIMARY KEY(session, position)""",
+            PRIMARY KEY(session, position, page)""",
         "pins": """session INTEGER, page INTEGER, holder INTEGER, position INTEGER, held INTEGER,
             PRIMARY KEY(session, page, holder, position)""",
         "choices": "session INTEGER, position INTEGER, budget INTEGER, told TEXT, PRIMARY KEY(session, position)",
@@ -113,6 +116,19 @@ class Decisions(Projector):
     def on_recall(self, fact: Fact, m: Recall) -> None:
         """Adds whether it was right."""
         self._add(fact, m.NUMBER, m.page, word=m.corrected)
+
+    def on_search(self, fact: Fact, m: Search) -> None:
+        """Adds each page the agent found, by its place; 0 where it found none."""
+        for place, page in enumerate(dict.fromkeys(m.found or (0,)), 1):
+            self._add(fact, m.NUMBER, page, word=place)
+
+    def on_segment(self, fact: Fact, m: Segment) -> None:
+        """Adds the page that stands for what ended."""
+        self._add(fact, m.NUMBER, m.summary or 0, word=m.number)
+
+    def on_pressure(self, fact: Fact, m: Pressure) -> None:
+        """Adds how full the prompt is."""
+        self._add(fact, m.NUMBER, 0, word=m.level, tokens=m.used)
 
     def on_fault_in(self, fact: Fact, m: FaultIn) -> None:
         """Adds what came."""

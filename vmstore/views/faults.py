@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn
+from vmstore.core.decision import Cause
+from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn, Pressure, Search
 from vmstore.core.page import Tier
 from vmstore.views.context import Shown, contents
 from vmstore.views.decisions import ANSWERS, MOVES, Decision, Hold, decided, decisions_at, holds, live_since
@@ -100,7 +101,8 @@ def evictions_at(lane: Lane, position: int) -> list[int]:
     """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
     live = live_since(lane, position)
     left = [at for at in leavings(lane, position) if live is None or at < live]
-    return sorted(left + [told.position for told in decided(lane, position, (Evict.NUMBER,)) if gone(told)])
+    told = (one for one in decided(lane, position, (Evict.NUMBER,)) if gone(one))
+    return sorted(left + [one.position for one in told if one.word != Cause.THOUGHT])  # which no context had
 
 
 def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
@@ -150,11 +152,31 @@ def shown_by(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Deci
     return None if last < 0 or (at and moved[last].position < packs[at - 1]) else moved[last]
 
 
-def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, tuple[int, int]]:
-    """Faults and evictions of each turn that had any, those above `low` and up to a position."""
+class Moves(NamedTuple):
+    """How often in a turn a page was asked for, a page left, and the agent searched; how full its prompt became.
+
+    `load` is the number of the fullest class the prompt came to, None where it stayed in the one it had.
+    """
+
+    faults: int
+    evictions: int
+    searches: int
+    load: int | None
+
+
+def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, Moves]:
+    """What happened in each turn in which anything did, above `low` and up to a position."""
     asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
     left = Counter(_turns(lane, low, evictions_at(lane, position)))
-    return {turn: (asked[turn], left[turn]) for turn in sorted({*asked, *left})}
+    told = list(decided(lane, position, (Search.NUMBER, Pressure.NUMBER)))
+    searches = dict.fromkeys(one.position for one in told if one.kind == Search.NUMBER)  # a row for each page found
+    searched = Counter(_turns(lane, low, searches))
+    loads: dict[int, int] = {}
+    full = [one for one in told if one.kind == Pressure.NUMBER and one.position > low]
+    for one, turn in zip(full, _turns(lane, low, [one.position for one in full]), strict=True):
+        loads[turn] = max(loads.get(turn, 0), one.word or 0)
+    turns = sorted({*asked, *left, *searched, *loads})
+    return {turn: Moves(asked[turn], left[turn], searched[turn], loads.get(turn)) for turn in turns}
 
 
 def _turns(lane: Lane, low: int, positions: Iterable[int]) -> Iterator[int]:

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vmstore.core.decision import POLICY_NAMES, Cause, Denial, FaultReason, Holder, Signal, Use, Why
-from vmstore.core.mutation import Cite, Evict, FaultDenied, FaultIn, Pin, Prefetch, Recall, Reference, Unpin
+from vmstore.core.decision import POLICY_NAMES, Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.mutation import (
+    Cite,
+    Evict,
+    FaultDenied,
+    FaultIn,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
+    Search,
+    Segment,
+    Unpin,
+)
 from vmstore.core.page import Level, Word
 from vmstore.core.reference import page_name
 from vmstore.views.decisions import Decision
@@ -35,6 +48,7 @@ _WORDS: dict[int, type[Word]] = {
     Evict.NUMBER: Cause,
     Pin.NUMBER: Holder,
     Unpin.NUMBER: Holder,
+    Pressure.NUMBER: Load,
 }
 
 
@@ -57,6 +71,10 @@ def detail_of(told: Decision, asked: Callable[[int], Decision | None]) -> str:
     if told.kind == Reference.NUMBER:
         parts += [word_of(Use, told.word) or ""] * (told.word in (Use.FAULT, Use.ASKED, Use.SIGNAL))
         parts += [f"level {told.level}"] * bool(told.level)
+    elif told.kind == Search.NUMBER:
+        parts.append(f"found at place {told.word}")
+    elif told.kind == Segment.NUMBER:
+        parts.append(f"stands for segment {told.word}")
     elif told.kind == Cite.NUMBER:
         parts.append(f"by {page_name(told.cause or 0)}")
     elif told.kind == Evict.NUMBER:

@@ -6,17 +6,18 @@ import msgspec
 
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Residence
-from vmstore.core.page import Mime
+from vmstore.core.page import Method, Mime
 from vmstore.vm.resident import Resident
 
 _HARD = 1 << Holder.HAND | 1 << Holder.SYSTEM | 1 << Holder.TOOLS | 1 << Holder.PLAN
 
 
 class Form(msgspec.Struct, frozen=True, gc=False):
-    """One form of a page's content: the position that made it, and how many tokens it takes."""
+    """One form of a page's content: the position that made it, its tokens, and how it was made where it is shorter."""
 
     position: int
     tokens: int
+    method: Method | None = None
 
 
 class Held(Resident, gc=False, kw_only=True):
@@ -24,6 +25,7 @@ class Held(Resident, gc=False, kw_only=True):
 
     `holders` has a bit for each `Holder` that pins it; `faulted` and `yields` are the turns it was
     last asked for and last had to yield in, -1 where never. What is `opaque` has no content to shorten.
+    `answers` is the page of the tool call it answers, `origin` the page it was written to stand for; 0 of none.
     """
 
     version: int
@@ -37,6 +39,8 @@ class Held(Resident, gc=False, kw_only=True):
     holders: int = 0
     faulted: int = -1
     yields: int = -1
+    answers: int = 0
+    origin: int = 0
 
     @property
     def pinned(self) -> bool:
@@ -50,6 +54,10 @@ class Held(Resident, gc=False, kw_only=True):
     @property
     def residence(self) -> Residence:
         """Its place in a pack."""
-        form = self.forms[self.level]
+        return self.residence_at(self.level)
+
+    def residence_at(self, level: int) -> Residence:
+        """Its place in a pack that shows it at another level."""
+        form = self.forms[level]
         assert form is not None, "what is shown has a form"
-        return self.page, form.position, self.level, self.rank
+        return self.page, form.position, level, self.rank

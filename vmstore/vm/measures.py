@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -28,7 +29,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     `thrash_now` that of the last. `utilisation` is of the budget, at calls. `prefix_voided` counts
     the tokens a provider's prefix cache lost, `prefix_cost` is what they cost in dollars.
     `compression` is the tokens of abstracts over those of the pages they stand for, `effective` the
-    share of what calls were sent that was cited or came back in an answer.
+    share of what calls were sent that was cited or came back in an answer. `evictions_a_minute` and
+    `fault_latency_p95_ms`, from a fault to the call that shows the page, are by the clock of the log,
+    `overhead` is what the log says of contents over the contents, in bytes.
     """
 
     turns: int
@@ -70,6 +73,9 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True):
     recalls: int
     recall_success: float | None
     effective: float | None
+    evictions_a_minute: float | None = None
+    fault_latency_p95_ms: float | None = None
+    overhead: float | None = None
     targets: dict[str, bool | None] = {}
     flags: list[str] = []
 
@@ -93,34 +99,80 @@ BANDS = {
 """Seed 000:2203-2208."""
 
 
+class Target(NamedTuple):
+    """What a number is to be under, or over."""
+
+    limit: float
+    over: bool = False
+
+    def met(self, value: float | None) -> bool | None:
+        """Whether a value keeps it; None where there is nothing to judge."""
+        if value is None:
+            return None
+        return value > self.limit if self.over else value < self.limit
+
+    @property
+    def words(self) -> str:
+        """As people write it."""
+        return f"{'over' if self.over else 'under'} {self.limit:g}"
+
+
+TARGETS = {
+    "fault_rate": Target(0.05),
+    "hit_rate": Target(0.80, over=True),
+    "compression": Target(0.10),
+    "utilisation": Target(0.90, over=True),
+    "prefetch_hit_rate": Target(0.60, over=True),
+    "fault_latency_p95_ms": Target(500),
+    "overhead": Target(0.10),
+    "recall_success": Target(0.95, over=True),
+    "thrash_index": Target(0.5),
+    "effective": Target(0.60, over=True),
+}
+"""Seed 000:2139-2154, 2347."""
+
+
+class Number(NamedTuple):
+    """One number by name, with its target and whether it keeps it, and what should give pause."""
+
+    metric: str
+    value: float | None
+    target: str | None = None
+    met: bool | None = None
+    flag: str | None = None
+
+
 def judged(found: Measures) -> Measures:
-    """The same with the seed's targets (000:2139-2154, 2347) and what should give pause."""
-    targets = {
-        "fault_rate": _under(found.fault_rate, 0.05),
-        "hit_rate": _over(found.hit_rate, 0.80),
-        "compression": _under(found.compression, 0.10),
-        "utilisation": _over(found.utilisation, 0.90),
-        "prefetch_hit_rate": _over(found.prefetch_hit_rate, 0.60),
-        "recall_success": _over(found.recall_success, 0.95),
-        "thrash_index": _under(found.thrash_index, 0.5),
-        "effective": _over(found.effective, 0.60),
-    }
-    flags = []
-    for reason, band in BANDS.items():
-        share = found.reasons[reason.word].share
-        if share is not None and not band.below <= share <= band.above:
-            flags.append(f"{reason.word} is {share:.0%} of the model's faults: {band.means}")
+    """The same with the seed's targets and what should give pause."""
+    targets = {name: target.met(getattr(found, name)) for name, target in TARGETS.items()}
+    flags = [flag for reason in BANDS if (flag := _flag(found, reason)) is not None]
     return msgspec.structs.replace(found, targets=targets, flags=flags)
+
+
+def numbers(found: Measures) -> Iterator[Number]:
+    """All of them one by one, in their order; those of the reasons for faults at the end."""
+    for name in found.__struct_fields__:
+        value = getattr(found, name)
+        if name in TARGETS:
+            yield Number(name, value, TARGETS[name].words, TARGETS[name].met(value))
+        elif value is None or isinstance(value, int | float):
+            yield Number(name, value)
+    for tier, count in found.pages.items():
+        yield Number(f"pages_{tier.lower()}", count)
+    for reason, band in BANDS.items():
+        told, target = found.reasons[reason.word], f"{band.low:g} to {band.high:g}"
+        met = None if told.share is None else band.low <= told.share <= band.high
+        yield Number(f"share_{reason.word}", told.share, target, met, _flag(found, reason))
+        yield Number(f"success_{reason.word}", told.success)
+
+
+def _flag(found: Measures, reason: FaultReason) -> str | None:
+    band, part = BANDS[reason], found.reasons[reason.word].share
+    if part is None or band.below <= part <= band.above:
+        return None
+    return f"{reason.word} is {part:.0%} of the model's faults: {band.means}"
 
 
 def share(part: int, whole: int) -> float | None:
     """A part of a whole, to six digits; None of nothing."""
     return round(part / whole, 6) if whole else None
-
-
-def _under(value: float | None, limit: float) -> bool | None:
-    return None if value is None else value < limit
-
-
-def _over(value: float | None, limit: float) -> bool | None:
-    return None if value is None else value > limit

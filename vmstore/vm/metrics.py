@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from vmstore.core import mutation as m
-from vmstore.core.decision import Denial, FaultReason, Use
+from vmstore.core.decision import Cause, Denial, FaultReason, Use
 from vmstore.core.page import Level, Tier
 from vmstore.vm.measures import WINDOW_TURNS, Asked, Measures, judged, share
+from vmstore.vm.overhead import Overhead
+from vmstore.vm.pace import Pace
 from vmstore.vm.settings import PPM
 from vmstore.vm.state import State
 
@@ -104,6 +106,8 @@ class Metrics:
     def __init__(self, price: int | None = None) -> None:
         self._price = price
         self._prefix = Prefix()
+        self._pace = Pace()
+        self.overhead: Overhead | None = Overhead()  # None where nothing is written
         self._thrash = Thrash()
         self._open: dict[int, m.Reference] = {}  # what was asked since the last turn, by position
         self.turns = self.calls = self.references = self.served = self.fault_tokens = 0
@@ -121,10 +125,19 @@ class Metrics:
         self._cited: dict[int, None] = {}  # of the last call
         self.sent = self.effective = 0
 
+    def begin(self, at: int) -> None:
+        """A commit begins that happened at a time, in microseconds since 1970."""
+        self._pace.begin(at)
+
     def note(self, state: State, position: int, mutation: m.AnyMutation) -> None:
         """Counts a mutation the state has just folded; nothing before the session has a budget."""
+        if state.settings is None:
+            return
+        self._pace.tick()
+        if self.overhead is not None:
+            self.overhead.note(mutation)
         fold = _FOLDS.get(type(mutation))
-        if fold is not None and state.settings is not None:
+        if fold is not None:
             fold(self, state, position, mutation)
 
     # ---- what is told
@@ -176,6 +189,7 @@ class Metrics:
 
     def _on_fault_in(self, state: State, position: int, served: m.FaultIn) -> None:
         self.served += 1
+        self._pace.served()
         self.fault_tokens += served.tokens
         self._fault(state, served.page, served.reference)
 
@@ -199,6 +213,8 @@ class Metrics:
         self._waiting[fetched.page] = None
 
     def _on_evict(self, state: State, position: int, gone: m.Evict) -> None:
+        if gone.cause == Cause.THOUGHT:  # it was in no call
+            return
         self.freed_tokens += gone.tokens
         if gone.level is not None:
             self.compressions += 1
@@ -208,14 +224,15 @@ class Metrics:
 
     def _on_pack(self, state: State, position: int, pack: m.Pack) -> None:
         self.calls += 1
+        self._pace.called()
         self._prefix.move(state, pack)
         self._cited.clear()
-        self.sent += state.used
-        self.peak = max(self.peak, _real(state, state.used))
-        part = state.used * PPM // state.budget
+        self.sent += pack.tokens
+        self.peak = max(self.peak, _real(state, pack.tokens))
+        part = pack.tokens * PPM // state.budget
         self.shares += part
         self.peak_share = max(self.peak_share, part)
-        self.over += state.used > state.budget
+        self.over += pack.tokens > state.budget
 
     # ---- the answer
 
@@ -265,6 +282,9 @@ class Metrics:
             recalls=self.recalls,
             recall_success=share(self.recalls - self.corrected, self.recalls),
             effective=share(self.effective, self.sent),
+            evictions_a_minute=self._pace.a_minute(self.evictions),
+            fault_latency_p95_ms=self._pace.latency_ms(95),
+            overhead=None if self.overhead is None else share(self.overhead.said, self.overhead.contents),
         )
         return judged(told)
 

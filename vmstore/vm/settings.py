@@ -34,7 +34,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `mark_soft` and `mark_hard` are shares of what is left of the budget after the reserves:
     over the hard one pages give way until the soft one is met. `pinned_turns` counts the turns
     whose pages stay without being pinned by hand, `protected_turns` how long a page that was asked
-    for is left alone, `cooldown_turns` the same for one that had gone and came back.
+    for is left alone, `cooldown_turns` the same for one that had gone and came back. A call is sent
+    `window_tokens_max` of the prompt at most, None for all of it; with `conversation` it is sent media
+    in words once their turn is over, and one alone of a page and what was written to stand for it.
     """
 
     l0_tokens_max: int = 128_000
@@ -55,6 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     compress: bool = True
     prefetch: bool = True
     model: str | None = None
+    window_tokens_max: int | None = None
+    conversation: bool = True
 
     @property
     def room(self) -> int:
@@ -65,6 +69,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Whether a fault with this reason is confident enough."""
         return reason in _ADMITTED[self.fault_threshold]
 
+
+BEFORE = Settings(conversation=False)
+"""What was so before there was a setting for it: a log whose first settings do not tell it is older than that."""
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _COUNTS = [name for name, field in _FIELDS.items() if field.type is int]
@@ -82,6 +89,10 @@ def changed(settings: Settings, told: dict[str, Any]) -> Settings:
     for name in _COUNTS:
         if not 0 <= getattr(new, name) <= TOKENS_MAX:
             raise InputError(f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}")
+    if new.window_tokens_max is not None and not 0 < new.window_tokens_max <= TOKENS_MAX:
+        raise InputError(
+            f"window_tokens_max is {new.window_tokens_max}; give a count from 1 to {TOKENS_MAX:,}, or None for all"
+        )
     if not 0 < new.mark_soft <= new.mark_hard <= 1:
         raise InputError(
             f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
@@ -99,7 +110,7 @@ def encoded(told: dict[str, Any]) -> bytes:
     return msgspec.json.encode(dict(sorted(told.items())))
 
 
-def decoded(settings: Settings, cell: bytes) -> Settings:
-    """Settings with what a cell of the log says; what a later version added is passed over."""
+def decoded(settings: Settings | None, cell: bytes) -> Settings:
+    """Settings with what a cell of the log says, None before the first; what a later version added is passed over."""
     told = msgspec.json.decode(cell)
-    return changed(settings, {name: value for name, value in told.items() if name in _FIELDS})
+    return changed(settings or BEFORE, {name: value for name, value in told.items() if name in _FIELDS})

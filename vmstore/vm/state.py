@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Load, Use
-from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role
 from vmstore.vm.held import Form, Held
 from vmstore.vm.policies.registry import policy
 from vmstore.vm.policy import Now, Policy
@@ -42,6 +42,7 @@ class State:
         self.factor_ppm = PPM
         # In estimated tokens: what the prompt may hold, what it may hold between faults, and its marks.
         self.budget = self.room = self.high = self.low = 1 << 62
+        self.window = 1 << 62  # what a call may be sent of the prompt
         self.position = self.turn = self.call = self.references = 0
         self.segment = 0
         self.pages: dict[int, Held] = {}
@@ -54,7 +55,8 @@ class State:
         self.faults = self.fault_tokens = 0  # that the model asked for, served this turn
         self.asked: dict[int, None] = {}  # positions where the model asked for a page this turn
         self.packed: dict[int, m.Residence] = {}  # the prompt as the last call had it
-        self.moved: dict[int, None] = {}  # pages that changed their place since
+        self.moved: dict[int, None] = {}  # pages whose place is another than there
+        self.call_tokens = 0  # of the last call
         self.recent: dict[int, Exchange] = {}  # of the last turns, by turn
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
@@ -75,6 +77,8 @@ class State:
             self.budget, self.room = self.tokens(self.settings.l0_tokens_max), self.tokens(self.settings.room)
             self.high = int(self.room * self.settings.mark_hard)
             self.low = int(self.room * self.settings.mark_soft)
+            window = self.settings.window_tokens_max
+            self.window = self.budget if window is None else min(self.budget, self.tokens(window))
 
     def apply(self, position: int, mutation: m.AnyMutation) -> None:
         """Folds the mutation at a position."""
@@ -86,7 +90,7 @@ class State:
     # ---- what is told
 
     def _on_settings(self, position: int, told: m.Settings) -> None:
-        before, self.settings = self.settings, decoded(self.settings or Settings(), self._read(position, told.told))
+        before, self.settings = self.settings, decoded(self.settings, self._read(position, told.told))
         self._reckon()
         same = before is not None and (before.policy, before.parameters, before.l0_tokens_max) == (
             self.settings.policy,
@@ -140,12 +144,27 @@ class State:
             opaque=made.content is None,
         )
         self.pages[position] = held
+        for kind, page in made.links:
+            self._related(position, page, kind)
         if self.settings is None or made.type == PageType.RAW:
             return
         self._enter(held, 0)
         self.unseen[position] = None
         if made.message:
             self._said(position, made)
+
+    def _on_link(self, position: int, link: m.Link) -> None:
+        self._related(link.source, link.target, link.link)
+
+    def _related(self, source: int, target: int, kind: int) -> None:
+        """Keeps which pages belong together: an answer and its call, a page and what was written to stand for it."""
+        if kind == LinkKind.HAS_CAPTION:
+            source, target, kind = target, source, LinkKind.REPRESENTS
+        held = self.pages.get(source)
+        if held is not None and kind == LinkKind.CAUSED_BY:
+            held.answers = target
+        elif held is not None and kind == LinkKind.REPRESENTS:
+            held.origin = target
 
     def _said(self, position: int, made: m.Create) -> None:
         """Keeps who said what last: pairs of user and assistant, whatever tools gave in between."""
@@ -167,7 +186,7 @@ class State:
     def _on_compress(self, position: int, made: m.Compress) -> None:
         held = self.pages[made.page]
         if made.version == held.version:
-            held.forms[made.level] = Form(position, made.tokens)
+            held.forms[made.level] = Form(position, made.tokens, _METHODS.get(made.method))
 
     def _on_annotate(self, position: int, said: m.Annotate) -> None:
         if said.importance is not None:
@@ -249,8 +268,14 @@ class State:
             self.packed.pop(page, None)
         for residence in pack.entered:
             self.packed[residence[0]] = residence
-        self.moved.clear()
-        self.unseen.clear()
+        self.call_tokens = pack.tokens
+        if len(self.packed) == len(self.here) and pack.tokens == self.used:
+            self.moved.clear()
+            self.unseen.clear()
+        else:  # the call was sent less than the prompt holds
+            there = ((page, held.residence) for page, held in self.here.items())
+            self.moved = {page: None for page, residence in there if self.packed.get(page) != residence}
+            self.unseen = {page: None for page in self.unseen if page not in self.packed}
 
     # ---- the prompt
 
@@ -344,6 +369,8 @@ def _used(held: Held) -> tuple[int, int]:
     return held.used, held.page
 
 
+_METHODS = {int(method): method for method in Method}
+
 _FOLDS: dict[type, Callable[[State, int, Any], None]] = {
     m.Settings: State._on_settings,
     m.Configure: State._on_configure,
@@ -351,6 +378,7 @@ _FOLDS: dict[type, Callable[[State, int, Any], None]] = {
     m.Segment: State._on_segment,
     m.Create: State._on_create,
     m.Update: State._on_update,
+    m.Link: State._on_link,
     m.Compress: State._on_compress,
     m.Annotate: State._on_annotate,
     m.Reference: State._on_reference,

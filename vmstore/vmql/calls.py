@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
 from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
@@ -93,6 +94,15 @@ TURNS = Relation(
             True,
         ),
         Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
+        Field("searches", INTEGER, "times the agent searched", "coalesce(v.searches, 0)", ("moved",), True),
+        Field(
+            "load",
+            word(Load),
+            "the fullest class its prompt came to; null where it stayed in the one it had",
+            "v.load",
+            ("moved",),
+            True,
+        ),
     ),
     scan("turns", "t", "t.position"),
     {

@@ -141,8 +141,8 @@ TABLES: dict[str, dict[Shape, str]] = {
    AND c.position > lane.low AND c.position <= lane.high""",
     ),
     "moved": by(
-        """moved(session, turn, faults, evictions) AS MATERIALIZED (
- SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:moved))"""
+        """moved(session, turn, faults, evictions, searches, load) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:moved))"""
     ),
     "kept": by(
         """kept(session, page, f, reason, pinned) AS MATERIALIZED (

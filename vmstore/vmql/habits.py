@@ -29,6 +29,7 @@ RELATIONS: Final = (
     "VERSIONS",
     "RESIDENCIES",
     "MOVES",
+    "METRICS",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

@@ -27,7 +27,7 @@ def _seen(own: Own) -> Iterator[Row]:
 
 
 def _moved(own: Own) -> Iterator[Row]:
-    """Faults and evictions of each turn that had any."""
+    """What happened in each turn: faults, evictions, searches, how full the prompt became."""
     for turn, counts in moves_of(own.lane, own.until, own.low).items():
         yield (turn, *counts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Tier, Word
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
@@ -109,6 +110,19 @@ MOVES = made(
     _field("cause", INTEGER, "the position of the decision that the pack shows; null without one"),
     _field("reason", TEXT, "what was decided there, and why"),
 )
+
+METRICS = made(
+    "METRICS",
+    "how each session's memory did, number by number, with the targets; nothing of sessions without a kernel",
+    _field("session", TEXT, "whose memory"),
+    _field("policy", TEXT, "which policy decides, with its version"),
+    _field("budget", INTEGER, "the tokens the prompt may hold"),
+    _field("metric", said(Metric), "which number; specs/replay.md says what each is"),
+    _field("value", REAL, "what it is; null where there is nothing to measure"),
+    _field("target", TEXT, "what it should be"),
+    _field("met", BOOLEAN, "whether it is; null without a target or a value"),
+    _field("flag", TEXT, "what should give pause"),
+)._replace(wide=True)
 
 HISTORY = made(
     "HISTORY",
@@ -241,6 +255,7 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, METRICS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED),
+    *(RENDERED, CHAT),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -283,11 +283,11 @@ def replay(query: Query, statement: Replay) -> Result:
         told_scope = InSession(name=statement.session, span=statement.session.span)
     with query.world.asking():
         scope = one(query, Tail(scope=told_scope))
-        session = query.world.session(scope.name)
+    told = {one.name: given(one.value, query.params) for one in statement.given}
     with faults_at(statement.span, "not-replayed"):
-        runs = [session.replay()]
-        if statement.given:
-            runs.append(session.replay(**{one.name: given(one.value, query.params) for one in statement.given}))
+        runs = [query.world.replayed(scope.name, {}, query.watch.check)]
+        if told:
+            runs.append(query.world.replayed(scope.name, told, query.watch.check))
     names = list(made.REPLAYED.fields)
     return query.select(made.REPLAYED, (), Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
 

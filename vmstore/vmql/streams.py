@@ -18,6 +18,7 @@ from vmstore.vmql.relation import ACROSS
 from vmstore.vmql.result import Result
 from vmstore.vmql.scope import Scope, given
 from vmstore.vmql.syntax import And, Compare, Expr, In, Param, Span, Tail, Value, Watch, Word
+from vmstore.vmql.unused import check_metrics
 from vmstore.vmql.values import LISTS, word_of
 
 Make = Callable[[Plan], Callable[[], Iterable[Row]]]
@@ -143,4 +144,18 @@ def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
             yield row
 
 
-MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults, "MOVES": moves}
+def metrics(query: Query, scope: Scope, tail: Tail) -> Make:
+    """The numbers of each session's memory."""
+    check_metrics(tail)
+    world, check = query.world, query.watch.check
+    return rows_of(
+        [(own.name, *number) for own in scope.lanes() for number in world.numbers(own.lane, own.until, check)]
+    )
+
+
+MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
+    "MUTATIONS": mutations,
+    "FAULTS": faults,
+    "MOVES": moves,
+    "METRICS": metrics,
+}

@@ -29,6 +29,12 @@ def check_diff(statement: DiffContext | DiffSession) -> None:
     _refuse("DIFF", statement.tail, MOMENTS, at)
 
 
+def check_metrics(tail: Tail) -> None:
+    """Refuses to begin later than a session does: its numbers are of all of it, up to a moment."""
+    since = {"since": "SINCE", "until": "UNTIL"}
+    _refuse("METRICS", tail, since, "they count from a session's beginning; AS OF says up to when")
+
+
 def _refuse(what: str, tail: Tail, clauses: dict[str, str], hint: str) -> None:
     for field, written in clauses.items():
         told = getattr(tail, field)

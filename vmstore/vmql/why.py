@@ -59,7 +59,8 @@ def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
             entered = event
         reason = _reason(scope.lane, page, event, told)
         yield (event.position, event.turn, event.call, event.event, page, reason, told.contest(event.position))
-        if event.event == "leave" and told.put_out(event.position) is None:
+        is_decided = told.put_out(event.position) is not None or told.passed_over(event.position) is not None
+        if event.event == "leave" and not is_decided:
             yield from _instead(scope.lane, page, event)
     yield (*here, *_answer(page, seen, entered, told))
 
@@ -85,11 +86,11 @@ class Told:
 
     def let_in(self, pack: int) -> Decision | None:
         """The decision that had the page be in the prompt at a pack, since the pack before."""
-        return before(self._moves, (self._before(pack),), pack)
+        return before(self._moves, (self.before(pack),), pack)
 
     def put_out(self, pack: int) -> Decision | None:
         """The decision that had the page be out of the prompt at a pack, since the pack before."""
-        since = self._before(pack)
+        since = self.before(pack)
         found = [one for one in self._moves if since < one.position < pack]
         return found[-1] if found and gone(found[-1]) else None
 
@@ -97,14 +98,15 @@ class Told:
     def _moves(self) -> list[Decision]:
         return [one for one in self.decisions.values() if one.kind in MOVES]
 
-    def _before(self, pack: int) -> int:
+    def before(self, pack: int) -> int:
+        """The position of the pack before one, 0 before the first."""
         found = last_call(self.lane, pack - 1)
         return 0 if found is None else found.position
 
     def is_new(self, page: int, pack: int) -> bool:
         """Whether a page was made since the pack before, where a kernel was at work: then no decision lets it in."""
         live = live_since(self.lane, pack)
-        return live is not None and page > max(live, self._before(pack))
+        return live is not None and page > max(live, self.before(pack))
 
     @property
     def came(self) -> int:
@@ -115,6 +117,19 @@ class Told:
         """The decision that put the page out for good."""
         moves = self._moves
         return moves[-1] if moves and gone(moves[-1]) else None
+
+    def passed_over(self, pack: int) -> str | None:
+        """That a page of the prompt was not sent at a pack, where a kernel was at work and nothing had put it out."""
+        settings, live = settings_at(self.lane, pack), live_since(self.lane, pack)
+        moves = [one for one in self._moves if one.position < pack]
+        is_there = not gone(moves[-1]) if moves else live is not None and live < self.page < pack
+        if settings is None or not is_there:
+            return None
+        window = settings.get("window_tokens_max")
+        if window is None and not settings.get("conversation"):
+            return None
+        by = f"a window of {window:,} tokens" if type(window) is int else "what feels like a conversation"
+        return f"it is in L0, and {by} left it out"
 
     def in_words(self, decision: Decision) -> str:
         """A decision to put the page out: what made it, its score, and the contest."""
@@ -147,7 +162,10 @@ def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, 
     if out is not None:
         reason = f"not in the context of call {call}: {told.in_words(out)}{told.denied_since(out.position)}"
         return "out", page, reason, told.contest(out.position)
-    if entered is None:
+    passed = told.passed_over(seen.basis.position)
+    if passed is not None:
+        reason = f"not in the context of call {call}: {passed}"
+    elif entered is None:
         reason = f"not in the context of call {call}: no request up to it had the page; {UNDECIDED}"
     else:
         reason = f"not in the context of call {call}: no request since it left had it again"
@@ -190,7 +208,9 @@ def _reason(lane: Lane, page: int, event: Any, told: Told) -> str:
         came = f"the request of call {event.call} had it"
         return f"{came}; {_because(told, told.let_in(event.position), page, event.position)}"
     if event.event == "leave":
-        return f"the request of call {event.call} no longer had it; {_because(told, told.put_out(event.position))}"
+        out = told.put_out(event.position)
+        because = None if out is not None else told.passed_over(event.position)
+        return f"the request of call {event.call} no longer had it; {because or _because(told, out)}"
     if event.event == "shown":
         let_in = told.let_in(event.position)
         because = "" if let_in is None else f"; {_because(told, let_in)}"
@@ -216,6 +236,8 @@ def _because(told: Told, decision: Decision | None, made: int | None = None, pac
         return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {said}' if said else ''}"
     if made is not None and told.is_new(made, pack):
         return f"new since position {made}"
+    if made is not None and told.passed_over(told.before(pack)) is not None:
+        return "it was in L0, and no window left it out any more"
     return UNDECIDED
 
 

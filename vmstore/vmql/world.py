@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -69,10 +69,6 @@ class Session(Protocol):
         """A new session that shares this one's past up to a moment."""
         ...
 
-    def replay(self, **settings: Any) -> Any:
-        """The session decided again under other settings; without any as it was recorded."""
-        ...
-
 
 class World(Protocol):
     """A namespace as a query sees it. Within `asking` all that is read is of one moment."""
@@ -114,6 +110,14 @@ class World(Protocol):
 
     def differences(self, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> tuple[Any, Mapping[str, Any]]:
         """What differs between the contexts of two sessions, each at a moment; and both bases."""
+        ...
+
+    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+        """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
+        ...
+
+    def replayed(self, session: str, settings: Mapping[str, Any], check: Callable[[], object]) -> Any:
+        """A session decided again under other settings; without any as it was recorded. `check` may end it."""
         ...
 
     def corpus(self) -> Corpus:

@@ -114,7 +114,7 @@ def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[Leaf], list[str]
     for leaf in leaves:
         if leaf.instructs:
             instructions += [leaf.text] if leaf.text and leaf.slot is not Slot.TOOLS else []
-        elif not leaf.message:
+        elif not leaf.message and not _is_handed_in(leaf):
             loose.append(leaf)
         elif _is_thought(leaf):
             continue
@@ -147,6 +147,11 @@ def _paired(groups: list[Group]) -> dict[str, Group]:
 
 def _is_thought(leaf: Leaf) -> bool:
     return leaf.thought and leaf.message > 0 and not leaf.instructs
+
+
+def _is_handed_in(leaf: Leaf) -> bool:
+    """Whether it is a picture the user gave without a word: words cannot show it."""
+    return leaf.role is Role.USER and picture(leaf) is not None
 
 
 def _asks(leaf: Leaf) -> bool:

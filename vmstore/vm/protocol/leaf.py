@@ -105,8 +105,12 @@ class Leaf(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def instructs(self) -> bool:
-        """Whether it is the developer's word, not the conversation's: instructions, or the schemas of tools."""
-        return self.role in INSTRUCTING or self.slot is not Slot.MESSAGES
+        """Whether it is the developer's word, not the conversation's: instructions, or the schemas of tools.
+
+        What the memory wrote itself, as a summary, instructs nobody.
+        """
+        is_said = self.role in INSTRUCTING and self.type is PageType.TRANSCRIPT
+        return is_said or self.slot is not Slot.MESSAGES
 
     @property
     def is_media(self) -> bool:

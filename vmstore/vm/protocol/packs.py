@@ -15,7 +15,7 @@ Pack = TypeVar("Pack")
 
 
 class PackKey(NamedTuple):
-    """What a pack was made for; the same key gives the same pack."""
+    """What a pack was made for; the same key gives the same pack, so none is ever out of date."""
 
     session: str
     model: str
@@ -24,13 +24,12 @@ class PackKey(NamedTuple):
 
 
 class PackCache(Generic[Pack]):
-    """The packs used last, the one used longest ago dropped first; a change of tools drops a session's."""
+    """The packs used last; the one used longest ago is dropped first."""
 
     def __init__(self, entries_max: int = ENTRIES_MAX) -> None:
         assert entries_max > 0, "a cache holds something"
         self._entries_max = entries_max
         self._packs: dict[PackKey, Pack] = {}  # in order of use: dicts keep the order of writing
-        self._toolsets: dict[str, str | None] = {}
         self.hits = 0
         self.misses = 0
 
@@ -53,16 +52,6 @@ class PackCache(Generic[Pack]):
         self._packs[key] = pack
         if len(self._packs) > self._entries_max:
             del self._packs[next(iter(self._packs))]
-
-    def use_tools(self, session: str, toolset: str | None) -> None:
-        """Says which tools a session's next calls offer; other ones than before drop its packs."""
-        if self._toolsets.get(session) != toolset:
-            self.invalidate_session(session)
-        self._toolsets[session] = toolset
-
-    def invalidate_session(self, session: str) -> None:
-        """Drops every pack of a session."""
-        self._packs = {key: pack for key, pack in self._packs.items() if key.session != session}
 
 
 def working_set_hash(leaves: Iterable[Leaf]) -> str:

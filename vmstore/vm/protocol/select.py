@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from vmstore.core.page import PageType, Role
+from vmstore.core.page import Level, PageType, Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.abi import WEIGHTS_PPM
 from vmstore.vm.protocol.leaf import Leaf
@@ -174,7 +174,10 @@ class _Choice:
 
     def _as_spoken(self, leaf: Leaf) -> Leaf:
         """Media in words, unless it was brought or asked for in the newest turn, or is pinned as it is."""
-        return leaf if not leaf.is_media or leaf.turn == self._newest or leaf.pinned else leaf.caption()
+        if not leaf.is_media or leaf.turn == self._newest or leaf.pinned:
+            return leaf
+        spoken = leaf.caption()
+        return spoken if spoken.level < Level.REFERENCE else leaf  # which only says what kind of thing it is
 
     def _by_score(self, leaf: Leaf) -> tuple[int, int]:
         weighed = leaf.importance * WEIGHTS_PPM[leaf.modality] // 1_000_000

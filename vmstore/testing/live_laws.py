@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from tests.live.played import Played, Step, played
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use
 from vmstore.core.mutation import AnyMutation, CellRef
@@ -14,7 +13,9 @@ from vmstore.core.tokens import estimate
 from vmstore.live.facts import Facts
 from vmstore.live.runtime import Runtime
 from vmstore.live.spoken import Spoken
+from vmstore.replay.stimuli import ASKED
 from vmstore.store.live import Live
+from vmstore.testing.living import Played, Step, played
 from vmstore.vm.state import State
 
 
@@ -68,7 +69,7 @@ def within_budget(life: Played) -> None:
             )
             for position, mutation in told.mutations:
                 if isinstance(mutation, m.Pack):
-                    assert mutation.tokens <= state.budget, f"the pack at {position} is over the budget"
+                    assert mutation.tokens <= state.window <= state.budget, f"the pack at {position} is too large"
 
 
 def pins_hold(life: Played) -> None:
@@ -159,7 +160,7 @@ def reasons_are_told(life: Played) -> None:
                     assert (asked.use == Use.SIGNAL) == isinstance(mutation, m.Prefetch)
                     assert asked.page == mutation.page or mutation.page == 0
                     told(mutation.why, state, known, used)
-                case m.Evict() if mutation.cause not in (Cause.ASKED, Cause.RESTORE, Cause.SEGMENT):
+                case m.Evict() if mutation.cause not in ASKED:
                     if mutation.why is None:
                         assert mutation.first in known, f"nobody says why p{mutation.page} gave way at {position}"
                     else:

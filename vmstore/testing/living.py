@@ -7,6 +7,8 @@ kept: the exact bytes of every page whose content it chose.
 from __future__ import annotations
 
 import hashlib
+import struct
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from hypothesis import strategies as st
 
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.mutation import Link
+from vmstore.core.page import LinkKind
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.live.runtime import Runtime
 from vmstore.log.port import Log
@@ -34,7 +38,7 @@ THINGS = ("Postgres", "Redis", "Kafka", "paper", "brass", "granite")
 ACTS = (
     "user", "user", "model", "model", "call", "call", "call", "pack", "pack", "fault", "fault", "ask", "pin", "unpin",
     "evict", "compress", "claim", "attach", "segment", "mark", "restore", "configure", "recall", "cite", "search",
-    "annotate", "fork", "other", "restart", "rebuild", "fail", "record",
+    "annotate", "fork", "other", "restart", "rebuild", "fail", "record", "narrow", "think", "stand_in",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 500), st.integers(0, 7)), min_size=1, max_size=25)
 
@@ -54,6 +58,19 @@ def words(n: int, k: int) -> str:
     return f"The {subject} of station {n} has {k} clocks of {thing}. Each is {n % 7} minutes late. " * (1 + n % 12)
 
 
+def picture(n: int) -> bytes:
+    """A grey PNG of some pixels, larger than what is said of it."""
+    width, height = 100 + n, 40 + 2 * n
+    rows = b"".join(b"\0" + bytes((n * x * y) % 251 for x in range(width)) for y in range(height))
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
 def clocked(path: Path | None, seed: int) -> Store:
     """A store whose clock and ids are made up; in memory where there is no path."""
     clock, ids = ManualClock(START + seed), SeededIds(seed)
@@ -63,10 +80,10 @@ def clocked(path: Path | None, seed: int) -> Store:
 class Played:
     """A life of one live session and its forks; `session` is the one that acts now."""
 
-    def __init__(self, path: Path | None = None, *, calm: bool = False, **settings: Any) -> None:
+    def __init__(self, path: Path | None = None, *, calm: bool = False, seed: int = 1, **settings: Any) -> None:
         self.path, self.calm = path, calm
         self.restarts = 0
-        self.store = clocked(path, 1)
+        self.store = clocked(path, seed)
         self.live: list[Live] = [self.store.session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})]
         self.exact: dict[tuple[str, str], bytes] = {}
         self.packs: list[tuple[str, int, dict[str, tuple[int, int]]]] = []
@@ -147,8 +164,10 @@ class Played:
                 sources = [self.page(n)] if k % 2 else []
                 self.keep([session.claim(text, name=f"claim_{k}", sources=sources)], text.encode())
             case "attach":
-                data, mime = (text.encode(), "text/plain") if k % 2 else (bytes([n % 256]) * 50 * n + b"x", "image/png")
-                self.keep([session.attach(data, mime, name=f"file{n}")], data)
+                broken = bytes([n % 256]) * 50 * n + b"x"
+                data, mime = (text.encode(), "text/plain") if k % 2 else (picture(n) if k % 4 else broken, "image/png")
+                seen = f"The {SUBJECTS[n % len(SUBJECTS)]}." if k == 2 else None
+                self.keep([session.attach(data, mime, name=f"file{n}", words=seen)], data)
             case "segment":
                 session.segment(f"part {n}", summary=None if k % 2 else text)
             case "mark":
@@ -179,6 +198,14 @@ class Played:
                 session.annotate(self.page(n), importance=k / 7, tags=[f"t{k}"])
             case "record":
                 session.record({}, {"choices": [{"message": {"role": "assistant", "content": text}}]})
+            case "narrow":
+                self.packed(session.pack(window_tokens_max=(None, 300, 700, 1_200)[n % 4]))
+            case "think":
+                session.assistant({"role": "assistant", "content": f"Answer {n}.", "reasoning_content": text})
+            case "stand_in":
+                source, target = self.page(n), self.page(n + 1 + k)
+                with session.batch() as batch:
+                    batch.add(Link(int(source[1:]), int(target[1:]), LinkKind.REPRESENTS))
             case "fork":
                 name = f"s{len(self.live)}"
                 self.live.append(session.fork(name))
@@ -196,7 +223,8 @@ class Played:
                 self.store.close()
                 self.restarts += 1
                 self.store = clocked(self.path, 10_000 * self.restarts)
-                self.live = [self.store.session(one.name) for one in self.live]
+                again = (self.store.session(one.name) for one in self.live)
+                self.live = [one for one in again if isinstance(one, Live)]
             case "rebuild":
                 self.store.rebuild()
             case "fail":
@@ -224,8 +252,15 @@ class Played:
 
     def packed(self, packed: Packed) -> None:
         """Keeps what a pack said of the prompt."""
-        state = self.runtime.state
-        here = {f"p{page}": (held.level, held.rank) for page, held in state.here.items()}
+        runtime = self.runtime
+        lowered = {runtime.spoken.number(one.name): one.level for one in packed.lowered}
+        left = {runtime.spoken.number(one.name) for one in packed.left}
+        here = {
+            f"p{page}": (lowered.get(page, held.level), held.rank)
+            for page, held in runtime.state.here.items()
+            if page not in left
+        }
+        assert [f"p{runtime.spoken.number(name)}" for name in packed.pages] == sorted(here, key=lambda p: here[p][1])
         self.packs.append((self.session.name, packed.call, here))
 
 

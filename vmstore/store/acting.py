@@ -1,0 +1,138 @@
+"""A session that acts: each call one durable commit, what happened and then the kernel's decisions.
+
+And what somebody moves by hand in its prompt: pins, evictions, levels, marks, segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from vmstore.core.clock import within
+from vmstore.core.decision import Holder
+from vmstore.core.mutation import Cite, Recall
+from vmstore.core.page import Role
+from vmstore.core.reference import page_name
+from vmstore.errors import InputError, UnknownError
+from vmstore.live import paging, remembering
+from vmstore.live.configuring import chosen
+from vmstore.live.runtime import Act, Runtime
+from vmstore.store.answers import Faulted
+from vmstore.store.called import Called, titled
+from vmstore.store.faulted import faulted
+from vmstore.store.namespace import Namespace
+from vmstore.store.session import Session
+
+T = TypeVar("T")
+
+
+class Acting(Session):
+    """A session whose memory is managed, as far as pages are moved in it by hand."""
+
+    def runtime(self) -> Runtime:
+        """What acts; for two handles on a session of one store the same."""
+        runtimes = self._ns.live
+        if self._key not in runtimes:
+            self._ns.follow()
+            runtimes[self._key] = Runtime(self._ns.reader, self._lane())
+        return runtimes[self._key]
+
+    def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
+        """Does something as one commit; decided anew where another process was first."""
+        within("at", at)
+        with self._ns.lock:
+            clock = self._ns.engine.clock  # refuses where the handle is for reading
+            happened = clock.now() if at is None else at
+            runtime = self.runtime()
+
+            def managed(act: Act) -> T:
+                chosen(act.state)
+                return do(act)
+
+            return self._ns.retried(lambda: runtime.act(managed, happened))
+
+    # ---- what is held, moved and marked
+
+    def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+        """Holds a page in the prompt, as the active `plan` or by hand; RefusedError where it cannot fit."""
+        holder = Holder.PLAN if plan else Holder.HAND
+        self._act(lambda act: paging.pin(act, self._number(act, page), holder), at)
+
+    def unpin(self, page: str | int, *, at: int | None = None) -> None:
+        """Lets go of a page that was pinned."""
+        self._act(lambda act: paging.unpin(act, self._number(act, page)), at)
+
+    def evict(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of the prompt; nothing of it is lost."""
+        self._act(lambda act: paging.evict(act, self._number(act, page)), at)
+
+    def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+        """Shows a page shorter; the level it is shown at, which is higher where it has no form at the one asked for."""
+        return self._act(lambda act: paging.compress(act, self._number(act, page), level), at)
+
+    def cite(self, page: str | int, *, at: int | None = None) -> None:
+        """Says that the model's last message leans on a page."""
+
+        def do(act: Act) -> None:
+            said = [one for one in act.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
+            if not said:
+                raise InputError("the model has said nothing yet, so nothing of it cites a page")
+            act.tell(Cite(self._number(act, page), said[-1].parts[0]))
+
+        self._act(do, at)
+
+    def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+        """Says that something was recalled from a page, and whether the user had to correct it."""
+        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at)
+
+    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+        """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
+        titled(name, needed=True)
+
+        def do(act: Act) -> None:
+            paging.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
+
+        self._act(do, at)
+
+    def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+        """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
+
+        def do(act: Act) -> list[Faulted]:
+            if name not in act.spoken.marks:
+                raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
+            return [faulted(act, one, "") for one in paging.restore(act, name)]
+
+        return self._act(do, at)
+
+    def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+        """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
+        if not isinstance(title, str) or not isinstance(summary, str | None):
+            raise InputError(f"a segment's title and summary are texts, not {title!r:.40} and {summary!r:.40}")
+
+        def do(act: Act) -> int:
+            text = summary if summary is not None else remembering.summed_up(act, title)
+            return paging.segment(act, title, text.encode("utf-8", "backslashreplace"))
+
+        return self._name(self._act(do, at))
+
+    # ---- names
+
+    def look(self, see: Callable[[Runtime], T]) -> T:
+        """Sees the session as it stands at the log's end; nothing is logged."""
+        with self._ns.lock:
+            runtime = self.runtime()
+            runtime.current()
+            return see(runtime)
+
+    def _names(self, pages: Iterable[int]) -> list[str]:
+        return [page_name(number) for number in pages]
+
+    def _name(self, page: int) -> str:
+        return page_name(page)
+
+    def _number(self, act: Act, page: str | int) -> int:
+        return self._called.number(act, page)
+
+    @property
+    def _called(self) -> Called:
+        return Called(self._ns.name, self.name)

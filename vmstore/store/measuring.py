@@ -1,0 +1,42 @@
+"""The numbers of a live session at a moment, folded from its log up to there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vmstore.live.facts import Facts
+from vmstore.log.port import Log
+from vmstore.views.decisions import in_force
+from vmstore.views.lane import Lane
+from vmstore.vm.measures import Measures
+from vmstore.vm.metrics import Metrics
+from vmstore.vm.state import State
+
+
+class Measured(NamedTuple):
+    """The policy and the budget in force, and the numbers."""
+
+    policy: str
+    budget: int
+    measures: Measures
+
+
+def measured(log: Log, lane: Lane, position: int, check: Callable[[], object] = bool) -> Measured | None:
+    """How a session's memory did up to a position; None where it has no budget by then.
+
+    It costs the session's length; `check` raises where nobody waits any more.
+    """
+    if in_force(lane, position) is None:
+        return None
+    facts = Facts(log, lane)
+    state, metrics = State(facts.cell), Metrics()
+    for told in facts.after(0, position):
+        check()
+        metrics.begin(told.at)
+        for at, mutation in told.mutations:
+            state.apply(at, mutation)
+            metrics.note(state, at, mutation)
+    assert state.settings is not None and state.policy is not None, "settings are in force"
+    policy = f"{state.policy.NAME}@{state.policy.VERSION}"
+    return Measured(policy, state.settings.l0_tokens_max, metrics.measures(state))
