@@ -75,6 +75,8 @@ export interface Until {
   call?: number;
   turn?: number;
   event?: string;
+  /** The row of MOVES, MUTATIONS or whatever was asked that says so. */
+  row?: Record<string, unknown>;
   none?: string;
 }
 
@@ -102,6 +104,8 @@ export interface Source {
   complete(which: Which, query: string, at: number): Promise<Candidate[]>;
   until(which: Which, predicate: string, after: number): Promise<Until>;
   sweep(which: Which, policies: string, budgets: string): Promise<unknown>;
+  /** Where the session can be had as one file; null where it is one. */
+  exportUrl(which: Which): string | null;
   live(grew: (session: string, position: number) => void): () => void;
 }
 
@@ -171,6 +175,10 @@ export class Server implements Source {
 
   until(which: Which, predicate: string, after: number): Promise<Until> {
     return this.get("until", { ...which, q: predicate, after });
+  }
+
+  exportUrl(which: Which): string | null {
+    return `api/export?${new URLSearchParams({ ...which })}`;
   }
 
   sweep(which: Which, policies: string, budgets: string): Promise<unknown> {
@@ -271,6 +279,10 @@ export class ExportedFile implements Source {
 
   until(): Promise<Until> {
     return Promise.reject(needsServer("Predicates are tried"));
+  }
+
+  exportUrl(): string | null {
+    return null;
   }
 
   sweep(): Promise<unknown> {
