@@ -3,7 +3,8 @@
 A page's blocks are run in order in one folder and one namespace. What a block is stands in the
 first word after its fence:
 
-    python   run; what it prints must stand in the `text` block right after it
+    python   run; what it prints must stand in the `text` block right after it; with a name as second
+             word it is written to that file instead, for the blocks that follow
     text     what the block before it prints; `…` stands for anything
     console  lines `$ vmstore …` and `$ vmql …` are run, the lines below each are its output; `…` as above
     json     one JSON value; with a name as second word it is also written to that file
@@ -123,6 +124,9 @@ class Run:
 
     def _python(self, block: Block) -> None:
         code = compile("\n" * block.line + block.text, str(block.page), "exec")
+        if len(block.words) > 1:
+            (self.folder / block.words[1]).write_text(block.text + "\n", encoding="utf-8")
+            return
         printed = io.StringIO()
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
             try:

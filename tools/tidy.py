@@ -43,6 +43,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),
         ("vmstore/vm/compressors/image.py", "PIL"),
+        # Every pytest run of a machine loads it.
+        ("vmstore/testing/plugin.py", "vmstore"),
     ]
 )
 LAZY_DOORS = ("vmstore/__init__.py", "vmstore/shell/")

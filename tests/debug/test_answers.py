@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -314,3 +315,41 @@ def test_an_empty_store_and_one_of_many_say_what_to_do(serve: Serve) -> None:
             said(store, name, "hello")
         assert served.get("film").error["remedy"] == "name one: session=s1"
         assert len(served.read("vmql", q="SESSIONS session")["rows"]) == 2
+
+
+def test_a_session_without_a_call_answers(serve: Serve) -> None:
+    """Of a session in which no call was made the film is empty, its store row full, and a request is not there."""
+    with vmstore.memory_store() as store:
+        store.session("s", l0_tokens_max=6_000, system="Be kind.")
+        served = serve(store)
+        (one,) = served.read("store")["sessions"]
+        assert (one["calls"], one["budget"]) == (0, 6_000)
+        found = served.read("film")
+        assert found["calls"]["call"] == found["stays"]["page"] == [] and len(found["pages"]["page"]) == 1
+        number = found["pages"]["number"][0]
+        assert served.read("texts", at=number)["texts"][str(number)]["text"] == "Be kind."
+        refused = served.get("request", call=1)
+        assert refused.status == 404 and "the session has no call yet" in refused.error["reason"]
+
+
+def test_a_fork_has_what_ifs_too(serve: Serve) -> None:
+    """What a fork would have been begins with the past it shares, and other sessions do not come into it."""
+    with vmstore.memory_store() as store:
+        live(store, "s", turns=8).fork("t", turn=5)
+        live(store, "other", turns=2)
+        served = serve(store)
+        found = served.read("film", session="t", budget=4_500)
+        plain = served.read("film", session="t")
+        assert found["turns"] == plain["turns"] or len(found["turns"]["turn"]) == len(plain["turns"]["turn"]) == 5
+        assert found["budget"] == 4_500 and plain["budget"] != 4_500
+        sessions = served.read("vmql", session="t", budget=4_500, q="SESSIONS session")["rows"]
+        assert "other" not in [row["session"] for row in sessions]
+
+
+def test_many_ask_at_once(demo: Served) -> None:
+    """Answers to questions asked at the same time are those that each would have had alone."""
+    asked = [("film", {}), ("texts", {"at": "10,27"}), ("request", {"call": 40}), ("store", {})] * 4
+    alone = [demo.get(path, **told).body for path, told in asked]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda one: demo.get(one[0], **one[1]).body, asked))
+    assert together == alone

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
-    """It prints the address, answers there, has the session in the address, and leaves with 130 at Ctrl-C."""
+    """It prints the address, with the session in it, answers there, and leaves with 130 at Ctrl-C, whoever listens."""
     command = [sys.executable, "-c", WITH_PAGE, str(page), "debug", str(path), "s 2", "--port", "0", "--json"]
     env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, text=True) as process:
@@ -50,8 +51,34 @@ def test_it_serves_until_it_is_stopped(path: Path, page: Path) -> None:
         assert told["url"] == f"http://127.0.0.1:{told['port']}/#session=s%202"
         with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/store", timeout=30) as found:
             assert [one["session"] for one in json.load(found)["sessions"]] == ["s 2", "s1"]
+        with urllib.request.urlopen(f"http://127.0.0.1:{told['port']}/api/live", timeout=30) as listener:
+            assert listener.readline() == b"retry: 2000\n"
+            process.send_signal(signal.SIGINT)
+            assert (process.wait(30), process.stderr.read()) == (130, "")
+
+
+def test_other_machines_need_the_token_and_see_no_secrets(tmp_path: Path, page: Path) -> None:
+    """Where others can reach it the address has a token, nothing is answered without it, and secrets are masked."""
+    key = "ghp_" + "a1B2" * 9
+    with vmstore.open(tmp_path / "agent.vms") as store:
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": f"my key is {key}"}]})
+    command = [sys.executable, "-c", WITH_PAGE, str(page), "debug", str(tmp_path / "agent.vms")]
+    command += ["--host", "0.0.0.0", "--port", "0", "--json"]
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        token = told["url"].partition("?token=")[2]
+        assert len(token) > 30
+        base = f"http://127.0.0.1:{told['port']}/api"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{base}/store", timeout=30)
+        for asked in ("texts?at=4", "request?call=1", "film?", "vmql?q=CONTEXT+AT+CALL+1+RENDER"):
+            with urllib.request.urlopen(f"{base}/{asked}&token={token}", timeout=30) as found:
+                content = found.read().decode()
+            assert "my key is" in content and key not in content
         process.send_signal(signal.SIGINT)
-        assert (process.wait(30), process.stderr.read()) == (130, "")
+        assert process.wait(30) == 130
 
 
 def test_a_port_in_use_is_refused_with_one_that_is_free(

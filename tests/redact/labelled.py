@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 MARKED = re.compile("\u27e8([A-Z_]+)\\|(.*?)\u27e9", re.DOTALL)
 Pair = tuple[int, int]
+SET = Path(__file__).with_name("labelled.txt")
 
 
 class Line(NamedTuple):
@@ -43,9 +44,9 @@ class Score(NamedTuple):
         return self.right / self.finds
 
 
-def lines(path: Path = Path(__file__).with_name("labelled.txt")) -> list[Line]:
+def lines() -> list[Line]:
     """The set, headings left out."""
-    return [line(one) for one in path.read_text().splitlines() if not one.startswith("# ----")]
+    return [line(one) for one in SET.read_text(encoding="utf-8").splitlines() if not one.startswith("# ----")]
 
 
 def line(marked: str) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:
 
 
 def test_the_seeds_example() -> None:
-    """Of the seed's example the secret and the password are masked, whole and without their names, and the id is not."""
+    """Of the seed's example the secret and the password are found, whole and without their names, and the id is not."""
     text = "OAUTH_CLIENT_ID=abc123xyz\nOAUTH_CLIENT_SECRET=super_secret_key_here\nDATABASE_PASSWORD=admin123\n"
     assert found(text) == [("secret", "super_secret_key_here"), ("password", "admin123")]
 
@@ -91,19 +92,19 @@ def test_spans_do_not_touch_each_other(told: list[tuple[int, int, Kind]]) -> Non
     """Whatever overlaps becomes one span, and nothing that was found is left uncovered."""
     listed = [Span(start, start + long, kind) for start, long, kind in told]
     joined = apart(iter(listed))
-    assert all(one.end <= other.start for one, other in zip(joined, joined[1:], strict=False))
+    assert all(one.end <= other.start for one, other in pairwise(joined))
     covered = {place for span in joined for place in range(span.start, span.end)}
     assert covered == {place for span in listed for place in range(span.start, span.end)}
 
 
-PIECES = st.sampled_from(
-    ["password=", "token: ", "eyJ", "sk-", "ghp_", "AKIA", "@", "a.de", "://u:", "+49 ", "171", "-----BEGIN ", "PRIVATE KEY",
-     "-----", "<private>", "</private>", "bearer ", "basic ", "'", '"', "\\", "\n", " ", "é", "İ", "4111", "DE89", "key",
-     "api_", "(", "::", "1.2.3.4", "x" * 40, "0" * 40]
-)  # fmt: skip
+PIECES = (
+    *("password=", "token: ", "eyJ", "sk-", "ghp_", "AKIA", "@", "a.de", "://u:", "+49 ", "171", "-----BEGIN "),
+    *("PRIVATE KEY", "-----", "<private>", "</private>", "bearer ", "basic ", "'", '"', "\\", "\n", " ", "é", "İ"),
+    *("4111", "DE89", "key", "api_", "(", "::", "1.2.3.4", "x" * 40, "0" * 40),
+)
 
 
-@given(st.lists(PIECES, max_size=12).map("".join))
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
 def test_any_text_is_read(text: str) -> None:
     """Whatever stands in a text, what is found lies in it, in order, and is never empty."""
     last = 0
@@ -112,9 +113,11 @@ def test_any_text_is_read(text: str) -> None:
         last = span.end
 
 
-HOSTILE = ["eyJ", "eyJ-", "sk-", "password=", "password ", "token: ", "-----BEGIN PRIVATE KEY-----", "a@", "a@b.", "<private>",
-           "1111 ", "DE11", "://a:", "bearer ", "basic ", "authorization:", "1.", "::", "(", "-u ", "password:'", "key-",
-           "xoxb-", "(1", "+1(", "api_key"]  # fmt: skip
+HOSTILE = (
+    *("eyJ", "eyJ-", "sk-", "password=", "password ", "token: ", "-----BEGIN PRIVATE KEY-----", "a@", "a@b."),
+    *("<private>", "x<private>\n", "1111 ", "DE11", "://a:", "bearer ", "basic ", "authorization:", "1.", "::", "("),
+    *("-u ", "password:'", "key-", "xoxb-", "(1", "+1(", "api_key"),
+)
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -67,7 +67,13 @@ def test_kinds_are_right() -> None:
 
 @pytest.mark.parametrize(
     ("pairs", "expected"),
-    [([(4, 8)], (1, 1, 1)), ([(4, 7)], (0, 1, 1)), ([(0, 3)], (0, 0, 1)), ([], (0, 0, 0)), ([(4, 6), (6, 8)], (1, 2, 2))],
+    [
+        ([(4, 8)], (1, 1, 1)),
+        ([(4, 7)], (0, 1, 1)),
+        ([(0, 3)], (0, 0, 1)),
+        ([], (0, 0, 0)),
+        ([(4, 6), (6, 8)], (1, 2, 2)),
+    ],
 )
 def test_the_count_counts(pairs: list[Pair], expected: tuple[int, int, int]) -> None:
     """A secret counts as found only where all of it is covered, and a find as right only where it touches one."""

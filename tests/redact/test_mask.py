@@ -31,7 +31,7 @@ def test_the_record_never_holds_a_value() -> None:
 
 
 def test_a_secret_is_masked_where_nothing_gives_it_away() -> None:
-    """A secret that one text of a document names is masked in all of them, those before it too, once they are learnt."""
+    """A secret that one text of a document names is masked in all of them, those before it too, once it is learnt."""
     first, second = "it said tango-77-foxtrot was wrong", 'login(password="tango-77-foxtrot")'
     mask = Mask()
     for text in (first, second):
@@ -41,16 +41,23 @@ def test_a_secret_is_masked_where_nothing_gives_it_away() -> None:
     assert Mask().text(first, "p1") == first
 
 
-def test_short_secrets_are_not_looked_for_elsewhere() -> None:
-    """A secret so short that it is a word of other texts is masked only where it is named."""
+def test_words_are_not_looked_for_elsewhere() -> None:
+    """A secret that is a plain word, or part of a longer one, is masked only where it is named."""
     mask = Mask()
+    mask.learn("password: swordfish")
     mask.learn("password=test12")
-    assert mask.text("test12 passed", "p1") == "test12 passed"
+    assert mask.text("a swordfish, test123 and xtest12", "p1") == "a swordfish, test123 and xtest12"
+    assert mask.text("try test12!", "p1") == "try [PASSWORD 1]!"
 
 
 def test_fields_of_json_are_masked_by_their_names() -> None:
     """A field whose name says that it is secret is masked, whatever its value looks like, and other fields stay."""
-    told = {"user": "ada", "password": "swordfish", "nested": [{"api_key": "k3y-of-the-house", "max_tokens": 100}], "n": None}
+    told = {
+        "user": "ada",
+        "password": "swordfish",
+        "nested": [{"api_key": "k3y-of-the-house", "max_tokens": 100}],
+        "n": None,
+    }
     assert Mask().value(told, "request") == {
         "user": "ada",
         "password": "[PASSWORD 1]",

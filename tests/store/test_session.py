@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,23 @@ def test_the_past_does_not_move() -> None:
             assert session.pages(position=end) == pages
             assert session.history(pages[0].page, position=end) == history
             assert session.context(Position(end)).text() == text
+
+
+def test_contexts_are_read_by_many_threads_at_once() -> None:
+    """Pages, messages and text of contexts asked for by several threads are those that one alone reads."""
+    with memory_store() as store:
+        for call in range(1, 13):
+            store.record("s", request([user(f"line {n} " * 40) for n in range(call * 3)]))
+        session = store.session("s")
+
+        def read(call: int) -> tuple[object, ...]:
+            context = session.context(call=call)
+            return context.messages(), context.pages, context.text()
+
+        alone = [read(call) for call in range(1, 13)]
+        with ThreadPoolExecutor(6) as pool:
+            for _ in range(5):
+                assert list(pool.map(read, range(1, 13))) == alone
 
 
 def test_one_question_names_one_moment() -> None:

@@ -31,6 +31,8 @@ WORDS: dict[str, Any] = {
     "level": Level,
     "level_asked": Level,
     "level_served": Level,
+    "level_before": Level,
+    "level_after": Level,
     "from_tier": Tier,
     "tier_before": Tier,
     "tier_after": Tier,
@@ -80,6 +82,10 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "FAULTS": (
         *("position", "session", "turn", "call", "page", "reason", "level_asked", "level_served", "from_tier"),
         *("out_since", "tokens", "granted", "denied_because"),
+    ),
+    "MOVES": (
+        *("position", "session", "turn", "call", "page", "tier_before", "tier_after", "level_before", "level_after"),
+        *("tokens", "cause", "reason"),
     ),
     "VERSIONS": ("page", "session", "version", "parent", "position", "level", "bytes", "tokens", "method"),
     "LINKS": ("session", "source", "target", "kind", "position"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from specs.decided import Decided as Model
 from tests.vmql.kinds import about, cause_of, level_of, tiers_of, use_of
+from tests.vmql.moved import moves
 from tests.vmql.said import notes
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Denial, Holder, Load
@@ -169,12 +170,12 @@ class Naive:
                 "tokens": sum(page.tokens for page in made.get(turn, [])),
                 "user_tokens": sum(page.tokens for page in made.get(turn, []) if page.role == Role.USER),
                 "reply_tokens": sum(page.tokens for page in made.get(turn, []) if page.role == Role.ASSISTANT),
-                **self._moves(session, position, turn),
+                **self._turn_moves(session, position, turn),
             }
             for turn, where, calls in self.model.turns(session, position)
         ]
 
-    def _moves(self, session: str, position: int, turn: int) -> Row:
+    def _turn_moves(self, session: str, position: int, turn: int) -> Row:
         faults, left = self.model.moves(session, position)
         return {
             "faults": sum(fault.turn == turn for fault in faults),
@@ -369,6 +370,9 @@ class Naive:
                     gone = isinstance(told, m.Evict) and told.level is None
                     found = None if gone else f"{told.kind}: {self._reason(session, told)}"
         return found
+
+    def _moves(self, session: str, position: int) -> list[Row]:
+        return moves(self, session, position)
 
     def _sessions(self, session: str, position: int) -> list[Row]:
         own = [fact for fact in self.model.own(session) if fact.position <= position]

@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from vmstore.debug.asked import Asked
 from vmstore.debug.encoding import Redact, encoded
+from vmstore.debug.export import File, exported
 from vmstore.debug.film import film
 from vmstore.debug.overview import overview
 from vmstore.debug.request import request
@@ -20,6 +21,7 @@ from vmstore.debug.whatif import Chosen, WhatIfs
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.candidates import Candidates
 from vmstore.store.store import Store
+from vmstore.store.until import until
 from vmstore.vmql.parse import parse
 from vmstore.vmql.problems import QueryError
 from vmstore.vmql.syntax import Explain, Fork, Replay, Watch
@@ -45,6 +47,7 @@ class Answers:
             "/api/request": lambda asked: self._json(self._request(asked)),
             "/api/vmql": lambda asked: self._json(self._vmql(asked)),
             "/api/sweep": lambda asked: self._json(self._sweep(asked)),
+            "/api/until": lambda asked: self._json(self._until(asked)),
             "/api/complete": lambda asked: self._json(self._complete(asked)),
         }
 
@@ -114,6 +117,18 @@ class Answers:
             found.cancel()
             return {**told, "limited": most}
         return told if found.next is None else {**told, "next": found.next}
+
+    def _until(self, asked: Asked) -> Any:
+        """The first moment after a position at which a predicate holds."""
+        predicate = asked.needed("q", "p17 LEAVES L0")
+        store, session, _ = self.chosen(asked)
+        found = until(store, session, predicate, asked.number("after"))
+        return found or {"none": f"{predicate} does not hold at any moment after that"}
+
+    def export(self, asked: Asked) -> File:
+        """A session as one file to be saved, masked whoever asks."""
+        store, session, _ = self.chosen(asked)
+        return exported(store, session)
 
     def _asks_one(self, asked: Asked) -> bool:
         """Whether a session or a what-if is named; a store of many is asked without one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from functools import lru_cache
+from urllib.parse import quote
 
 import apsw
 from starlette.applications import Starlette
@@ -39,6 +40,11 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
         asked = Asked(request.query_params)
         return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
 
+    async def export(request: Request) -> Response:
+        asked = Asked(request.query_params)
+        made = await run_in_threadpool(lambda: answers.export(asked))
+        return Response(made.content, media_type="text/html; charset=utf-8", headers=_saved(made.session))
+
     async def asset(request: Request) -> Response:
         found = assets.files.get(request.scope["path"])
         if found is None:
@@ -50,11 +56,19 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
 
     routes = [
         Route("/api/live", live, methods=["GET"]),
+        Route("/api/export", export, methods=["GET"]),
         Route("/api/{rest:path}", answered, methods=["GET"]),
         Route("/{rest:path}", asset, methods=["GET"]),
     ]
     handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), _failed)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+
+
+def _saved(session: str) -> dict[str, str]:
+    """Has a browser save an answer under a session's name; signs that no header holds are left to the second form."""
+    return {
+        "content-disposition": f"attachment; filename=\"session.html\"; filename*=UTF-8''{quote(session, safe='')}.html"
+    }
 
 
 def _nothing(request: Request) -> TurnedAwayError:

@@ -23,6 +23,7 @@ from vmstore.store.store import Store
 from vmstore.views.context import Shown, contents
 from vmstore.views.decisions import holds, settings_at
 from vmstore.views.lane import Lane
+from vmstore.views.walk import uncollected
 
 ESTIMATORS = {ESTIMATOR: "chars4@1"}
 _LEVEL, _TOKENS = (Shown._fields.index(name) - Shown._fields.index("message") for name in ("level", "tokens"))
@@ -156,7 +157,7 @@ class Words:
 def film(store: Store, session: Session, whatif: WhatIf | None = None) -> Film:
     """The film of a session up to its last position, all of one moment."""
     ns = store._ns
-    with ns.asking():
+    with ns.asking(), uncollected():
         info = session.info()
         lane = Lane(ns.views, ns.key(session.name) or 0)
         calls = calls_in(lane, ns.log)

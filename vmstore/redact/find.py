@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from vmstore.redact.keys import KEYS
@@ -9,23 +10,29 @@ from vmstore.redact.named import NAMED
 from vmstore.redact.people import MAIL, SCANS
 from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Span, Text, small
 
-_OPENS, _CLOSES = "<private>", "</private>"
+_MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
 
 
-def _private(text: Text, place: int) -> Span:
-    """A block that somebody marked, its marks included.
+def _private(text: str) -> Iterator[Span]:
+    """Blocks that somebody marked, their marks included.
 
     One that is never closed goes on to the end where it begins a line; within one, where the mark
     may only be spoken of, to the end of that line.
     """
-    close = text.low.find(_CLOSES, place)
-    if close >= 0:
-        return Span(place, close + len(_CLOSES), Kind.PRIVATE)
-    line = -1 if text.low[max(place - 1, 0) : place].strip(" \t") == "" else text.low.find("\n", place)
-    return Span(place, len(text.text) if line < 0 else line, Kind.PRIVATE)
+    start = -1
+    for mark in _MARKS.finditer(text):
+        if mark[1] and start >= 0:
+            yield Span(start, mark.end(), Kind.PRIVATE)
+            start = -1
+        elif not mark[1] and start < 0:
+            start = mark.start()
+    if start >= 0:
+        begins = text[text.rfind("\n", 0, start) + 1 : start].strip() == ""
+        line = -1 if begins else text.find("\n", start)
+        yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
 
 
-LITERALS: tuple[Literal, ...] = (Literal(_OPENS, _private, low=True), *KEYS, *NAMED, MAIL)
+LITERALS: tuple[Literal, ...] = (*KEYS, *NAMED, MAIL)
 
 
 def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
@@ -34,6 +41,8 @@ def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     found: list[Span] = []
     for literal in LITERALS:
         found += _at_places(both, literal)
+    if "<private>" in both.low and Kind.PRIVATE in kinds:
+        found += _private(text)
     for scan in SCANS:
         if not scan.kinds.isdisjoint(kinds):
             found += scan.scan(text)

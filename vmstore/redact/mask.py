@@ -17,7 +17,8 @@ from vmstore.redact.span import USUAL, Kind, Span
 
 ECHOES = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.API_KEY, Kind.AUTHORIZATION))
 """Kinds whose values are looked for everywhere."""
-ECHO_CHARS_MIN = 8  # shorter values are words of other texts, too
+ECHO_CHARS_MIN = 6
+WORD_CHARS_MIN = 12  # what is letters or digits alone, and shorter, may be a word of other texts
 _NUMBERS = frozenset((Kind.PHONE, Kind.CARD, Kind.SSN, Kind.IBAN))
 
 
@@ -26,7 +27,7 @@ class Masked(NamedTuple):
 
     kind: Kind
     number: int
-    count: int
+    times: int
     where: dict[str, int]
 
 
@@ -77,13 +78,13 @@ class Mask:
         if self._echoes:
             if self._echo is None:
                 listed = sorted(self._echoes, key=len, reverse=True)
-                self._echo = re.compile("|".join(map(re.escape, listed)))
+                self._echo = re.compile("|".join(map(_whole, listed)))
             echoes = [Span(*one.span(), self._echoes[one[0]]) for one in self._echo.finditer(text)]
             found = apart(iter((*found, *echoes)))
         return found
 
     def _remember(self, value: str, kind: Kind) -> None:
-        if kind in ECHOES and len(value) >= ECHO_CHARS_MIN and value not in self._echoes:
+        if kind in ECHOES and value not in self._echoes and _is_known_by_itself(value):
             self._echoes[value] = kind
             self._echo = None
 
@@ -111,6 +112,19 @@ class Mask:
 
 
 _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
+
+
+def _is_known_by_itself(value: str) -> bool:
+    """Whether a secret would not be taken for a word."""
+    made = not value.isalpha() and not value.isdigit()
+    return len(value) >= (ECHO_CHARS_MIN if made else WORD_CHARS_MIN)
+
+
+def _whole(value: str) -> str:
+    """A value where it is not part of a longer word."""
+    before = r"(?<!\w)" if value[0].isalnum() else ""
+    after = r"(?!\w)" if value[-1].isalnum() else ""
+    return f"{before}{re.escape(value)}{after}"
 
 
 def _same(value: str, kind: Kind) -> str:

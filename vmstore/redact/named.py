@@ -33,7 +33,8 @@ _PASSWORDS = ("passw", "passp", "passc", "pwd")
 _PLACEHOLDER = re.compile(
     r"""(?ix) ^(?:
       [<$%{\[*#(@].* | [x.\-_?\u2022]{3,} | .*(?:\.\.\.|\u2026)
-      | (?!.*\d)(?:your|my|the|some|an?|insert|enter|example|sample|dummy|fake|placeholder|change|replace|put|add|new|old)
+      | (?!.*\d)(?:your|my|the|some|an?|insert|enter|example|sample|dummy|fake|placeholder|change|replace|put|add|new
+        |old)
         [\W_]?.{0,4}(?:pass|pwd|secret|token|key|api|cred|me|this|value|here|$).*
       | none|null|nil|true|false|undefined|required|optional|empty|redacted|hidden|masked|missing|unknown|default
       | str(?:ing)?|bytes|int(?:eger)?|number|bool(?:ean)?|any|object|text|varchar.*|char|secretstr|unset|invalid
@@ -145,7 +146,7 @@ _HEADER = re.compile(
     r"(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,4000}={0,2})"
 )
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]{1,200})@[\w\[]")
-_USER = re.compile(r"(?:-u|--user)[ =]+[\"']?[\w.@-]{1,80}:([^\s\"':]{4,100})")
+_USER = re.compile(r"(?:-u|--user)[ =]+[\"']?[\w.@-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,100})")
 
 
 def _bearer(text: Text, place: int) -> Span | None:

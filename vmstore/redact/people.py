@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 
@@ -17,11 +17,11 @@ from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 _LOCAL = re.compile(r"[\w.%+'-]{1,64}$")
 _DOMAIN = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _IN_ADDRESS = re.compile(r"://[^\s/\"'<>]*$")
-_FILES = frozenset(
-    "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs py pyi rb go rs java kt c h cc cpp hpp md txt"
-    " json yaml yml toml xml html htm csv zip gz tgz tar whl lock log sh so dll exe map wasm vue sql service timer"
-    " target socket mount local".split()
+_SUFFIXES = (
+    "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs pyi rb java kt cc cpp hpp txt json yaml yml"
+    " toml xml html htm csv gz tgz tar whl lock log dll exe map wasm vue sql service timer target socket mount local"
 )
+_FILES = frozenset(_SUFFIXES.split())  # those that are countries, too, are left out
 
 
 def _mail(text: Text, place: int) -> Span | None:
@@ -51,8 +51,8 @@ _ABROAD = re.compile(r"\+[1-9](?:[ ().\-/]{0,2}\d){7,14}(?!\d)")
 _NORTH = re.compile(r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]\d)")
 _ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,2}\d){5,14}(?!\d)")
 _CALLED = re.compile(
-    r"(?i)(?:\b(?:tele)?(?:phone|fon)(?:e?[ _-]?(?:number|no|nr|nummer))?|\btel|\bmobil[e]?|\bcell|\bfax|\bhandy|\bwhatsapp"
-    r"|\bsms|\bcall (?:me|him|her|us|them)|\bring (?:me|us)|\bt[eé]l|\bmovil|\bphone)\b[\"']?[^\w\n+(]{0,4}"
+    r"(?i)(?:\b(?:tele)?(?:phone|fon)(?:e?[ _-]?(?:number|no|nr|nummer))?|\btel|\bmobil[e]?|\bcell|\bfax|\bhandy"
+    r"|\bwhatsapp|\bsms|\bcall (?:me|him|her|us|them)|\bring (?:me|us)|\bt[eé]l|\bmovil|\bphone)\b[\"']?[^\w\n+(]{0,4}"
     r"(?:(?:is|at|on|under|nr|no|number|ist|to)\b[^\w\n+(]{0,3}){0,2}$"
 )
 _SOCIAL = re.compile(r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no))?)\b[\"']?\W{0,4}(?:is\W{1,3})?$")
@@ -89,10 +89,10 @@ def _in_run(text: str, start: int, end: int) -> Iterator[Span]:
                 yield Span(*found.span(), kind)
     if taken == start and end - start >= 6:
         before = text[max(start - _WORDS_BEFORE, 0) : start]
-        if (found := _NINE.match(text, start, end)) and _SOCIAL.search(before):
-            yield Span(*found.span(), Kind.SSN)
-        elif (found := _ANY.match(text, start, end)) and _CALLED.search(before):
-            yield Span(*found.span(), Kind.PHONE)
+        for pattern, named, kind in ((_NINE, _SOCIAL, Kind.SSN), (_ANY, _CALLED, Kind.PHONE)):
+            if (told := pattern.match(text, start, end)) is not None and named.search(before):
+                yield Span(*told.span(), kind)
+                return
 
 
 def _card(found: re.Match[str]) -> bool:
@@ -114,21 +114,22 @@ def _social(found: re.Match[str]) -> bool:
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
-_CHECKS = {Kind.CARD: _card, Kind.SSN: _social, Kind.PHONE: lambda found: True}
+_CHECKS: dict[Kind, Callable[[re.Match[str]], bool]] = {
+    Kind.CARD: _card,
+    Kind.SSN: _social,
+    Kind.PHONE: lambda found: True,
+}
 
 # ---- accounts
 
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}")
-_IBAN_CHARS = {
-    country: int(part[2:])
-    for part in (
-        "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18"
-        " FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21"
-        " LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31"
-        " SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
-    ).split()
-    for country in (part[:2],)
-}
+_COUNTRIES = (
+    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18"
+    " FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21"
+    " LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31"
+    " SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20"
+)
+_IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
 
 
 def _accounts(text: str) -> Iterator[Span]:

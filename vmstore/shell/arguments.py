@@ -274,6 +274,9 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("decided again with (every policy with every budget)")
     group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
     group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
+    group = parser.add_argument_group("stopped at a moment")
+    group.add_argument("--until", metavar="PREDICATE", help="stop where this VMQL condition holds first; 1 if never")
+    group.add_argument("--after", type=int, metavar="POSITION", help="look after this position (default: the start)")
     parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
     parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
     parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
@@ -295,6 +298,9 @@ def add_debug(parser: argparse.ArgumentParser) -> None:
         "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
     )
     parser.add_argument("--open", action="store_true", help="open it in the browser")
+    group = parser.add_argument_group("written to a file instead")
+    group.add_argument("--export", metavar="FILE", help="write the page with the session in it as FILE.html, redacted")
+    group.add_argument("--no-redact", action="store_true", help="write everything as it is, secrets too")
 
 
 def _port(text: str) -> int:

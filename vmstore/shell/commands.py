@@ -53,11 +53,11 @@ COMMANDS: dict[str, Command] = {
             "Decides a session that has a budget again, from the same references and without a model: under\n"
             "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"
             "leaves with 1 and names the first decision that is another. What the model would have asked\n"
-            "otherwise, no replay can know.",
+            "otherwise, no replay can know. With --until it stops where a condition holds first, in any session.",
             (
                 "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
                 "vmstore replay agent.vms s1 --check",
-                "vmstore replay agent.vms --all --budget 16000,64000 --results sweep.jsonl",
+                "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
             ),
             ("vmstore.shell.replay", "replay"),
             (add_store, add_session, add_replay),
@@ -68,8 +68,13 @@ COMMANDS: dict[str, Command] = {
             "scrub through a session's memory in the browser",
             "Serves a page on this machine that shows what the model saw at each call, what came and went,\n"
             "and why; what-ifs beside the original, and a line for VMQL. A session that is still written is\n"
-            "followed. Nothing is written to the store. Ctrl-C stops it.",
-            ("vmstore debug agent.vms --open", "vmstore debug agent.vms planning-220 --port 8000"),
+            "followed. Nothing is written to the store. Ctrl-C stops it. With --export the page and a session\n"
+            "become one file for others, secrets and personal data masked.",
+            (
+                "vmstore debug agent.vms --open",
+                "vmstore debug agent.vms planning-220 --port 8000",
+                "vmstore debug agent.vms planning-220 --export planning.html",
+            ),
             ("vmstore.shell.debug", "debug"),
             (add_store, add_session, add_debug),
         ),

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def debug(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Serves the debugger of a store until Ctrl-C."""
+    """Serves the debugger of a store until Ctrl-C, or writes one of its sessions to a file."""
+    if arguments.export is not None:
+        from vmstore.shell.share import share
+
+        return share(arguments, screen)
+    if arguments.no_redact:
+        raise InputError("--no-redact is of --export; what is served on this machine is never masked")
     with open_to_ask(arguments) as store:
         session = None if arguments.session is None else session_of(store, arguments).name
         listening = _listening(store, arguments)
@@ -46,7 +52,15 @@ def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
     from vmstore.debug import assets
     from vmstore.debug.answers import Answers
     from vmstore.debug.guard import is_loopback
+    from vmstore.redact.mask import Mask
 
-    token = None if is_loopback(arguments.host) else secrets.token_urlsafe(32)
-    answers = Answers(store, str(arguments.store), namespace_of(arguments))
+    alone = is_loopback(arguments.host)
+    # What other machines can read is masked, each answer by itself.
+    answers = Answers(
+        store,
+        str(arguments.store),
+        namespace_of(arguments),
+        None if alone else lambda value: Mask().value(value, "debugger"),
+    )
+    token = None if alone else secrets.token_urlsafe(32)
     return Listening(store, answers, assets.read(assets.FOLDER), host=arguments.host, port=arguments.port, token=token)

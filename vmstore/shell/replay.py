@@ -21,6 +21,12 @@ from vmstore.store.sweeping import flat, live_sessions, replays, told, what_ifs
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
+    if arguments.until is not None:
+        from vmstore.shell.until import stop
+
+        return stop(arguments, screen)
+    if arguments.after is not None:
+        raise InputError("--after says where --until goes on; say until what, or leave it out")
     changes = what_ifs(arguments.policy, arguments.budget)
     if arguments.check:
         return _check(arguments, screen, changes)

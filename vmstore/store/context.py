@@ -48,9 +48,10 @@ class Context:
     @property
     def pages(self) -> list[ContextPage]:
         """The pages the model saw, in order."""
-        self._ns.check()
-        since = _moments(self._lane, {shown.since for shown in self._shown})
-        held = holders(self._lane, self.basis.position, self.page_ids)
+        with self._ns.lock:
+            self._ns.check()
+            since = _moments(self._lane, {shown.since for shown in self._shown})
+            held = holders(self._lane, self.basis.position, self.page_ids)
         return [
             _page(order, shown, *since[shown.since], pinned=shown.page in held)
             for order, shown in enumerate(self._shown, 1)
@@ -93,14 +94,15 @@ class Context:
         return give_request(Shape(self._call.shape), rest, self._values())
 
     def _values(self) -> list[tuple[Slot, Any]]:
-        self._ns.check()
         groups: dict[int, list[Shown]] = {}
         for shown in self._shown:
             if shown.message:
                 groups.setdefault(shown.message, []).append(shown)
-        envelopes = envelopes_at(self._lane, groups, self.basis.position)
+        with self._ns.lock:
+            self._ns.check()
+            envelopes = envelopes_at(self._lane, groups, self.basis.position)
+            slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
         cells = read_cells(self._log, {**self._sealed(), **dict(envelopes.values())})
-        slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
         values = []
         for message, shown_parts in groups.items():
             skeleton = loads(cells[envelopes[message].cell])
@@ -115,10 +117,11 @@ class Context:
 
     def _sealed(self) -> dict[int, bytes | None]:
         """The cells of the pages, once these give the root that the pack stated."""
-        self._ns.check()
-        if not self._checked:
-            check_root(self._lane, self._call, self._shown)
-            self._checked = True
+        with self._ns.lock:
+            self._ns.check()
+            if not self._checked:
+                check_root(self._lane, self._call, self._shown)
+                self._checked = True
         return {s.cell: s.commitment for s in self._shown if s.cell is not None}
 
     def text(self) -> str:
@@ -134,8 +137,9 @@ class Context:
         if self._call.renderer != PARTIAL:
             return {}
         named: dict[str, int] = {}
-        for stretch in reversed(self._lane.upto(self.basis.position)):
-            named.update(self._lane.db.execute(_NAMED, (stretch.session, stretch.high)))
+        with self._ns.lock:
+            for stretch in reversed(self._lane.upto(self.basis.position)):
+                named.update(self._lane.db.execute(_NAMED, (stretch.session, stretch.high)))
         return {page: name for name, page in named.items()}
 
     def to_dict(self, *, messages: bool = False, render: bool = False) -> dict[str, Any]:

@@ -106,14 +106,8 @@ def evictions_at(lane: Lane, position: int) -> list[int]:
 def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
     """Page, beginning, reason and whether it was held, of each stay that a decision began or somebody held."""
     here = stays(lane, position)
-    packs = sorted(
-        {f for f, _ in here}
-        | {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
-    )
-    moved: dict[int, list[Decision]] = {}
-    for told in decided(lane, position, MOVES):
-        moved.setdefault(told.page, []).append(told)
-    asked = decisions_at(lane, {told.cause for listed in moved.values() for told in listed if told.cause})
+    packs = packs_of(lane, position, (f for f, _ in here))
+    moved, asked = moves(lane, position)
     held: dict[int, list[Hold]] = {}
     for hold in holds(lane, position):
         held.setdefault(hold.page, []).append(hold)
@@ -129,13 +123,31 @@ def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool
             )
 
 
+def packs_of(lane: Lane, position: int, more: Iterable[int]) -> list[int]:
+    """The positions of the packs up to a position, with those of some stays, in order."""
+    told = {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
+    return sorted(told.union(more))
+
+
+def moves(lane: Lane, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
+    """What was decided of each page's place up to a position, in order; and the references that asked for it."""
+    moved: dict[int, list[Decision]] = {}
+    for told in decided(lane, position, MOVES):
+        moved.setdefault(told.page, []).append(told)
+    return moved, decisions_at(lane, {told.cause for listed in moved.values() for told in listed if told.cause})
+
+
 def before(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
     """The last of a page's moves between a pack and the one before it, where it left the page in the prompt."""
+    told = shown_by(moved, packs, pack)
+    return None if told is None or gone(told) else told
+
+
+def shown_by(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
+    """The last of a page's moves between a pack and the one before it: what the pack shows of it."""
     last = bisect_left(moved, pack, key=attrgetter("position")) - 1
     at = bisect_left(packs, pack)
-    if last < 0 or gone(moved[last]) or (at and moved[last].position < packs[at - 1]):
-        return None
-    return moved[last]
+    return None if last < 0 or (at and moved[last].position < packs[at - 1]) else moved[last]
 
 
 def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, tuple[int, int]]:

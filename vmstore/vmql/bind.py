@@ -95,6 +95,8 @@ class Binder:
         name, names = word.path[0], tuple(self.relation.fields)
         meant = near(name, names)
         hint = f"did you mean {meant}?" if meant else f"DESCRIBE {self.relation.name} lists its columns"
+        if name in ("tier_before", "tier_after"):
+            hint = "MOVES WHERE p17 LEAVES L0 tells when a page came or went"
         if page_position(name) is not None and "page" in names:
             hint = f"write {self.relation.name} WHERE page = {name}"
         return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vmstore.vmql.calls import CALLS, MESSAGES, SESSIONS, TURNS
 from vmstore.vmql.links import LINKS, RESIDENCIES, VERSIONS
-from vmstore.vmql.made import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, MUTATIONS, WHY
+from vmstore.vmql.made import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, MOVES, MUTATIONS, WHY
 from vmstore.vmql.pages import PAGES, SEARCH
 from vmstore.vmql.relation import Relation
 
 RELATIONS: dict[str, Relation] = {
     relation.name: relation
-    for relation in (PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES)
+    for relation in (PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES, MOVES)
 }
 """Those that can be asked for by their name alone."""
 

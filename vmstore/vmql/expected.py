@@ -68,13 +68,15 @@ class Place(NamedTuple):
 
 
 STATEMENTS: Final = (
-    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES MUTATIONS PAGES REPLAY RESIDENCIES"
+    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES MOVES MUTATIONS PAGES REPLAY RESIDENCIES"
     " SEARCH SESSIONS SET SHOW SOURCES TURNS VERIFY VERSIONS WATCH WHY"
 )
 GROUPS: Final = {
     "a statement": frozenset(STATEMENTS.split()),
     "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
-    "a comparison": frozenset(["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN"]),
+    "a comparison": frozenset(
+        ["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN", "ENTERS", "LEAVES"]
+    ),
     "a clause such as WHERE or LIMIT": frozenset(
         ("ACROSS", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE")
     ),
@@ -166,6 +168,8 @@ def column_before(values: list[Any]) -> str | None:
     last = len(said) - 1
     if last >= 0 and isinstance(said[last], str) and said[last] in COMPARING:
         return _spelled(said, last - 1)
+    if last >= 0 and said[last] in ("ENTERS", "LEAVES"):
+        return "tier_after"
     if last >= 2 and said[last] == "AND" and said[last - 2] == "BETWEEN":
         return _spelled(said, last - 3)
     if last >= 0 and isinstance(said[last], str) and said[last] in ("(", ","):

@@ -28,6 +28,7 @@ RELATIONS: Final = (
     "FAULTS",
     "VERSIONS",
     "RESIDENCIES",
+    "MOVES",
 )
 CLAUSES: Final = frozenset(("WHERE", "BY", "LIMIT", "SINCE", "UNTIL", "ACROSS", "AFTER", "AND", "OR"))
 MOMENTS: Final = frozenset(("_AS_OF", "SINCE", "UNTIL", "AT"))

@@ -93,6 +93,23 @@ FAULTS = made(
     _field("denied_because", TEXT, "why it was not"),
 )
 
+MOVES = made(
+    "MOVES",
+    "every time a page came into the prompt, was shown otherwise there, or left it, by the pack that says so",
+    _field("position", INTEGER, "the pack"),
+    _field("session", TEXT, "the session of that"),
+    _field("turn", INTEGER, "the turn of it"),
+    _field("call", INTEGER, "the call of it"),
+    _field("page", PAGE, "the page"),
+    _field("tier_before", numbered(Tier), "where it was"),
+    _field("tier_after", numbered(Tier), "where it is"),
+    _field("level_before", numbered(Level), "how much of it was shown before; null where it was not there"),
+    _field("level_after", numbered(Level), "how much of it is shown; null where it left"),
+    _field("tokens", INTEGER, "estimated tokens of what is shown, or was"),
+    _field("cause", INTEGER, "the position of the decision that the pack shows; null without one"),
+    _field("reason", TEXT, "what was decided there, and why"),
+)
+
 HISTORY = made(
     "HISTORY",
     "what happened to a page",
@@ -224,6 +241,6 @@ PLAN = made(
 )
 
 MADE: tuple[Relation, ...] = (
-    *(MUTATIONS, CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
+    *(MUTATIONS, CONTEXT, DIFF, FAULTS, MOVES, HISTORY, LINEAGE, WHY, PROBLEMS, FORKED, REPLAYED, RENDERED, CHAT),
     *(RELATIONS_SHOWN, COLUMNS, FUNCTIONS, PLAN),
 )

@@ -1,4 +1,4 @@
-"""Rows made as they are taken: MUTATIONS and WATCH from the log, FAULTS from who stayed when."""
+"""Rows made as they are taken: MUTATIONS and WATCH from the log, FAULTS and MOVES from who stayed when."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vmstore.views.decisions import decisions_at
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import reason_of
 from vmstore.vmql import made
-from vmstore.vmql.faults import faults_of
+from vmstore.vmql.faults import faults_of, moves_of
 from vmstore.vmql.mutations import Stream, Written
 from vmstore.vmql.plan import Plan
 from vmstore.vmql.problems import QueryError
@@ -95,6 +95,11 @@ def faults(query: Query, scope: Scope, tail: Tail) -> Make:
     return rows_of(list(faults_of(scope.lanes())))
 
 
+def moves(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every change of the prompt."""
+    return rows_of(list(moves_of(scope.lanes())))
+
+
 def watch(query: Query, statement: Watch) -> Result:
     """The mutations after a cursor, in the order of the log; `next` goes on after them."""
     after, skip = 0, 0
@@ -138,4 +143,4 @@ def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
             yield row
 
 
-MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults}
+MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {"MUTATIONS": mutations, "FAULTS": faults, "MOVES": moves}

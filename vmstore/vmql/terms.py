@@ -123,6 +123,27 @@ def _is_not_null(span: Span, operand: Expr) -> Expr:
     return s.IsNull(operand=operand, negated=True, span=span)
 
 
+def _moving(before: s.Comparison, after: s.Comparison) -> Maker:
+    """`p17 LEAVES L0`: what happens to a page, by where it was before and is after."""
+
+    def make(span: Span, page: Expr, tier: Word) -> Expr:
+        was, now = (Word(path=(f"tier_{when}",), span=span) for when in ("before", "after"))
+        return s.And(
+            parts=(
+                s.Compare(op="=", left=Word(path=("page",), span=span), right=page, span=span),
+                s.Compare(op=before, left=was, right=tier, span=span),
+                s.Compare(op=after, left=now, right=tier, span=span),
+            ),
+            span=span,
+        )
+
+    return make
+
+
+MAKERS["enters"] = _moving("!=", "=")
+MAKERS["leaves"] = _moving("=", "!=")
+
+
 @makes("context_matches")
 def _context_matches(span: Span, pattern: Expr) -> Expr:
     return s.ContextMatches(pattern=pattern, span=span)

@@ -1,12 +1,14 @@
 // The context at the cursor as stacked pages with their text: what the call was sent, in the order of
 // the prompt, and on the other side of the switch what was left out of it.
 import { computed } from "@preact/signals";
+import { Component } from "preact";
 import { Content, Preview } from "./parts/content";
 import { about, Dot, Fidelity, LevelMeter } from "./parts/badges";
 import { Rows } from "./parts/rows";
 import { colour } from "./colours";
 import { count, tokens } from "./format";
 import { LEVELS, type Film } from "./film";
+import { notes } from "./notes";
 import { go, param } from "./place";
 import { callNumber, context, cursor, film, isWhatIf, page, stackBy } from "./state";
 
@@ -71,6 +73,7 @@ export function Context() {
     <section class="panel context" aria-label="context at the cursor">
       <Head shown={shown} />
       <Bar shown={shown} />
+      <Noted shown={shown} />
       {shown.calls === 0 && !showsOut.value ? <Empty /> : <List shown={shown} />}
     </section>
   );
@@ -146,6 +149,19 @@ function Bar({ shown }: { shown: Film }) {
   );
 }
 
+/** What was noted at this call: the reader's notes and the marks of the log. */
+function Noted({ shown }: { shown: Film }) {
+  const own = notes.value.filter((one) => one.call === callNumber.value);
+  const marks = shown.data.marks.filter((one) => shown.calls > 0 && shown.stepAt(one.position) === cursor.value);
+  if (!own.length && !marks.length) return null;
+  return (
+    <div class="here-notes">
+      {marks.map((one) => <span key={one.name} title="a mark of the log"><i>⚑</i>{one.name}</span>)}
+      {own.map((one, at) => <span key={at} title="yours"><i>{one.marked ? "⚑" : "✎"}</i>{one.text || "marked"}</span>)}
+    </div>
+  );
+}
+
 function List({ shown }: { shown: Film }) {
   const all = rows.value;
   const reading = reads.value;
@@ -171,7 +187,28 @@ function List({ shown }: { shown: Film }) {
   );
 }
 
-function PageRow({ shown, row, open, reading }: { shown: Film; row: Row; open: boolean; reading: boolean }) {
+interface PageRowProps {
+  shown: Film;
+  row: Row;
+  open: boolean;
+  reading: boolean;
+}
+
+const sameRow = (a: Row, b: Row): boolean => a.page === b.page && a.content === b.content && a.mark === b.mark && a.level === b.level;
+
+/** A row is made anew only when what it shows changed: most pages stay from call to call. */
+class PageRow extends Component<PageRowProps> {
+  override shouldComponentUpdate(next: PageRowProps): boolean {
+    const now = this.props;
+    return now.shown !== next.shown || now.open !== next.open || now.reading !== next.reading || !sameRow(now.row, next.row);
+  }
+
+  override render(props: PageRowProps) {
+    return <Line {...props} />;
+  }
+}
+
+function Line({ shown, row, open, reading }: PageRowProps) {
   const name = shown.pageName(row.page);
   const role = shown.role(row.page);
   const hint = shown.hint(row.page);

@@ -30,7 +30,7 @@ export function Top() {
         </>
       )}
       <span class="grow" />
-      {shown && <Play />}
+      {shown && shown.calls > 0 && <Play />}
       {!source.value?.server && <span class="chip" title="what is shown lies in this file">exported file</span>}
       <button class="tool" onClick={() => openPane("search")} title="search (/)">search</button>
       <button class="tool icon" onClick={switchTheme} title={`to ${theme() === "dark" ? "light" : "dark"} (l)`} aria-label="light or dark">{theme() === "dark" ? "☀" : "☾"}</button>

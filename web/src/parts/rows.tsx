@@ -62,14 +62,14 @@ export function Rows(props: RowsProps) {
   }, []);
 
   useLayoutEffect(() => {
-    if (!loose) return undefined;
+    const open = loose ? [...(inner.current!.children as HTMLCollectionOf<HTMLElement>)].filter((row) => loose(Number(row.dataset.at))) : [];
+    if (!open.length) return undefined;
     const measure = (): void => {
       let changed = false;
-      for (const child of inner.current!.children) {
-        const at = Number((child as HTMLElement).dataset.at);
-        if (!(at < count) || !loose(at)) continue;
-        const high = (child as HTMLElement).offsetHeight;
-        if (high && measured.current.get(keyOf(at)) !== high) {
+      for (const row of open) {
+        const at = Number(row.dataset.at);
+        const high = row.offsetHeight;
+        if (at < count && high && measured.current.get(keyOf(at)) !== high) {
           measured.current.set(keyOf(at), high);
           changed = true;
         }
@@ -78,17 +78,16 @@ export function Rows(props: RowsProps) {
     };
     measure();
     const watch = new ResizeObserver(measure);
-    for (const child of inner.current!.children) watch.observe(child);
+    for (const row of open) watch.observe(row);
     return () => watch.disconnect();
   });
 
   useLayoutEffect(() => {
     const at = props.reveal;
-    const element = box.current!;
     if (at === undefined || at < 0 || count === 0) return;
+    // What is known of the view is used: reading it from the document would have it laid out once more.
     const from = offsetOf(Math.min(at, count - 1));
-    const inView = from >= element.scrollTop && from + height <= element.scrollTop + element.clientHeight;
-    if (!inView) element.scrollTop = Math.max(0, from - element.clientHeight / 3);
+    if (from < seen || from + height > seen + view) box.current!.scrollTop = Math.max(0, from - view / 3);
   }, [props.revealKey]);
 
   const rows = [];
