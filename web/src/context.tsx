@@ -8,6 +8,7 @@ import { Rows } from "./parts/rows";
 import { colour } from "./colours";
 import { count, tokens } from "./format";
 import { LEVELS, type Film } from "./film";
+import { notes } from "./notes";
 import { go, param } from "./place";
 import { callNumber, context, cursor, film, isWhatIf, page, stackBy } from "./state";
 
@@ -72,6 +73,7 @@ export function Context() {
     <section class="panel context" aria-label="context at the cursor">
       <Head shown={shown} />
       <Bar shown={shown} />
+      <Noted shown={shown} />
       {shown.calls === 0 && !showsOut.value ? <Empty /> : <List shown={shown} />}
     </section>
   );
@@ -143,6 +145,19 @@ function Bar({ shown }: { shown: Film }) {
           </button>
         )}
       </div>
+    </div>
+  );
+}
+
+/** What was noted at this call: the reader's notes and the marks of the log. */
+function Noted({ shown }: { shown: Film }) {
+  const own = notes.value.filter((one) => one.call === callNumber.value);
+  const marks = shown.data.marks.filter((one) => shown.calls > 0 && shown.stepAt(one.position) === cursor.value);
+  if (!own.length && !marks.length) return null;
+  return (
+    <div class="here-notes">
+      {marks.map((one) => <span key={one.name} title="a mark of the log"><i>⚑</i>{one.name}</span>)}
+      {own.map((one, at) => <span key={at} title="yours"><i>{one.marked ? "⚑" : "✎"}</i>{one.text || "marked"}</span>)}
     </div>
   );
 }

@@ -77,14 +77,14 @@ export const KEYS: { title: string; keys: Key[] }[] = [
     ],
   },
   {
-    title: "Jump: small letter on, capital back",
+    title: "Jump",
     keys: [
-      { keys: ["f", "F"], does: "fault", act: () => undefined },
-      { keys: ["e", "E"], does: "eviction", act: () => undefined },
-      { keys: ["x", "X"], does: "compression", act: () => undefined },
-      { keys: ["c", "C"], does: "compaction", act: () => undefined },
-      { keys: ["p", "P"], does: "pin", act: () => undefined },
-      { keys: ["]", "["], does: "mark or note", act: () => undefined },
+      { keys: ["f", "F"], does: "on to a fault, or back to one", act: () => undefined },
+      { keys: ["e", "E"], does: "on to an eviction, or back to one", act: () => undefined },
+      { keys: ["x", "X"], does: "on to a compression, or back to one", act: () => undefined },
+      { keys: ["c", "C"], does: "on to a compaction, or back to one", act: () => undefined },
+      { keys: ["p", "P"], does: "on to a pin, or back to one", act: () => undefined },
+      { keys: ["]", "["], does: "on to a mark or note, or back to one", act: () => undefined },
     ],
   },
   {

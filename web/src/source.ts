@@ -75,6 +75,8 @@ export interface Until {
   call?: number;
   turn?: number;
   event?: string;
+  /** The row of MOVES, MUTATIONS or whatever was asked that says so. */
+  row?: Record<string, unknown>;
   none?: string;
 }
 
@@ -97,11 +99,15 @@ export interface Source {
   texts(which: Which, positions: number[], whole: boolean): Promise<Record<string, Text>>;
   request(which: Which, call: number): Promise<Request>;
   vmql(which: Which, query: string, limit?: number): Promise<Answer>;
+  /** The pages that hold words, best first: of the whole session, or up to a call. */
+  search(which: Which, words: string, call: number | null): Promise<Answer>;
   /** Why a page is in the context of a call, or why it is not. */
   why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer>;
   complete(which: Which, query: string, at: number): Promise<Candidate[]>;
   until(which: Which, predicate: string, after: number): Promise<Until>;
   sweep(which: Which, policies: string, budgets: string): Promise<unknown>;
+  /** Where the session can be had as one file; null where it is one. */
+  exportUrl(which: Which): string | null;
   live(grew: (session: string, position: number) => void): () => void;
 }
 
@@ -113,6 +119,12 @@ export function quoted(name: string): string {
 export function whyQuery(page: string, call: number, isIn: boolean): string {
   return `WHY ${isIn ? "" : "NOT "}${quoted(page)} IN CONTEXT AT CALL ${call}`;
 }
+
+export function searchQuery(words: string, call: number | null): string {
+  return `SEARCH ${quoted(words)}${call === null ? "" : ` AS OF CALL ${call}`} LIMIT ${FOUND_MAX}`;
+}
+
+const FOUND_MAX = 50;
 
 type Told = Record<string, string | number | undefined>;
 
@@ -161,6 +173,10 @@ export class Server implements Source {
     return this.get("vmql", { ...which, q: query, limit });
   }
 
+  search(which: Which, words: string, call: number | null): Promise<Answer> {
+    return this.vmql(which, searchQuery(words, call), FOUND_MAX);
+  }
+
   why(which: Which, page: string, call: number, isIn: boolean): Promise<Answer> {
     return this.vmql(which, whyQuery(page, call, isIn));
   }
@@ -171,6 +187,10 @@ export class Server implements Source {
 
   until(which: Which, predicate: string, after: number): Promise<Until> {
     return this.get("until", { ...which, q: predicate, after });
+  }
+
+  exportUrl(which: Which): string | null {
+    return `api/export?${new URLSearchParams({ ...which })}`;
   }
 
   sweep(which: Which, policies: string, budgets: string): Promise<unknown> {
@@ -238,13 +258,36 @@ export class ExportedFile implements Source {
   }
 
   async request(_: Which, call: number): Promise<Request> {
-    const found = this.data.requests?.[call];
-    if (!found) throw needsServer("The exact messages of a call are read");
-    return found;
+    return this.data.requests?.[call] ?? this.assembled(call);
   }
 
   vmql(): Promise<Answer> {
     return Promise.reject(needsServer("VMQL is answered"));
+  }
+
+  /** The contents of a call in order, where its messages were too many to be exported. */
+  private assembled(call: number): Request {
+    const { calls, pages, stays, words } = this.data.film;
+    const at = calls.call.indexOf(call);
+    const here = [...stays.page.keys()].filter((row) => stays.from[row]! <= at && at < stays.to[row]!);
+    const messages = here
+      .sort((a, b) => stays.rank[a]! - stays.rank[b]!)
+      .map((row) => ({ role: words[pages.role[stays.page[row]!]!], content: this.data.texts[stays.content[row]!]?.text ?? "" }));
+    const why = "put together from the pages in this file: a content is a message here, and other fields were not exported";
+    return { request: null, messages, fidelity: words[calls.fidelity[at]!] ?? "derived", why };
+  }
+
+  /** Pages whose first content holds any of the words, those with most of them first. */
+  async search(_: Which, words: string, call: number | null): Promise<Answer> {
+    const { calls, pages } = this.data.film;
+    const wanted = words.toLowerCase().split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+    const end = call === null ? Infinity : (calls.position[calls.call.indexOf(call)] ?? 0);
+    const rows = pages.number.flatMap((position, at) => {
+      const text = position <= end ? (this.data.texts[position]?.text.toLowerCase() ?? "") : "";
+      const score = wanted.filter((word) => text.includes(word)).length;
+      return score ? [{ page: pages.page[at], score }] : [];
+    });
+    return { columns: [], rows: rows.sort((a, b) => b.score - a.score).slice(0, FOUND_MAX), elapsed_ms: 0 };
   }
 
   /** What the film says of a page up to a call, with the contests that were exported beside it. */
@@ -271,6 +314,10 @@ export class ExportedFile implements Source {
 
   until(): Promise<Until> {
     return Promise.reject(needsServer("Predicates are tried"));
+  }
+
+  exportUrl(): string | null {
+    return null;
   }
 
   sweep(): Promise<unknown> {

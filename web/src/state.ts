@@ -15,11 +15,22 @@ export const following = signal(false);
 /** Grows whenever the session did: for what is asked of its head. */
 export const grown = signal(0);
 
-export const which = computed<Which>(() => {
+/** The session or what-if that the URL names. */
+const wanted = computed<Which>(() => {
   const told: Which = { session: param("session").value };
   if (param("policy").value) told.policy = param("policy").value;
   if (param("budget").value) told.budget = param("budget").value;
   return told;
+});
+/** The one in view: what is asked is asked of it, also while the film of another is on its way. */
+export const which = computed<Which>(() => {
+  const shown = film.value;
+  if (!shown) return wanted.value;
+  const { session, whatif } = shown.data;
+  const told: Which = { session: whatif?.of ?? session };
+  if (whatif?.policy) told.policy = whatif.policy;
+  if (whatif?.budget) told.budget = String(whatif.budget);
+  return keyOf(told) === keyOf(wanted.value) ? wanted.value : told;
 });
 export const isWhatIf = computed(() => Boolean(which.value.policy || which.value.budget));
 
@@ -58,16 +69,20 @@ export function toSession(session: string): void {
   go({ session, call: null, page: null, event: null, policy: null, budget: null });
 }
 
+function keyOf(of: Which): string {
+  return JSON.stringify([of.session, of.policy ?? "", of.budget ?? ""]);
+}
+
 const films = new Map<string, Promise<Film>>();
 
 /** The film of a session or of a what-if of it, fetched once as long as the session does not grow. */
-export function filmOf(wanted: Which): Promise<Film> {
-  const key = JSON.stringify([wanted.session, wanted.policy ?? "", wanted.budget ?? ""]);
+export function filmOf(of: Which): Promise<Film> {
+  const key = keyOf(of);
   let found = films.get(key);
   if (!found) {
     const from = source.peek();
     if (!from) return Promise.reject(new Trouble("the page is still opening the store"));
-    found = from.film(wanted).then((data) => new Film(data));
+    found = from.film(of).then((data) => new Film(data));
     found.catch(() => films.delete(key));
     if (films.size > 8) films.clear();
     films.set(key, found);
@@ -80,32 +95,32 @@ function failed(error: unknown): void {
   loading.value = "";
 }
 
-async function show(wanted: Which): Promise<void> {
-  if (!wanted.session) return;
-  loading.value = wanted.policy || wanted.budget ? "deciding the session again" : "reading the film of the session";
+async function show(of: Which): Promise<void> {
+  if (!of.session) return;
+  loading.value = of.policy || of.budget ? "deciding the session again" : "reading the film of the session";
   try {
-    const shown = await filmOf(wanted);
-    if (which.peek() !== wanted) return;
+    const shown = await filmOf(of);
+    if (wanted.peek() !== of) return;
     batch(() => {
       film.value = shown;
       trouble.value = null;
       loading.value = "";
     });
   } catch (error) {
-    if (which.peek() === wanted) failed(error);
+    if (wanted.peek() === of) failed(error);
   }
 }
 
 async function grew(session: string): Promise<void> {
-  const wanted = which.peek();
+  const of = wanted.peek();
   films.clear();
   const from = source.peek();
   if (!from) return;
   try {
     store.value = await from.store();
-    if (session !== wanted.session || isWhatIf.peek()) return;
-    const shown = await filmOf(wanted);
-    if (which.peek() !== wanted) return;
+    if (session !== of.session || isWhatIf.peek()) return;
+    const shown = await filmOf(of);
+    if (wanted.peek() !== of) return;
     const atEnd = param("call").peek() === "";
     batch(() => {
       // A cursor that names no call stands at the end, and so goes with it.
@@ -133,6 +148,6 @@ export async function start(): Promise<void> {
     if (first) go({ session: first.session }, { step: true });
     else loading.value = "";
   }
-  effect(() => void show(which.value));
+  effect(() => void show(wanted.value));
   source.value.live((session) => void grew(session));
 }

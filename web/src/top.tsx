@@ -30,8 +30,11 @@ export function Top() {
         </>
       )}
       <span class="grow" />
-      {shown && <Play />}
+      {shown && shown.calls > 0 && <Play />}
       {!source.value?.server && <span class="chip" title="what is shown lies in this file">exported file</span>}
+      {shown && source.value?.exportUrl(which.value) && (
+        <a class="tool" href={source.value.exportUrl(which.value)!} download title="this session and this page as one file, masked, to be sent to others">export</a>
+      )}
       <button class="tool" onClick={() => openPane("search")} title="search (/)">search</button>
       <button class="tool icon" onClick={switchTheme} title={`to ${theme() === "dark" ? "light" : "dark"} (l)`} aria-label="light or dark">{theme() === "dark" ? "☀" : "☾"}</button>
       <button class="tool icon" onClick={() => (helping.value = true)} title="keys (?)" aria-label="help">?</button>

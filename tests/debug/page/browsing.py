@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WAIT_MS = 15_000
 SCRIPT = "<script>window.ran = 1</script>"
 HOSTILE = f"{SCRIPT}<img src=x onerror='window.ran = 2'></pre></script><svg onload='window.ran = 3'>"

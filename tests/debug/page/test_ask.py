@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import vmstore
-from tests.debug.page.browsing import Reader
+from tests.debug.page.browsing import Reader, reading
 
 
 def test_why_and_why_not(reader: Reader) -> None:
@@ -83,3 +85,39 @@ def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> N
     reader.page.get_by_role("button", name="Copy JSON").click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
     assert json.loads(reader.clipboard) == demo.messages(call=40)
+
+
+def test_it_stops_when_something_holds(reader: Reader) -> None:
+    """A breakpoint puts the cursor on the call that shows the moment, the next one on the next moment."""
+    reader.open(session="planning-220", call=300, pane="until")
+    field = reader.page.get_by_role("textbox", name="stop when")
+    field.fill("p216 LEAVES L0")
+    field.press("Enter")
+    reader.until(lambda: reader.call == 366)
+    assert "p216 leaves L0" in reader.text(".until .because")
+    assert reader.page.locator(".event.chosen").count() >= 1
+    reader.page.get_by_role("button", name="Next", exact=True).click()
+    reader.until(lambda: "does not hold" in reader.text(".until p"))
+    assert reader.call == 366
+
+
+def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_path: Path) -> None:
+    """The export opens from disk with no network: it scrubs, says why, searches, and shows messages."""
+    reader.open(session="managed")
+    with reader.page.expect_download() as told:
+        reader.page.get_by_role("link", name="export").click()
+    file = tmp_path / "managed.html"
+    told.value.save_as(file)
+    with reading(chromium, file.as_uri(), offline=True) as alone:
+        alone.open(call=5)
+        alone.press("j", "E", "e")
+        alone.until(lambda: alone.page.locator('.event.now[data-kind="evict"]').count() > 0)
+        alone.page.locator('.event.now[data-kind="evict"]').first.click()
+        alone.until(lambda: alone.page.locator(".contest").count() > 0)
+        alone.press("r")
+        alone.until(lambda: "You are brief." in alone.text(".messages"))
+        alone.press("/")
+        field = alone.page.get_by_label("search", exact=True)
+        field.fill("Topic 7 is settled")
+        field.press("Enter")
+        alone.until(lambda: alone.page.locator(".hit").count() > 0)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import vmstore
-from tests.debug.page.browsing import Reader, reading
+from tests.debug.page.browsing import ROOT, Reader, reading
 
 COMPACTION = 366  # the demo's first
 
@@ -128,17 +129,34 @@ def test_notes_stay_in_this_browser(reader: Reader) -> None:
 
 
 def test_help_names_the_keys(reader: Reader) -> None:
-    """? shows every key and Escape closes it; what is typed into a field is no key."""
+    """? shows every key as specs/page.md has them, and Escape closes it; what is typed into a field is no key."""
     reader.open(session="planning-220", call=10)
     reader.press("?")
     reader.until(lambda: reader.page.locator(".help").count() == 1)
-    assert "next call" in reader.text(".help")
+    rows = (
+        "rows => rows.map(row => [[...row.querySelectorAll('kbd')].map(k => k.textContent), row.lastChild.textContent])"
+    )
+    helped = [(tuple(keys), does) for keys, does in reader.page.locator(".help dl > div").evaluate_all(rows)]
+    keys = (ROOT / "specs" / "page.md").read_text().partition("## Keys")[2].partition("## ")[0]
+    told = re.findall(r"^\| (`.+`) \| (.+) \|$", keys, re.MULTILINE)
+    assert helped == [(tuple(re.findall(r"`(.+?)`", names)), does) for names, does in told]
     reader.press("Escape")
     reader.until(lambda: reader.page.locator(".help").count() == 0)
     reader.press("/")
     reader.page.get_by_label("search", exact=True).press_sequentially("jjj?")
     assert reader.call == 10
     assert reader.page.locator(".help").count() == 0
+
+
+def test_scrubbing_asks_for_texts_alone(reader: Reader) -> None:
+    """Where the cursor goes the film knows: nothing is asked but the texts that come into view."""
+    reader.open(session="planning-220", call=100)
+    reader.until(lambda: reader.page.locator(".preview:not(.wait)").count() > 5)
+    reader.asked.clear()
+    reader.press(*["j"] * 20, "PageDown", "C", "End")
+    reader.until(lambda: reader.call == 525)
+    reader.page.wait_for_timeout(300)
+    assert {urlsplit(url).path for url in reader.asked} == {"/api/texts"}
 
 
 def test_dark_follows_the_system_and_the_switch(chromium: Any, address: str) -> None:

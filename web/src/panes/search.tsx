@@ -7,7 +7,7 @@ import { go, param } from "../place";
 import { Preview, Problem } from "../parts/content";
 import { useAsked } from "../asked";
 import { callNumber, cursor, film, inspect, source, which } from "../state";
-import { quoted, type Answer } from "../source";
+import { searchQuery, type Answer } from "../source";
 import type { Pane } from "./index";
 
 const NAMED_MAX = 30;
@@ -59,9 +59,9 @@ function Named({ shown, words }: { shown: Film; words: string }) {
 
 function Found({ words, shown }: { words: string; shown: Film }) {
   const of = which.value;
-  const moment = param("asof").value === "call" ? ` AS OF CALL ${callNumber.value}` : "";
-  const query = `SEARCH ${quoted(words)}${moment} LIMIT 50`;
-  const asked = useAsked<Answer>(`search ${JSON.stringify(of)} ${query}`, () => source.value!.vmql(of, query, 50));
+  const call = param("asof").value === "call" ? callNumber.value : null;
+  const query = searchQuery(words, call);
+  const asked = useAsked<Answer>(`search ${JSON.stringify(of)} ${query}`, () => source.value!.search(of, words, call));
   return (
     <>
       <h3>

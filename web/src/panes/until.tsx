@@ -5,7 +5,7 @@ import { CallName } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { Trouble, type Until } from "../source";
 import { toTrouble } from "../asked";
-import { cursor, film, source, toCall, which } from "../state";
+import { cursor, film, source, which } from "../state";
 import type { Film } from "../film";
 import type { Pane } from "./index";
 
@@ -24,13 +24,15 @@ function UntilPane() {
     try {
       const found = await source.value!.until(which.value, predicate.trim(), after);
       setTold(found);
-      if (found.position !== undefined) toCall(shown.stepAt(found.position));
+      if (found.position !== undefined) stopAt(shown, found);
     } catch (error) {
       setTold(toTrouble(error));
     }
     setBusy(false);
   };
-  const here = shown.callPosition[cursor.value] ?? 0;
+  // The next moment is looked for after the last one that was found, while the cursor stands there.
+  const last = told instanceof Trouble ? undefined : told?.position;
+  const here = last !== undefined && shown.stepAt(last) === cursor.value ? last : (shown.callPosition[cursor.value] ?? 0);
   return (
     <div class="until">
       <form
@@ -57,6 +59,17 @@ function UntilPane() {
   );
 }
 
+/** Puts the cursor on the call that shows a moment, and the list on what happened there. */
+function stopAt(shown: Film, found: Until): void {
+  const at = shown.stepAt(found.position!);
+  const page = found.row?.page;
+  go({
+    call: at === shown.calls - 1 ? null : shown.callNumber[at],
+    event: found.position,
+    ...(typeof page === "string" && shown.pageIndex(page) >= 0 ? { page } : {}),
+  });
+}
+
 function Found({ told, shown }: { told: Until; shown: Film }) {
   if (told.none !== undefined || told.position === undefined) return <p class="mute">{told.none ?? "it never holds after this call"}</p>;
   return (
@@ -69,7 +82,7 @@ function Found({ told, shown }: { told: Until; shown: Film }) {
 
 function examples(shown: Film): string[] {
   const name = param("page").value || shown.pageName(Math.min(3, shown.pages - 1)) || "p4";
-  return [`${name} LEAVES L0`, `${name} ENTERS L0`, "kind = evict", "kind = compress"];
+  return [`${name} LEAVES L0`, `${name} ENTERS L0`, "kind = evict AND tokens > 100", "kind = compress"];
 }
 
 export const until: Pane = { id: "until", title: "Stop when", key: "b", hint: "a breakpoint: the next moment at which something holds", View: UntilPane };

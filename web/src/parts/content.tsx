@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { say } from "../copy";
 import { bytes, oneLine } from "../format";
 import { Trouble, type Text, type Which } from "../source";
-import { which } from "../state";
+import { source, which } from "../state";
 import { textAt, wholeText } from "../texts";
 
 const PIECE_CHARS = 16_000;
@@ -36,7 +36,8 @@ export function Content({ position, of = which.value }: { position: number; of?:
   return (
     <div class="content" tabIndex={0}>
       {shown.text === "" && !shown.cut ? <span class="mute">empty</span> : pieces(shown.text).map((piece, at) => <pre key={at}>{piece}</pre>)}
-      {shown.cut && (
+      {shown.cut && !source.value?.server && <span class="mute">the first {bytes(shown.text.length)} of {bytes(shown.bytes)}; no more was exported</span>}
+      {shown.cut && source.value?.server && (
         <button class="more" onClick={all}>
           {shown.text ? `the first ${bytes(Math.min(shown.bytes, 65536))} of ` : ""}{bytes(shown.bytes)}: show all
         </button>

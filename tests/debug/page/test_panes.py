@@ -1,0 +1,373 @@
+"""The panes that compare: two calls, two films, the versions of a page, where pages come from, what would have been."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import vmstore
+from tests.debug.page.browsing import HOSTILE, Reader, content, reading, served
+from tests.debug.page.conftest import hostile, managed
+from vmstore.core.asof import Call
+from vmstore.core.mutation import Update
+from vmstore.shell.demo import SHIPPED
+
+PLAN = (
+    "The plan:\n1. choose a database\n2. write the schema\n3. load the data\n",
+    "The plan:\n1. choose a database: SQLite\n2. write the schema\n3. load the data\n4. ship it\n",
+    "The plan:\n1. choose a database: PostgreSQL\n2. write the schema\n4. ship it twice\n",
+)
+FORKED = 12  # the turn after which the fork goes its own way
+
+
+class Known(NamedTuple):
+    """A store, and where its debugger is."""
+
+    store: vmstore.Store
+    url: str
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
+    """A server of sessions that can be compared, and the store that it reads."""
+    path = tmp_path_factory.mktemp("panes") / "panes.vms"
+    with vmstore.open(path) as store:
+        store.import_file(SHIPPED)
+        managed(store)
+        forked(store)
+        planned(store)
+        recorded(store)
+        hostile(store)
+        with served(path) as url:
+            yield Known(store, url)
+
+
+@pytest.fixture(scope="module")
+def address(known: Known) -> str:
+    """Where the server is."""
+    return known.url
+
+
+def forked(store: vmstore.Store) -> None:
+    """A fork of the managed session that is told other things."""
+    fork = store.session("managed").fork("fork", turn=FORKED)
+    for turn in range(FORKED, FORKED + 6):
+        fork.user(f"Otherwise {turn}: " + f"what of matter {turn}? " * 10)
+        fork.pack()
+        fork.assistant(f"Then {turn}. " + f"Matter {turn} is open. " * 14)
+
+
+def planned(store: vmstore.Store) -> None:
+    """A session whose first page is changed twice."""
+    session = store.session("plan", l0_tokens_max=4000, system="You keep a plan.")
+    page = session.user(PLAN[0])[0]
+    session.pack()
+    for nth, text in enumerate(PLAN[1:], 2):
+        with session.batch() as batch:
+            told = text.encode()
+            batch.add(Update(session.position_of(page), nth, batch.cell(told), len(told), len(told) // 4))
+        session.assistant("Noted.")
+        session.user("Go on.")
+        session.pack()
+
+
+def recorded(store: vmstore.Store) -> None:
+    """A session that never had a budget."""
+    messages: list[dict[str, str]] = []
+    for turn in range(24):
+        messages.append({"role": "user", "content": f"Of topic {turn}: " + "what is known? " * 60})
+        store.record("recorded", {"model": "m", "messages": messages}, None)
+        messages.append({"role": "assistant", "content": f"Topic {turn}: " + "this is known. " * 60})
+
+
+def changed(reader: Reader) -> set[tuple[str, str]]:
+    """The changes in view, each with its page."""
+    rows = reader.page.locator(".change").evaluate_all("rows => rows.map(r => [r.dataset.change, r.dataset.page])")
+    return {(change, page) for change, page in rows}
+
+
+def sent(known: Known, session: str, call: int) -> dict[str, str]:
+    """The pages that a call was sent, each with its text."""
+    rows = known.store.query("CONTEXT page, text AT CALL $call", session=session, call=call)
+    return {page: text for page, text in rows}
+
+
+def differs(before: dict[str, str], after: dict[str, str]) -> set[tuple[str, str]]:
+    """The changes between two contexts, by what their pages say."""
+    found = {("left", name) for name in before.keys() - after.keys()}
+    found |= {("entered", name) for name in after.keys() - before.keys()}
+    return found | {("edited", name) for name in before.keys() & after.keys() if before[name] != after[name]}
+
+
+@pytest.mark.parametrize(("session", "before", "after"), [("managed", 5, 29), ("plan", 1, 3), ("managed", 20, 7)])
+def test_two_calls_are_compared(reader: Reader, known: Known, session: str, before: int, after: int) -> None:
+    """Between any two calls, in either order, the page lists what entered, left and was edited."""
+    reader.open(session=session, call=after, pane="diff", vs=before)
+    wanted = differs(sent(known, session, before), sent(known, session, after))
+    reader.until(lambda: changed(reader) == wanted)
+
+
+def test_the_compaction_is_a_difference(reader: Reader, known: Known) -> None:
+    """What the demo's compaction took is counted as the store's own diff counts it, and all of it can be read."""
+    told = known.store.session("planning-220").diff(Call(365), Call(366))
+    kinds = [one.change for one in told.changes]
+    reader.open(session="planning-220", call=366)
+    reader.press("d")
+    reader.until(lambda: reader.page.locator(".changes .on:enabled").count() == 2)
+    shown = reader.page.locator(".changes .on:enabled b").all_inner_texts()
+    assert [int(one) for one in shown] == [kinds.count("entered"), kinds.count("left")]
+    assert reader.page.locator(".change").count() < 60, "what is out of view is not in the document"
+
+
+def test_keys_hold_swap_and_step_the_compared_call(reader: Reader) -> None:
+    """D holds a call, z lets the two change places, comma and full stop move the one that is held."""
+    reader.open(session="managed", call=10, pane="why")
+    reader.press("D")
+    reader.press("j", "j")
+    held = reader.page.get_by_label("compare with call")
+    reader.until(lambda: held.input_value() == "10" and "to call 12" in reader.text(".diff"))
+    reader.press(".")
+    reader.until(lambda: held.input_value() == "11")
+    reader.press(",", ",", "z")
+    reader.until(lambda: held.input_value() == "12" and "to call 9" in reader.text(".diff"))
+    reader.until(lambda: {"vs=12", "call=9", "pane=diff"} <= set(reader.place.split("&")))
+
+
+def test_an_edited_page_shows_its_words(reader: Reader) -> None:
+    """An edit is shown by lines, and within lines by the words that differ; what is the same is not marked."""
+    reader.open(session="plan", call=3, pane="diff", vs=2)
+    reader.until(lambda: reader.page.locator('.change[data-change="edited"]').count() == 1)
+    reader.press("ArrowDown", "Enter")
+    reader.until(lambda: reader.page.locator(".line").count() > 0)
+    lines = {kind: reader.page.locator(f".line-{kind} pre").all_inner_texts() for kind in ("gone", "came", "same")}
+    assert lines["gone"] == ["1. choose a database: SQLite", "3. load the data", "4. ship it"]
+    assert lines["came"] == ["1. choose a database: PostgreSQL", "4. ship it twice"]
+    assert lines["same"][:1] == ["The plan:"]
+    hot = reader.page.locator(".line-came b").all_inner_texts()
+    assert [one.strip() for one in hot] == ["PostgreSQL", "twice"]
+
+
+def first_apart(a: vmstore.Session, b: vmstore.Session) -> int:
+    """The first call at which two sessions were sent other texts."""
+    for call in range(1, min(a.info().calls, b.info().calls) + 1):
+        first, second = (of.messages(call=call) for of in (a, b))
+        if first != second:
+            return call
+    raise AssertionError("they never part")
+
+
+def test_a_what_if_beside_the_original(reader: Reader, known: Known, tmp_path: Path) -> None:
+    """A what-if stands beside what happened; they part where their requests do, and v goes there on both sides."""
+    with vmstore.open(tmp_path / "copy.vms") as copy:
+        managed(copy)
+        copy.session("managed").replay(policy="lru", budget=4000, keep="other")
+        parts = first_apart(copy.session("managed"), copy.session("other"))
+    reader.open(session="managed", call=30, pane="sides", other="managed", opolicy="lru", obudget=4000)
+    reader.until(lambda: reader.page.locator(f'[data-first="{parts}"]').count() == 1)
+    assert reader.page.locator(".parting").count() == 2, "it is marked on both timelines"
+    told = reader.text(".because-line")
+    assert "left" in told and "evict" in told, "the original evicts where the larger budget does not"
+    reader.press("v")
+    for side in "ab":
+        reader.until(lambda side=side: reader.text(f'[data-testid="side-{side}-call"]') == f"call {parts}")
+    only = reader.page.locator('.change[data-change="entered"]').count()
+    assert only > 0
+    assert reader.page.locator(".change").count() == only, (
+        "at the first difference the right side has more, and no less"
+    )
+
+
+def test_sides_scrub_together_or_apart(reader: Reader) -> None:
+    """Locked, both sides show one call; unlocked, each moves alone; locked again they meet; the URL keeps it."""
+    reader.open(session="managed", call=8, pane="sides", other="fork")
+
+    def at(left: int, right: int) -> bool:
+        shown = [reader.page.locator(f'[data-testid="side-{side}-call"]').all_inner_texts() for side in "ab"]
+        return shown == [[f"call {left}"], [f"call {right}"]]
+
+    reader.until(lambda: at(8, 8))
+    reader.press("j")
+    reader.until(lambda: at(9, 9))
+    reader.press("y", ".", ".")
+    reader.until(lambda: at(9, 11))
+    reader.press("k", "k", "k")
+    reader.until(lambda: at(6, 11))
+    reader.until(lambda: "ocall=11" in reader.place and "call=6" in reader.place)
+    reader.page.reload()
+    reader.until(lambda: at(6, 11))
+    reader.press("y")
+    reader.until(lambda: at(6, 6))
+
+
+def test_a_fork_parts_where_it_was_made(reader: Reader, known: Known) -> None:
+    """A fork shares all calls before its first own; what was told it after that is on its side alone."""
+    parts = first_apart(known.store.session("managed"), known.store.session("fork"))
+    assert parts == FORKED + 1
+    reader.open(session="fork", call=2)
+    reader.press("s")
+    reader.page.locator(".others button", has_text="managed").first.click()
+    reader.until(lambda: reader.page.locator(f'[data-first="{parts}"]').count() == 1)
+    assert reader.page.locator(".change").count() == 0
+    reader.press("V")
+    reader.until(lambda: reader.text('[data-testid="side-b-call"]') == f"call {parts}")
+    texts = [reader.page.locator(f'[data-change="{kind}"] .preview').all_inner_texts() for kind in ("left", "entered")]
+    reader.until(lambda: all(reader.page.locator(".preview").all_inner_texts()))
+    texts = [reader.page.locator(f'[data-change="{kind}"] .preview').all_inner_texts() for kind in ("left", "entered")]
+    assert any(one.startswith("Otherwise 12") for one in texts[0])
+    assert any(one.startswith("Question 12") for one in texts[1])
+
+
+def test_either_side_opens_on_its_own(reader: Reader) -> None:
+    """The right side is opened alone, at its call and with its settings, and back leads to both."""
+    reader.open(session="managed", call=9, pane="sides", other="managed", opolicy="lru", obudget=4000)
+    reader.page.locator(".side-head a").last.click()
+    reader.until(lambda: reader.page.locator(".top .whatif").count() == 1)
+    reader.until(lambda: reader.call == 9)
+    assert {"policy=lru", "budget=4000"} <= set(reader.place.split("&"))
+    reader.page.go_back()
+    reader.until(lambda: reader.page.locator(".side-head").count() == 2)
+    reader.page.locator(".side-head a").first.click()
+    reader.until(lambda: reader.page.locator(".context h2").count() == 1 and reader.call == 9)
+    assert reader.page.locator(".top .whatif").count() == 0
+
+
+def test_sessions_of_no_common_origin_say_so(reader: Reader) -> None:
+    """Sessions that share nothing are paired by likeness, which is said; where only the length agrees, that too."""
+    reader.open(session="managed", call=1, pane="sides", other="plan", all=1)
+    reader.until(lambda: reader.page.get_by_text("paired by likeness").count() == 1)
+    reader.until(lambda: reader.page.locator('.change[data-change="same"]').inner_text() != "")
+    reader.until(lambda: "≠" in reader.text('.change[data-change="same"]'))
+
+
+def test_the_history_of_a_page(reader: Reader) -> None:
+    """A page's versions stand with their differences, its events lead to their calls."""
+    reader.open(session="plan", page="p8", pane="history")
+    tabs = reader.page.locator('.contents [role="tab"]')
+    reader.until(lambda: tabs.count() == 3)
+    assert [one.split()[1] for one in tabs.all_inner_texts()] == ["1", "2", "3"]
+    reader.until(lambda: reader.page.locator(".line-came b").all_inner_texts()[:1] == ["PostgreSQL"])
+    reader.press(",")
+    reader.until(lambda: "4. ship it" in reader.page.locator(".line-came pre").all_inner_texts())
+    reader.press(",")
+    reader.until(lambda: reader.page.locator(".history .content").inner_text().strip() == PLAN[0].strip())
+    kinds = reader.page.locator(".moment").evaluate_all("rows => rows.map(row => row.dataset.kind)")
+    assert kinds == ["create", "enter", "update", "shown", "update", "shown"]
+    reader.page.locator('.moment[data-kind="shown"]').first.click()
+    reader.until(lambda: reader.call == 2)
+
+
+def places(reader: Reader) -> dict[str, tuple[float, float]]:
+    """Where each box of the graph stands."""
+    found = reader.page.locator(".box").evaluate_all("all => all.map(b => [b.dataset.box, b.offsetLeft, b.offsetTop])")
+    return {name: (left, top) for name, left, top in found}
+
+
+def test_provenance_is_the_stores(reader: Reader, known: Known) -> None:
+    """Expanded, the graph has the very pages that the store's walks meet; aggregated, fewer boxes stand for them."""
+    session = known.store.session("planning-220")
+    wanted = {"p359"}
+    for edge in [*session.sources("p359", depth=2), *session.derived("p359", depth=2)]:
+        wanted |= {edge.source, edge.target}
+    reader.open(session="planning-220", page="p359", pane="lineage", depth=2, unfold="all")
+    reader.until(lambda: set(places(reader)) == wanted)
+    assert len(set(places(reader).values())) == len(wanted), "no two stand in one place"
+    expanded = places(reader)
+    reader.page.locator('.box[data-box="p147"]').click()
+    reader.until(lambda: "page=p147" in reader.place)
+    assert places(reader) == expanded, "a click moves nothing"
+    reader.page.get_by_role("button", name="aggregated").click()
+    reader.until(lambda: 1 < len(places(reader)) < len(wanted))
+    reader.page.locator(".box.fold").first.click()
+    reader.until(lambda: "unfold=" in reader.place)
+
+
+def test_the_graph_stays_put_as_it_grows(chromium: Any, tmp_path: Path) -> None:
+    """A page made later takes a place of its own, and no other moves."""
+    path = tmp_path / "grows.vms"
+    with vmstore.open(path) as store:
+        session = store.session("s", l0_tokens_max=8000)
+        source = session.user("The source of it all.")[0]
+        first = session.claim("It has a source.", name="first", sources=[source])
+        session.claim("And so on.", name="second", sources=[first])
+        session.pack()
+        with served(path) as url, reading(chromium, url) as reader:
+            reader.open(session="s", page=first, pane="lineage", unfold="all", root=first)
+            reader.until(lambda: len(places(reader)) == 3)
+            before = places(reader)
+            third = session.claim("Another thing.", name="third", sources=[first, source])
+            reader.until(lambda: third in places(reader))
+            after = places(reader)
+            assert {name: after[name] for name in before} == before
+            assert after[third] not in before.values()
+
+
+def test_what_would_have_been(reader: Reader, known: Known) -> None:
+    """A sweep shows the store's own numbers, its best run is marked, and a key sets one beside what happened."""
+    session = known.store.session("managed")
+    runs = {(one, size): session.replay(policy=one, budget=size) for one in ("lru", "demand") for size in (3000, 4000)}
+    reader.open(session="managed")
+    reader.press("i")
+    for name in ("default", "demand", "lru"):
+        reader.page.get_by_label(name, exact=True).set_checked(name != "default")
+    reader.page.get_by_label("budgets").fill("3000, 4k")
+    reader.page.get_by_role("button", name="Run").click()
+    reader.until(lambda: reader.page.locator(".sweep tbody tr").count() == 5)
+    for (policy, budget), run in runs.items():
+        row = reader.page.locator(f'tr[data-run="{policy}@1 {budget}"]').last
+        cells = row.locator("td").all_inner_texts()
+        assert cells[1] == f"{budget:,}"
+        told = [one.inner_text() for one in reader.page.locator(".sweep th").all()]
+        assert cells[told.index("evictions")] == f"{run.measures.evictions:,}"
+        assert cells[told.index("faults")] == f"{run.measures.faults:,}"
+    assert reader.page.locator(".sweep .best").count() == 1
+    least = min(
+        [session.replay(), *runs.values()],
+        key=lambda run: (run.measures.faults, run.measures.prefix_voided, run.budget),
+    )
+    assert reader.page.locator(".sweep .best").get_attribute("data-run") == f"{least.policy} {least.budget}"
+    reader.press("ArrowDown", "ArrowDown", "Enter")
+    reader.until(lambda: reader.page.locator(".side-head").count() == 2)
+    assert "other=managed" in reader.place
+
+
+def test_what_if_of_a_session_without_a_budget(reader: Reader) -> None:
+    """A session that never had a budget is told anew to a memory that has one, which is said, and opens beside it."""
+    reader.open(session="recorded", pane="whatif", policies="lru", budgets="3000,6000")
+    reader.until(lambda: reader.page.locator(".sweep tbody tr").count() == 2)
+    assert "never had a budget" in reader.text(".whatif-pane")
+    reader.page.locator(".sweep tbody tr").first.click()
+    reader.until(lambda: reader.page.locator(".side-head").count() == 2)
+    assert "no budget" in reader.text(".side-head")
+    reader.press("v")
+    reader.until(lambda: reader.page.locator(".change").count() > 0)
+
+
+def test_a_budget_that_cannot_be_says_why(reader: Reader) -> None:
+    """A budget too small for what is reserved gives the store's own words, and the form stays."""
+    reader.open(session="managed", pane="whatif", policies="lru", budgets="10")
+    reader.until(lambda: reader.page.locator(".pane .problem").count() == 1)
+    assert "reserved" in reader.text(".pane .problem")
+    assert reader.page.get_by_role("button", name="Run").count() == 1
+    reader.complaints.clear()  # the browser tells of every answer that is an error
+
+
+def test_hostile_texts_are_only_compared(chromium: Any, address: str) -> None:
+    """Scripts inside contents, models and settings are compared as text, and never run."""
+    with reading(chromium, address) as reader:
+        for place in (
+            {"pane": "diff", "call": 2, "vs": 1, "changes": "same,entered,left", "open": "p4,p5,p6,p7,p8,p9"},
+            {"pane": "history", "page": "p4"},
+            {"pane": "sides", "other": "plan", "all": 1, "open": "p4,p5,p6,p7,p8"},
+            {"pane": "lineage", "page": "p4"},
+        ):
+            reader.open(session="hostile", **place)
+            if place["pane"] in ("diff", "history", "sides"):
+                reader.until(lambda: "window.ran" in reader.page.inner_text(".pane"))
+            reader.page.wait_for_timeout(200)
+            assert reader.page.evaluate("window.ran") is None
+            assert reader.page.locator(".pane img, main script").count() == 0
+        assert HOSTILE.startswith("<script>")
+        content(reader)
