@@ -31,15 +31,24 @@ class Seen(NamedTuple):
 
 
 class Leaves:
-    """Makes leaves of pages: what they say, how they are called, where they stand."""
+    """Makes leaves of pages: what they say, how they are called, where they stand.
+
+    Those of the whole prompt are of the moment it was first seen; whoever changes the state looks before.
+    """
 
     def __init__(self, state: State, spoken: Spoken, forms: Forms) -> None:
         self._state = state
         self._spoken = spoken
         self._forms = forms
+        self._seen: Seen | None = None
 
-    def seen(self) -> Seen:
-        """The prompt as it is now, to make leaves of later."""
+    def see(self) -> Seen:
+        """The prompt at its moment, to make leaves of later."""
+        if self._seen is None:
+            self._seen = self._look()
+        return self._seen
+
+    def _look(self) -> Seen:
         state = self._state
         here = sorted(map(copy, state.here.values()), key=_rank)
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in state.here]
@@ -49,14 +58,16 @@ class Leaves:
         names = {held.page: self.name(held.page) for held in (*here, *away)}
         return Seen(here, away, len(state.pages) - len(here), state.segment, names)
 
-    def here(self, seen: Seen) -> list[Leaf]:
+    def here(self) -> list[Leaf]:
         """The prompt in order."""
+        seen = self.see()
         shown = {held.page: held.residence[1] for held in seen.here}
         contents = self._forms.all(shown.values())
         return [self._leaf(seen, held, held.level, contents[shown[held.page]], Tier.L0) for held in seen.here]
 
-    def away(self, seen: Seen) -> list[Leaf]:
+    def away(self) -> list[Leaf]:
         """The weightiest pages that were not in the prompt."""
+        seen = self.see()
         return [self._leaf(seen, held, 0, None, Tier.L2) for held in seen.away]
 
     def of(self, held: Held, level: int, content: bytes | None, tier: Tier) -> Leaf:

@@ -6,7 +6,7 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from vmstore.capture.record import measured
 from vmstore.capture.shapes import Shape, take_reply
@@ -22,7 +22,6 @@ from vmstore.core.reference import page_name
 from vmstore.errors import InputError, UnknownError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
-from vmstore.live.leaves import Leaves
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
@@ -38,9 +37,6 @@ from vmstore.store.session import Session
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
 from vmstore.vm.settings import Settings
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 ASKED_CHARS_MAX = 200  # of what no page is called
@@ -396,5 +392,4 @@ class Live(Session):
         return Called(self._ns.name, self.name)
 
     def _packed(self, at: Act | Runtime, call: int) -> Packed:
-        leaves = Leaves(at.state, at.spoken, at.forms)
-        return Packed(self.name, call, chosen(at.state), at.state, leaves, self._ns.lock)
+        return Packed(self.name, call, chosen(at.state), at.state, self.runtime().leaves(), self._ns.lock)

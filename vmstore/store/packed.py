@@ -37,36 +37,45 @@ class Packed:
         self.call = call
         self.tokens = state.used
         self.budget = settings.l0_tokens_max
-        self._rules = Rules[settings.rules.upper()]
-        self._paging = Paging[settings.paging.upper()]
+        self._settings = settings
         faults, tokens = state.left()
         self._policies = Policies(
             faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
         self._leaves = leaves
-        self._seen = leaves.seen()
         self._lock = lock
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules[self._settings.rules.upper()]
+
+    @property
+    def _paging(self) -> Paging:
+        return Paging[self._settings.paging.upper()]
 
     @cached_property
     def _here(self) -> list[Leaf]:
         with self._lock:
-            return self._leaves.here(self._seen)
+            return self._leaves.here()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
         with self._lock:
-            away = self._leaves.away(self._seen)
+            away = self._leaves.away()
+            further = self._leaves.see().away_in_all - len(away)
         told = manifest(self.session, self._here, away, self._policies)
-        if self._seen.away_in_all > len(away):
+        if further > 0:
             more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
-            more["available_pages"] += self._seen.away_in_all - len(away)
+            more["available_pages"] += further
         return told
 
     @property
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
-        return [self._seen.names[held.page] for held in self._seen.here]
+        with self._lock:
+            seen = self._leaves.see()
+        return [seen.names[held.page] for held in seen.here]
 
     @property
     def text(self) -> str:

@@ -39,7 +39,7 @@ class Decided(NamedTuple):
 
 def decide(state: State, stimulus: Sequence[Told]) -> Decided:
     """What follows from what was just told, all of which the state has folded already."""
-    if state.settings is None:
+    if state.settings is None or _settled(state, stimulus):
         return Decided([], [])
     room = Room(state)
     deciding = Deciding(state, room)
@@ -48,6 +48,17 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
             deciding.answer(position, told)
     deciding.settle(Cause.BUDGET if any(isinstance(told, Settings) for _, told in stimulus) else Cause.PRESSURE)
     return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+def _settled(state: State, stimulus: Sequence[Told]) -> bool:
+    """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
+    here = state.here
+    for _, told in stimulus:
+        if isinstance(told, Reference):
+            held = here.get(told.page)
+            if held is None or (held.level > told.level and told.use != Use.SIGNAL):
+                return False
+    return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
 
 
 class Deciding:
