@@ -22,7 +22,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
-from vmstore.vm.room import Compression, Room, Yields
+from vmstore.vm.room import GONE, Compression, Room, Yields
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -131,7 +131,7 @@ class Deciding:
         if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2
+        tier = Tier.L0 if room.level(held) < GONE else Tier.L2
         room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
         room.let_in(held, level, form.tokens)
         if asked.use == Use.FAULT:
@@ -146,7 +146,7 @@ class Deciding:
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for where there is room without anything leaving for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self.room.level(held) < len(Level):
+        if held is None or not self.settings.prefetch or self.room.level(held) < GONE:
             return
         room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
