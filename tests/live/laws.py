@@ -15,6 +15,7 @@ from vmstore.live.facts import Facts
 from vmstore.live.runtime import Runtime
 from vmstore.live.spoken import Spoken
 from vmstore.store.live import Live
+from vmstore.vm.signals import Hints
 from vmstore.vm.state import State
 
 
@@ -50,7 +51,11 @@ def plain(thing: Any) -> Any:
     values = {name: value for name, value in vars(thing).items() if name not in ("_read", "policy")}
     if isinstance(thing, State) and thing.policy is not None:
         values["order"] = [tuple(one) for one in thing.policy.victims(thing.now)]
-    return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=repr)
+    return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=_told)
+
+
+def _told(thing: object) -> object:
+    return vars(thing) if isinstance(thing, Hints) else repr(thing)
 
 
 # ---- 6: the budget and the pins
