@@ -15,10 +15,10 @@ from tests.disasters.disk import Disk, disk
 from tests.engine.stories import answer, chat
 from vmstore.capture.conversation import Conversation
 from vmstore.engine.gate import Engine
-from vmstore.errors import InputError, OvertakenError, StoreError, VmstoreError
+from vmstore.errors import ConflictError, InputError, StoreError, VmstoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store import recording
-from vmstore.store.together import Wish
+from vmstore.store.together import Wish, Writing
 from vmstore.testing.life import full_disk
 
 THREADS, CALLS = 8, 12
@@ -121,22 +121,25 @@ def test_a_name_opened_twice_at_once_is_one_session(tmp_path: Path) -> None:
         assert [(info.session, info.calls) for info in store.sessions()] == [(f"s{n}", 3) for n in range(3)]
 
 
-def test_whoever_is_overtaken_is_granted_alone(tmp_path: Path) -> None:
-    """A call that another handle overtakes between deciding and writing is decided again, and counted once."""
+def test_nobody_is_overtaken_after_it_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that another handle asks for while one decides waits for it, and comes after it."""
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
-        store.record("s", chat("Hello?"), answer("Hello."))
-        append, raced = Engine.append, list[int]()
+        for one in (store, other):
+            one.record("s", chat("Hello?"), answer("Hello."))
+        right, raced, waited = recording.record, list[threading.Thread](), list[bool]()
 
-        def overtaken(engine: Engine, batches: list[object], **told: bool) -> object:
-            if engine is store._ns.engine and not raced:
-                raced.append(1)
-                other.record("s", chat("Hello?", "Hello.", "And?"), answer("So."))
-            return append(engine, batches, **told)  # type: ignore[arg-type]
+        def record(conversation: Conversation, *given: Any, **told: Any) -> Any:
+            if not raced:
+                raced.append(threading.Thread(target=lambda: other.record("s", chat("And?"), answer("So."))))
+                raced[0].start()
+                raced[0].join(0.2)
+                waited.append(raced[0].is_alive())
+            return right(conversation, *given, **told)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Engine, "append", overtaken)
-            assert store.record("s", chat("Hello?", "Hello.", "Well?"), answer("Yes.")).call == 3
-        assert raced and store.session("s").info().calls == 3 and store.verify().ok
+        monkeypatch.setattr(recording, "record", record)
+        assert store.record("s", chat("Well?"), answer("Yes.")).call == 3
+        raced[0].join()
+        assert waited == [True] and store.session("s").info().calls == 4 and store.verify().ok
 
 
 def test_a_thread_that_holds_the_store_writes_at_once(tmp_path: Path) -> None:
@@ -151,13 +154,19 @@ def test_a_thread_that_holds_the_store_writes_at_once(tmp_path: Path) -> None:
         assert [info.session for info in store.sessions()] == ["a", "b"]
 
 
+def unwanted() -> Writing[None]:
+    """A write that nobody decides."""
+    pytest.fail("nobody waits for it")
+    yield None
+
+
 @pytest.mark.parametrize("woken", [False, True])
 def test_who_is_interrupted_while_waiting_holds_up_nobody(tmp_path: Path, woken: bool) -> None:
     """A thread that gives up its wait, woken to lead or not, leaves the queue, and the next one leads."""
     with vmstore.open(tmp_path / "a.vms") as store:
         together = store._ns.together
         together._led = True  # somebody leads
-        given_up, raised = Wish("gone", lambda: pytest.fail("nobody waits for it")), list[BaseException]()
+        given_up, raised = Wish("gone", unwanted()), list[BaseException]()
         together._wishes.append(given_up)
         work: list[Callable[[], object]] = [partial(store.record, "s", chat("Hello?"), answer("Hello."))]
         waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
@@ -167,7 +176,7 @@ def test_who_is_interrupted_while_waiting_holds_up_nobody(tmp_path: Path, woken:
             given_up.woken.set()
         together._leave(given_up, False)
         if not woken:
-            together._leave(Wish("leader", lambda: pytest.fail("it is done")), True)
+            together._leave(Wish("leader", unwanted()), True)
         waiting.join()
         assert raised == [] and store.session("s").info().calls == 1
         assert not together._led and not together._wishes
@@ -215,33 +224,20 @@ def test_a_shared_session_is_read_once(read: Read, tmp_path: Path) -> None:
 def test_a_session_is_never_read_whole_while_others_wait(
     read: Read, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a first call, nor one that is overtaken after it decided, reads a session while the lock is held."""
-    right = recording.record
+    """A first call reads its session before it takes the lock, and holding it what was written meanwhile alone."""
     with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
         one.record("s", chat("Hello?"), answer("Hello."))
-        other.record("s", chat("Hello?"), answer("Hello."))
-        assert read == [(True, False)]
-        one.record("s", chat("I am alone."), answer("You are."))
-        for _ in range(recording.SHARED_CALLS):
-            one.record("s", chat("Still."), answer("Yes."))
-        tries: list[Conversation] = []
+        follow = recording.follow
 
-        def record(conversation: Conversation, *given: Any, **told: Any) -> Any:
-            monkeypatch.setattr(recording, "record", right)
-            tries.append(conversation)
-            other.record("s", chat("Me first."), answer("Well."))
-            monkeypatch.setattr(recording, "record", again)
-            return right(conversation, *given, **told)
+        def raced(*told: Any) -> int:
+            position = follow(*told)
+            monkeypatch.setattr(recording, "follow", follow)
+            one.record("s", chat("Me first."), answer("Well."))
+            return position
 
-        def again(conversation: Conversation, *given: Any, **told: Any) -> Any:
-            tries.append(conversation)
-            return right(conversation, *given, **told)
-
-        monkeypatch.setattr(recording, "record", record)
-        read.clear()
-        assert one.record("s", chat("Now?"), answer("Now.")).call == recording.SHARED_CALLS + 5
-    assert len(tries) == 2 and tries[0] is not tries[1]
-    assert read.count((True, False)) == 1 and (True, True) not in read
+        monkeypatch.setattr(recording, "follow", raced)
+        assert other.record("s", chat("Now?"), answer("Now.")).call == 3
+    assert read == [(True, False), (False, True)]
 
 
 class Interrupted(BaseException):
@@ -262,11 +258,11 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            def writing(alone: bool) -> object:
-                batch = engine.batch(keys[name] or 0)
-                yield batch
+            def writing() -> Writing[None]:
+                yield None
+                yield engine.batch(keys[name] or 0)
 
-            return together.write(name, writing)  # type: ignore[arg-type]
+            return together.write(name, writing())
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Engine, "append", cut)
@@ -281,20 +277,27 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         assert store.verify().ok
 
 
-def test_a_wish_keeps_what_its_write_raised() -> None:
-    """An error of deciding, or of what came of the batch, is the wish's answer, and a second try begins anew."""
-    tries: list[bool] = []
+@pytest.mark.parametrize("fails", ["reading", "deciding", "writing", None])
+def test_a_wish_keeps_what_its_write_raised(fails: str | None) -> None:
+    """An error of reading, of deciding, or of what came of the batch, is the wish's answer; else what was returned."""
+    batch = object()
 
-    def writing(alone: bool) -> object:
-        tries.append(alone)
-        if len(tries) == 1:
-            raise OvertakenError("again")
-        outcome = yield "batch"
+    def writing() -> Any:
+        for step in ("reading", "deciding"):
+            if fails == step:
+                raise ConflictError(step)
+            outcome = yield None if step == "reading" else batch
         return outcome
 
-    wish: Wish[object] = Wish("s", writing)  # type: ignore[arg-type]
-    assert wish.begin() is None and isinstance(wish.error, OvertakenError)
-    assert wish.begin(alone=True) == "batch" and not wish.done  # type: ignore[comparison-overlap]
-    wish.end([])
-    assert (wish.done, wish.answer()) == (True, [])
-    assert tries == [False, True]
+    wish: Wish[object] = Wish("s", writing())
+    wish.read()
+    assert wish.done == (fails == "reading")
+    assert wish.decide() is (None if fails in ("reading", "deciding") else batch)
+    if not wish.done:
+        wish.end(ConflictError("writing") if fails == "writing" else [])
+    assert wish.done
+    if fails is None:
+        assert wish.answer() == []
+    else:
+        with pytest.raises(ConflictError, match=fails):
+            wish.answer()

@@ -5,6 +5,7 @@ One that has seen nothing is loaded that way too.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 
 from vmstore.capture.conversation import Conversation
@@ -54,6 +55,8 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
         for commit in _commits(engine.log, lane, position):
             walk.through(commit, decoded(commit))
         unseen.settle(engine.log)
+    if unseen.position - position > COLLECTED_MIN:
+        gc.collect()  # now, and not in a later call: the collector comes by when much is new, and looks at all of it
     return unseen.position
 
 
@@ -80,4 +83,5 @@ def _commits(log: Log, lane: Lane, position: int) -> Iterator[Commit]:
                 start = end
 
 
+COLLECTED_MIN = 10_000  # mutations read at once
 NEAR = 4  # what lies between costs less than another look

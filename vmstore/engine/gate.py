@@ -192,11 +192,15 @@ class Engine:
         return place
 
     def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
-        """Writes batches of different sessions with one flush and takes their heads; what came of each."""
-        told = [
-            Append(batch.commits, batch.head.session, batch.expected, batch.head.known, batch.seen, dense)
-            for batch in batches
-        ]
+        """Writes batches of different sessions with one flush and takes their heads; what came of each.
+
+        New ones have different names, and were begun at one end of the log.
+        """
+        told, before = list[Append](), 0
+        for batch in batches:
+            seen = None if batch.seen is None else batch.seen + before
+            told.append(Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense))
+            before += len(batch.commits)
         try:
             found = self.log.together(told)
         except BaseException:

@@ -13,7 +13,7 @@ from vmstore.capture.record import Written, gap, record
 from vmstore.core.clock import within
 from vmstore.core.draft import Usage
 from vmstore.engine.gate import Batch, Opening
-from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError
+from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.together import Writing
@@ -22,8 +22,7 @@ from vmstore.views.lane import Lane
 
 CONVERSATIONS_MAX = 64
 COST_MAX = 1e9
-SHARED_CALLS = 64  # that wait for their turn before they decide, once somebody else wrote to a session
-MOVED = "session {!r} moved on while it was read; read it again"
+READS_MAX, LITTLE = 8, 64  # a session is read so often, until no more mutations were written meanwhile than that
 
 
 class Recording:
@@ -32,7 +31,6 @@ class Recording:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._conversations: dict[int, tuple[int, Conversation]] = {}
-        self._shared: dict[int, int] = {}  # sessions that others write to as well: so many calls to come wait first
 
     def forget(self) -> None:
         """Forgets every conversation; the next call loads it from the log."""
@@ -76,7 +74,7 @@ class Recording:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.together.write(name, lambda alone: self._writing(name, write, happened, asked, alone))
+        return self._ns.together.write(name, self._writing(name, write, happened, asked))
 
     def _writing(
         self,
@@ -84,82 +82,59 @@ class Recording:
         write: Callable[[Conversation, Batch, int], Written],
         at: int,
         asked: tuple[str, bytes] | None,
-        alone: bool,
     ) -> Writing[Recorded]:
         engine = self._ns.engine
+        if (key := self._ns.key(name)) is not None:
+            self._read(key)
+            if asked is not None:
+                self._ns.follow()
+        yield None
         key = self._ns.key(name)
-        if key is not None and asked is not None:
-            first = self._answered(key, name, *asked)
+        if key is None:
+            conversation, batch = Conversation(), self._ns.begin(Opening(name), at)
+        else:
+            first = None if asked is None else self._answered(key, name, *asked)
             if first is not None:
                 return first
-        position, conversation, batch = self._begun(key, name, at, alone)
-        try:
-            if asked is not None:
-                batch.request(*asked)
-            written = write(conversation, batch, at)
-            batch.close(at)
-            stored = yield batch
-        except RefusedError as error:  # the conversation is half changed, and not kept
-            if key is not None and engine.head(key).position != position:
-                self._read_anew(key)
-                raise OvertakenError(MOVED.format(name)) from error
-            raise
+            _, conversation = self._conversation(key)
+            batch = engine.batch(key)
+        if asked is not None:
+            batch.request(*asked)
+        written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept
+        batch.close(at)
+        stored = yield batch
+        assert stored is not None, "a batch is answered with its commits"
         if key is None:
             self._ns.follow()
             conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
         self._keep(stored[-1].session, batch.head.position, conversation)
         return Recorded(name, written.call, written.turn, written.position)
 
-    def _begun(self, key: int | None, name: str, at: int, alone: bool) -> tuple[int, Conversation, Batch]:
-        """Where a session stands, its conversation, and a batch for it."""
-        if key is None:
-            return 0, Conversation(), self._ns.begin(Opening(name), at)
-        position, conversation = self._conversation(key, name, alone)
-        batch = self._ns.engine.batch(key)
-        if batch.head.position != position:
+    def _read(self, key: int) -> None:
+        """Brings a session's conversation to where it stands, or near: the rest is read while others wait."""
+        for _ in range(READS_MAX):
+            position, conversation = self._conversation(key)
             self._keep(key, position, conversation)
-            raise OvertakenError(MOVED.format(name))
-        return position, conversation, batch
+            if self._ns.engine.head(key).position - position <= LITTLE:
+                break
 
-    def _read_anew(self, key: int) -> None:
-        """Reads a conversation that was lost to another writer, now, while nobody waits for it."""
-        conversation = Conversation()
-        self._shared[key] = SHARED_CALLS
-        self._keep(key, follow(self._ns.engine, key, conversation, 0), conversation)
-
-    def _conversation(self, key: int, name: str, alone: bool) -> tuple[int, Conversation]:
-        """Takes a session's conversation out of memory, brought to where the session stands.
-
-        Raises OvertakenError where it is better written to while all others wait, with all that
-        takes long done by then: a call that is overtaken leaves its conversation half changed, to
-        be read anew.
-        """
-        position, conversation = self._conversations.pop(key, (0, None))
-        stood = self._ns.engine.head(key).position == position
-        if not stood:  # others write to it, or may: it was read for the first time
-            self._shared[key] = SHARED_CALLS
-        conversation = conversation or Conversation()
-        if not stood:
-            position = follow(self._ns.engine, key, conversation, position)
-            if in_force(Lane(self._ns.views, key), position) is not None:
-                raise RefusedError(
-                    "this session manages its memory, so its prompts are its own: tell it what happens with user, "
-                    "assistant and tool, or record under another name"
-                )
-        calls = self._shared.get(key, 0)
-        if not alone and (not stood or calls):
-            self._keep(key, position, conversation)
-            raise OvertakenError(MOVED.format(name))
-        if calls:
-            self._shared[key] = calls - 1
+    def _conversation(self, key: int) -> tuple[int, Conversation]:
+        """Takes a session's conversation out of memory, brought to where the session stands."""
+        position, conversation = self._conversations.pop(key, (0, Conversation()))
+        if self._ns.engine.head(key).position == position:
+            return position, conversation
+        position = follow(self._ns.engine, key, conversation, position)
+        if in_force(Lane(self._ns.views, key), position) is not None:
+            raise RefusedError(
+                "this session manages its memory, so its prompts are its own: tell it what happens with user, "
+                "assistant and tool, or record under another name"
+            )
         return position, conversation
 
     def _keep(self, key: int, position: int, conversation: Conversation) -> None:
         self._conversations[key] = (position, conversation)
         if len(self._conversations) > CONVERSATIONS_MAX:
-            oldest = next(iter(self._conversations))
-            del self._conversations[oldest]
-            self._shared.pop(oldest, None)
+            del self._conversations[next(iter(self._conversations))]
 
     def _answered(self, key: int, name: str, request_id: str, payload: bytes) -> Recorded | None:
         """The first answer to a request id, or None where it is new."""

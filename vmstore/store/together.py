@@ -3,52 +3,57 @@
 One thread leads: it takes the namespace's lock, decides everybody's writes, one a session, in the
 order they were asked for, and appends them together; the others wake up with theirs done, and one
 that came too late leads next. So nothing is decided while something else is on its way to the log.
+
+Nor is it in another process: what takes long, reading, is done before, and while a write is decided
+every other writer waits. One that decided first and was overtaken would have to read again, which
+takes longer than going on: whoever was first once would be first for ever.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, Protocol, TypeVar
 
 from vmstore.engine.gate import Batch, Engine
-from vmstore.errors import OvertakenError, StoreError
+from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
 
 T = TypeVar("T")
-Writing = Generator[Batch, list[Commit], T]
-"""Decides a batch and gives it to be appended; gets the commits as stored, or the error, and answers."""
+Writing = Generator[Batch | None, list[Commit] | None, T]
+"""Reads what it has to, and gives None; then nobody else writes. Decides a batch and gives it to be appended; gets
+the commits as stored, or the error, and answers."""
 
 
 class Wish(Generic[T]):
     """A write somebody waits for, then what came of it."""
 
-    def __init__(self, name: str, write: Callable[[bool], Writing[T]]) -> None:
+    def __init__(self, name: str, writing: Writing[T]) -> None:
         self.name = name
         self.done = False
         self.error: Exception | None = None
         self.woken = threading.Event()  # done, or to lead
-        self._write = write
-        self._writing: Writing[T] | None = None
+        self._writing = writing
         self._answer: list[T] = []
 
-    def begin(self, *, alone: bool = False) -> Batch | None:
-        """Decides, where `alone` while every other writer waits; the batch to be appended, or None where done."""
-        writing = self._writing = self._write(alone)
-        self.done, self.error = False, None
-        return self._go(lambda: next(writing))
+    def read(self) -> None:
+        """Reads what the write needs, while others write."""
+        self._go(lambda: next(self._writing))
+
+    def decide(self) -> Batch | None:
+        """The batch to be appended, or None where done."""
+        return None if self.done else self._go(lambda: next(self._writing))
 
     def end(self, outcome: list[Commit] | Exception) -> None:
         """Takes in what came of its batch; an error also where it never came to one."""
-        writing = self._writing or self._write(False)
         if isinstance(outcome, Exception):
-            self._go(lambda: writing.throw(outcome))
+            self._go(lambda: self._writing.throw(outcome))
         else:
-            self._go(lambda: writing.send(outcome))
+            self._go(lambda: self._writing.send(outcome))
 
-    def _go(self, step: Callable[[], Batch]) -> Batch | None:
+    def _go(self, step: Callable[[], Batch | None]) -> Batch | None:
         try:
             return step()
         except StopIteration as ended:
@@ -83,12 +88,9 @@ class Together:
         self._wishes: deque[Wish[Any]] = deque()
         self._led = False  # whether somebody leads, or was woken to
 
-    def write(self, name: str, write: Callable[[bool], Writing[T]]) -> T:
-        """Writes to the session of a name, durable, and with others where they wait; its answer.
-
-        `write` is told whether every other writer waits for it, so that nobody can be first.
-        """
-        mine = Wish(name, write)
+    def write(self, name: str, writing: Writing[T]) -> T:
+        """Writes to the session of a name, durable, and with others where they wait; its answer."""
+        mine = Wish(name, writing)
         if self._lock.mine:  # a leader would wait for us
             self._round({name: mine})
             return mine.answer()
@@ -128,36 +130,37 @@ class Together:
                     self._wishes[0].woken.set()
 
     def _round(self, chosen: dict[str, Wish[Any]]) -> None:
-        """Grants wishes of different sessions; where another process was first again, while all others wait.
-
-        Deciding anew takes longer than going on, so without the wait whoever was first once would
-        be first for ever.
-        """
+        """Grants wishes of different sessions."""
         wishes = list(chosen.values())
         try:
-            self._grant(wishes)
             for wish in wishes:
-                if isinstance(wish.error, OvertakenError):
-                    with self._engine().log.alone():
-                        self._grant([wish], alone=True)
+                wish.read()
+            if not all(wish.done for wish in wishes):
+                self._grant(wishes)
         finally:
             for wish in wishes:
                 if not wish.done:
                     wish.end(StoreError(INTERRUPTED))
                 wish.woken.set()
 
-    def _grant(self, wishes: list[Wish[Any]], *, alone: bool = False) -> None:
-        begun = [(wish, batch) for wish in wishes if (batch := wish.begin(alone=alone)) is not None]
-        begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
-        if begun:
-            engine, batches = self._engine(), [batch for _, batch in begun]
-            try:
-                outcomes = engine.append(batches)
-            except Exception as error:
-                outcomes = [error] * len(begun)
-            for (wish, _), outcome in zip(begun, outcomes, strict=True):
-                wish.end(outcome)
-            engine.relieve(sum(commit.count for batch in batches for commit in batch.commits))
+    def _grant(self, wishes: list[Wish[Any]]) -> None:
+        engine = self._engine()
+        with engine.log.alone():
+            begun = [(wish, batch) for wish in wishes if (batch := wish.decide()) is not None]
+            begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
+            batches = [batch for _, batch in begun]
+            outcomes = _appended(engine, batches)
+        for (wish, _), outcome in zip(begun, outcomes, strict=True):
+            wish.end(outcome)
+        engine.relieve(sum(commit.count for batch in batches for commit in batch.commits))
+
+
+def _appended(engine: Engine, batches: list[Batch]) -> Sequence[list[Commit] | Exception]:
+    """Writes batches; what came of each."""
+    try:
+        return engine.append(batches) if batches else []
+    except Exception as error:
+        return [error] * len(batches)
 
 
 INTERRUPTED = (
