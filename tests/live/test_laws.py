@@ -130,26 +130,29 @@ def test_two_processes_take_turns(tmp_path: Path) -> None:
     life.close()
 
 
-def test_who_was_overtaken_decides_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["it read", "it decided"])
+def test_who_was_overtaken_decides_again(tmp_path: Path, when: str) -> None:
     """An act that another process' write overtakes is decided anew on what that wrote, and nothing is lost."""
     life = Played(tmp_path / "agent.vms")
     life.session.user("One.")
     with clocked(life.path, 78) as other:
         there = other.session("s")
         assert isinstance(there, Live)
-        runtime = life.session.runtime()
-        whole, overtaken = runtime.current, []
+        there.user("Two.")
+        runtime, overtaken = life.session.runtime(), []
+        owner, name = (runtime, "current") if when == "it read" else (runtime.shorter, "begin")
+        was = getattr(owner, name)
 
-        def current() -> object:
-            found = whole()
+        def overtake() -> object:
+            found = was()
             if not overtaken:
-                overtaken.append(there.user("Two."))
+                overtaken.append(there.user("Three."))
             return found
 
-        runtime.current = current  # type: ignore[method-assign, assignment]
-        life.session.user("Three.")
+        setattr(owner, name, overtake)
+        life.session.user("Four.")
     said = [life.session.content(page.page) for page in life.session.pages(role="user")]
-    assert said == [b"One.", b"Two.", b"Three."]
+    assert overtaken and said == [b"One.", b"Two.", b"Three.", b"Four."]
     laws.live_is_replayed(life)
     life.close()
 

@@ -78,7 +78,8 @@ for level in (1, 2, 3):
     print(compressed(Material(content=prose.encode()), level))
     print(compressed(Material(content=rows.encode(), modality=Modality.STRUCTURED), level))
 print(topics(prose), find([Said(1, 1, prose), Said(2, 1, "Let's use Go for the server and Rust for the parser.")]))
-print(wanted("as we said, the bucket and its limit", [hint(1, "limit")], [hint(2, "bucket"), hint(3, "bucket")], [4]))
+hints = [hint(2, "bucket"), hint(3, "bucket")]
+print(wanted("as we said, the bucket and its limit", [hint(1, "limit")], lambda terms: hints, [4]))
 """
 
 

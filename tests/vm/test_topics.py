@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.vm.reading import without_controls
-from vmstore.vm.topics import PPM, coverage, leading, profile, similarity, stem, topics
+from vmstore.vm.topics import PPM, closeness, leading, profile, stem, topics
 
 TEXTS = st.text(max_size=300)
 
@@ -71,27 +71,26 @@ def test_a_turn_has_the_topics_of_its_pages() -> None:
 def test_alike_is_more_alike() -> None:
     """A text is nearer to one about the same than to one about something else."""
     asked = profile("Which database did we choose?")
-    assert similarity(asked, profile("Decision: use PostgreSQL for the database")) > 0
-    assert similarity(asked, profile("Decision: use React for the frontend")) == 0
+    assert closeness(asked, profile("Decision: use PostgreSQL for the database"))[1] > 0
+    assert closeness(asked, profile("Decision: use React for the frontend")) == (0, 0)
 
 
 def test_similarity_is_the_cosine() -> None:
     """It is the cosine of the terms' weights, cut to whole parts per million."""
-    assert similarity(profile("cache"), profile("cache log")) == 707_106
-    assert similarity(profile("cache cache cache cache"), profile("cache log")) == 707_106
-    assert similarity(profile("cache cache log"), profile("cache log log")) == 800_000
+    assert closeness(profile("cache"), profile("cache log"))[1] == 707_106
+    assert closeness(profile("cache cache cache cache"), profile("cache log"))[1] == 707_106
+    assert closeness(profile("cache cache log"), profile("cache log log"))[1] == 800_000
 
 
 @given(TEXTS, TEXTS)
 def test_similarity_is_a_measure(a: str, b: str) -> None:
     """It is whole, symmetric, between 0 and a million, a million for the same text, the same twice."""
     one, two = profile(a), profile(b)
-    found = similarity(one, two)
+    covered, found = closeness(one, two)
     assert type(found) is int and 0 <= found <= PPM
-    assert found == similarity(two, one) == similarity(profile(a), profile(b))
-    assert similarity(one, one) == (PPM if one.norm else 0)
-    assert 0 <= coverage(one, two) <= PPM
-    assert coverage(one, one) == (PPM if one.norm else 0)
+    assert found == closeness(two, one)[1] == closeness(profile(a), profile(b))[1]
+    assert 0 <= covered <= PPM
+    assert closeness(one, one) == ((PPM, PPM) if one.norm else (0, 0))
 
 
 @given(TEXTS)

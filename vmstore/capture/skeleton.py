@@ -19,10 +19,13 @@ TEXT, JSON, BASE64 = "\0t", "\0j", "\0b"
 LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
 
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def dumps(value: Any) -> bytes:
     """Compact JSON in UTF-8; lone surrogates are encoded as they stand, so that `loads` gives them back."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        return _COMPACT.encode(value).encode("utf-8", "surrogatepass")
     except RecursionError:
         raise InputError("a JSON value is nested too deeply to record; flatten it below 900 levels") from None
     except (TypeError, ValueError) as error:

@@ -42,16 +42,26 @@ class Seen(NamedTuple):
 
 
 class Leaves:
-    """Makes leaves of pages: what they say, how they are called, where they stand."""
+    """Makes leaves of pages: what they say, how they are called, where they stand.
 
-    def __init__(self, state: State, spoken: Spoken, forms: Forms) -> None:
+    Those of the whole prompt are of the moment it was first seen; whoever changes the state looks before.
+    """
+
+    def __init__(self, state: State, spoken: Spoken, forms: Forms, choice: Selection | None = None) -> None:
         self._state = state
         self._spoken = spoken
         self._forms = forms
+        self._choice = choice
+        self._seen: Seen | None = None
 
-    def seen(self, choice: Selection | None) -> Seen:
-        """The prompt as it is now, or what was chosen of it, to make leaves of later."""
-        state = self._state
+    def see(self) -> Seen:
+        """The prompt at its moment, or what was chosen of it, to make leaves of later."""
+        if self._seen is None:
+            self._seen = self._look()
+        return self._seen
+
+    def _look(self) -> Seen:
+        state, choice = self._state, self._choice
         sent = {page: held.level for page, held in state.here.items()} if choice is None else shown(choice)
         here = sorted((_at(state.here[page], level) for page, level in sent.items()), key=_rank)
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
@@ -66,8 +76,9 @@ class Leaves:
         ) if choice else ()  # fmt: skip
         return Seen(here, away, len(state.pages) - len(here), state.segment, names, lowered, left)
 
-    def bare(self, seen: Seen) -> list[Leaf]:
+    def bare(self) -> list[Leaf]:
         """The prompt in order, without a word of it: what its pages are known by."""
+        seen = self.see()
         return [
             msgspec.structs.replace(
                 leaf_of(held, seen.segment), name=seen.names[held.page], provenance=self._sources(held.page)
@@ -75,13 +86,15 @@ class Leaves:
             for held in seen.here
         ]
 
-    def here(self, seen: Seen) -> list[Leaf]:
+    def here(self) -> list[Leaf]:
         """The prompt in order."""
+        seen = self.see()
         contents = self._forms.all({position for held in seen.here for position in _needed(held, held.level)})
         return [self._leaf(seen, held, held.level, contents, Tier.L0) for held in seen.here]
 
-    def away(self, seen: Seen) -> list[Leaf]:
+    def away(self) -> list[Leaf]:
         """The weightiest pages that were not in the prompt."""
+        seen = self.see()
         return [self._leaf(seen, held, 0, {}, Tier.L2) for held in seen.away]
 
     def of(self, held: Held, level: int, tier: Tier, *, words: bool = True) -> Leaf:

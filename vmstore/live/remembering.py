@@ -7,7 +7,7 @@ reads it there and looks for nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from functools import partial
 
 from vmstore.core.decision import Use
 from vmstore.core.mutation import Annotate, Cite, Link, Reference
@@ -65,9 +65,8 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     spoken, here = act.spoken, act.state.here
     message = "\n".join(said.text for said in _texts(act, spoke.pages))
     claims = [one for one in spoken.standing() if one.page not in here]
-    away = (one for page, one in reversed(spoken.hints.items()) if page not in here)
-    hints = list(islice(away, HINTS_MAX))[::-1]
-    for wanted in signals.wanted(message, claims, hints, spoken.summaries):
+    away = partial(spoken.hints.having, without=here, newest=HINTS_MAX)
+    for wanted in signals.wanted(message, claims, away, spoken.summaries):
         if wanted.page not in here:
             act.tell(Reference(wanted.page, Use.SIGNAL, act.state.call, signal=wanted.signal))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
+from weakref import ref
 
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
 from vmstore.core.page import Level
@@ -16,6 +17,7 @@ from vmstore.errors import OvertakenError
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
+from vmstore.live.leaves import Leaves
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.views.lane import Lane
@@ -24,10 +26,12 @@ from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.packs import PackCache
+from vmstore.vm.protocol.select import Selection
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
 T = TypeVar("T")
+_WITH_CONTENT = (Create, Update, Compress)
 
 
 class Act:
@@ -96,7 +100,7 @@ class Act:
         position = self.batch.add(mutation)
         self.spoken.apply(position, mutation)
         self.written.append(mutation)
-        if isinstance(mutation, Create | Update | Compress) and mutation.content is not None:
+        if isinstance(mutation, _WITH_CONTENT) and mutation.content is not None:
             self.forms.note(position, self._contents[mutation.content])
         return position
 
@@ -115,6 +119,7 @@ class Runtime:
         self.forms = Forms(engine, lane)
         self.packs: PackCache[list[Leaf]] = PackCache()
         self._source: Facts | Act | None = None
+        self._looks: list[ref[Leaves]] = []  # made since something happened
         self.forget()
 
     @property
@@ -129,6 +134,22 @@ class Runtime:
         self.metrics = Metrics()
         self.forms.forget()
 
+    def leaves(self, choice: Selection | None = None) -> Leaves:
+        """The prompt as it is now, or what was chosen of it, for whoever looks later.
+
+        It is seen when it is asked for, or about to change.
+        """
+        leaves = Leaves(self.state, self.spoken, self.forms, choice)
+        self._looks.append(ref(leaves))
+        return leaves
+
+    def _see(self) -> None:
+        """Sees the prompt for those who still may ask how it was."""
+        for look in self._looks:
+            if (leaves := look()) is not None:
+                leaves.see()
+        self._looks.clear()
+
     def note(self, position: int, mutation: AnyMutation) -> None:
         """Counts a mutation that was just folded."""
         self.metrics.note(self.state, position, mutation)
@@ -137,6 +158,7 @@ class Runtime:
         """The state at the log's end."""
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
+            self._see()
             self._engine.follow()
             facts = Facts(self._engine.log, self._lane)
             self._source = facts
@@ -154,10 +176,13 @@ class Runtime:
 
     def act(self, do: Callable[[Act], T], at: int) -> T:
         """Does something to the session and lets the kernel react, as one durable commit; what it answers."""
-        state = self.current()
         batch = self._engine.batch(self._lane.session)
-        if batch.head.position != state.position:
-            raise OvertakenError("the session moved on while it was read; read it and decide again")
+        if batch.head.position != self.state.position:
+            self.current()
+            batch = self._engine.batch(self._lane.session)
+            if batch.head.position != self.state.position:
+                raise OvertakenError("the session moved on while it was read; read it and decide again")
+        self._see()
         act = self._source = Act(self, batch, at)
         self.metrics.begin(at)
         self.shorter.begin()

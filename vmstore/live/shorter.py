@@ -13,7 +13,7 @@ from vmstore.core.images import size_of
 from vmstore.core.page import Level, Method, Modality
 from vmstore.core.reference import page_name
 from vmstore.core.tokens import estimate
-from vmstore.live.spoken import Known
+from vmstore.live.labels import Known
 from vmstore.vm.compressors.callback import TIMEOUT_S, Callback, Outcome, ask
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.registry import compressed

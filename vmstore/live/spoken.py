@@ -16,9 +16,11 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import Cause
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
+from vmstore.live.labels import Known
+from vmstore.live.labels import known as read
 from vmstore.vm.claims import Known as Claim
 from vmstore.vm.claims import topic_of
-from vmstore.vm.signals import Hint, hint
+from vmstore.vm.signals import Hint, Hints, hint
 
 TOPIC = "topic:"  # of a tag that says what a page is about
 Read = Callable[[int, m.CellRef], bytes]
@@ -34,16 +36,6 @@ class Said(msgspec.Struct):
     thinking: tuple[int, ...] = ()
 
 
-class Known(msgspec.Struct, frozen=True):
-    """What labels say of a page."""
-
-    name: str | None = None
-    call_id: str | None = None
-    answers: str | None = None
-    tags: tuple[str, ...] = ()
-    mime: str | None = None
-
-
 class Spoken:
     """The words and names of one session."""
 
@@ -57,7 +49,7 @@ class Spoken:
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
         self.claims: dict[str, Claim] = {}  # that hold, by name
-        self.hints: dict[int, Hint] = {}  # what pages are about
+        self.hints = Hints()  # what pages are about
         self.summaries: list[int] = []  # of the segments
         self.marks: dict[str, list[tuple[int, int]]] = {}
         self.final = True  # the next human message opens a turn
@@ -106,11 +98,7 @@ class Spoken:
                 self._derived(position, source)
         if made.labels is None:
             return
-        told = loads(self._read(position, made.labels))
-        known = Known(
-            told.get("hint"), told.get("asks"), told.get("answers"), tuple(told.get("tags", ())), told.get("mime")
-        )
-        self.known[position] = known
+        known = self.known[position] = read(self._read(position, made.labels))
         if known.call_id:
             self.calls[known.call_id] = position
             self.final = False
@@ -118,14 +106,14 @@ class Spoken:
             self.named[known.name] = position
         about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
         if about:
-            self.hints[position] = hint(position, " ".join(about), made.importance)
+            self.hints.add(hint(position, " ".join(about), made.importance))
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
         if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
             text = self._read(position, made.content).decode("utf-8", "replace")
             self.claims.pop(known.name, None)
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
-            self.hints[position] = hint(position, " ".join((*about, text)), made.importance)
+            self.hints.add(hint(position, " ".join((*about, text)), made.importance))
 
     def _derived(self, page: int, source: int) -> None:
         self.sources[page] = (*self.sources.get(page, ()), source)

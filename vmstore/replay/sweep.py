@@ -6,16 +6,16 @@ session, where that stood, and its settings; a line that a crash tore is compute
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from vmstore.errors import InputError
+from vmstore.replay.crew import Crew
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
@@ -24,7 +24,7 @@ Progress = Callable[[int, int], None]
 
 
 class Source(Protocol):
-    """Where sessions are read from. It is handed to other processes, so it holds names and no open file."""
+    """Where sessions are read from. It is handed to other processes, so what is open of it stays behind."""
 
     def read(self, session: str) -> tuple[Stimuli, Shorten]:
         """What a session was told, and what makes a form nobody recorded."""
@@ -98,15 +98,15 @@ def sweep(
     price: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """The runs of tasks, in their order; `processes` at once, by default as many as there are cores.
+    """The runs of tasks, in their order; `processes` work at once, this one among them, by default one a core.
 
-    One process works in this one. With a `results` file what is in it already is not computed again.
+    With a `results` file what is in it already is not computed again.
     """
     done = Results(results)
     missing = list({task.key: task for task in tasks if done.find(task) is None}.values())
     total = len({task.key for task in tasks})
-    count = min(processes or os.cpu_count() or 1, len(missing))
-    runs = _here(source, missing, price) if count < 2 else _spread(source, missing, count, price)
+    count = min(processes or os.cpu_count() or 1, len(missing)) if sys.executable else 1
+    runs = _alone(source, missing, price) if count < 2 else _together(source, missing, count, price)
     for counted, (task, run) in enumerate(runs, total - len(missing) + 1):
         done.add(task, run)
         if progress is not None:
@@ -133,35 +133,23 @@ class _Worker:
         return what_if(stimuli, shorten, task.changed, price=self._price)
 
 
-def _here(source: Source, tasks: Sequence[Task], price: int | None) -> Iterator[tuple[Task, Run]]:
+def _alone(source: Source, tasks: Sequence[Task], price: int | None) -> Iterator[tuple[Task, Run]]:
     worker = _Worker(source, price)
     for task in tasks:
         yield task, worker.run(task)
 
 
-def _spread(source: Source, tasks: Sequence[Task], count: int, price: int | None) -> Iterator[tuple[Task, Run]]:
-    """Runs as they are done, by processes that begin anew: what this one holds open is not theirs."""
-    context = multiprocessing.get_context("spawn")
-    pools = [ProcessPoolExecutor(1, context, _begin, (source, price)) for _ in range(count)]
-    waiting = Waiting(tasks)
-    at: dict[Future[Run], tuple[int, Task]] = {}
-
-    def give(nth: int) -> None:
-        task = waiting.next(nth)
-        if task is not None:
-            at[pools[nth].submit(_work, task)] = nth, task
-
-    try:
-        for nth in range(count):
-            give(nth)
-        while at:
-            for future in wait(at, return_when=FIRST_COMPLETED).done:
-                nth, task = at.pop(future)
-                give(nth)
-                yield task, future.result()
-    finally:
-        for pool in pools:
-            pool.shutdown(cancel_futures=True)
+def _together(source: Source, tasks: Sequence[Task], count: int, price: int | None) -> Iterator[tuple[Task, Run]]:
+    """Runs as they are done, by this process and others."""
+    worker, waiting = _Worker(source, price), Waiting(tasks)
+    mine = waiting.next(0)
+    with Crew(count - 1, _Worker(source, price).run) as crew:
+        while mine is not None or crew.busy:
+            crew.give(lambda nth: waiting.next(nth + 1))
+            if mine is not None:
+                yield mine, worker.run(mine)
+            yield from crew.answers(waiting=mine is None)
+            mine = waiting.next(0)
 
 
 class Waiting:
@@ -187,14 +175,3 @@ class Waiting:
         if not self._left[session]:
             del self._left[session]
         return task
-
-
-_worker: list[_Worker] = []  # of this process, where it is one of a sweep's
-
-
-def _begin(source: Source, price: int | None) -> None:
-    _worker[:] = [_Worker(source, price)]
-
-
-def _work(task: Task) -> Run:
-    return _worker[0].run(task)

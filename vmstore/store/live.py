@@ -21,7 +21,6 @@ from vmstore.core.reference import page_name
 from vmstore.errors import InputError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
-from vmstore.live.leaves import Leaves
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
@@ -290,7 +289,7 @@ class Live(Acting):
         return Live(self._ns, self._recording, child._key, child.name)
 
     def _packed(self, at: Act | Runtime, choice: Selection | None) -> Packed:
-        leaves = Leaves(at.state, at.spoken, at.forms)
+        leaves = self.runtime().leaves(choice)
         return Packed(self.name, chosen(at.state), at.state, choice, leaves, self._ns.lock, at.packs)
 
     def _now(self, at: Act | Runtime) -> Packed:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vmstore.core.page import Modality
 from vmstore.core.tokens import estimate
-from vmstore.live.leaves import Leaves
+from vmstore.live.leaves import Leaves, Seen
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.leaf import Leaf
@@ -42,27 +42,39 @@ class Packed:
         self.call = state.call
         self.tokens = state.used if choice is None else choice.tokens
         self.budget = settings.l0_tokens_max
-        self._window = settings.window_tokens_max or self.budget
-        self._model = settings.model or ""
-        self._rules = Rules[settings.rules.upper()]
-        self._paging = Paging[settings.paging.upper()]
+        self._settings = settings
         faults, tokens = state.left()
         self._policies = Policies(
             faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
         self._leaves = leaves
-        self._seen = leaves.seen(choice)
         self._lock = lock
         self._cache = cache
+
+    def _seen(self) -> Seen:
+        with self._lock:
+            return self._leaves.see()
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules[self._settings.rules.upper()]
+
+    @property
+    def _paging(self) -> Paging:
+        return Paging[self._settings.paging.upper()]
+
+    @property
+    def _window(self) -> int:
+        return self._settings.window_tokens_max or self.budget
 
     @cached_property
     def _here(self) -> list[Leaf]:
         with self._lock:
-            known = working_set_hash(self._leaves.bare(self._seen))
-            key = PackKey(self.session, self._model, self._window, known)
+            known = working_set_hash(self._leaves.bare())
+            key = PackKey(self.session, self._settings.model or "", self._window, known)
             made = self._cache.get(key)
             if made is None:
-                made = self._leaves.here(self._seen)
+                made = self._leaves.here()
                 self._cache.put(key, made)
             return made
 
@@ -70,27 +82,29 @@ class Packed:
     def manifest(self) -> dict[str, Any]:
         """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
         with self._lock:
-            away = self._leaves.away(self._seen)
+            away = self._leaves.away()
+            further = self._leaves.see().away_in_all - len(away)
         told = manifest(self.session, self._here, away, self._policies)
-        if self._seen.away_in_all > len(away):
+        if further > 0:
             more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
-            more["available_pages"] += self._seen.away_in_all - len(away)
+            more["available_pages"] += further
         return told
 
     @property
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
-        return [self._seen.names[held.page] for held in self._seen.here]
+        seen = self._seen()
+        return [seen.names[held.page] for held in seen.here]
 
     @property
     def lowered(self) -> tuple[Lowered, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
-        return self._seen.lowered
+        return self._seen().lowered
 
     @property
     def left(self) -> tuple[Left, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
-        return self._seen.left
+        return self._seen().left
 
     @property
     def text(self) -> str:

@@ -10,8 +10,8 @@ import msgspec
 
 from vmstore.errors import ConflictError
 from vmstore.live.facts import Facts
+from vmstore.live.labels import Known
 from vmstore.live.shorter import Shorter
-from vmstore.live.spoken import Known
 from vmstore.replay.check import Checked, check
 from vmstore.replay.keep import Source, written
 from vmstore.replay.paper import Made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.replay.redecide import Shorten
@@ -15,20 +15,22 @@ from vmstore.store.answers import to_json
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import open_namespace
 from vmstore.store.replaying import stimuli_of
-from vmstore.store.store import Store
 from vmstore.views.decisions import in_force
 from vmstore.views.lane import Lane
+
+if TYPE_CHECKING:
+    from vmstore.store.store import Store
 
 SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes have begun
 
 
 class Reading:
-    """Reads sessions of a namespace by its place, in whatever process."""
+    """Reads sessions of a namespace by its place, in whatever process; where `ns` has it open already, of that."""
 
-    def __init__(self, path: Path, namespace: str) -> None:
+    def __init__(self, path: Path, namespace: str, ns: Namespace | None = None) -> None:
         self._path = path
         self._namespace = namespace
-        self._ns: Namespace | None = None
+        self._ns = ns
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_path": self._path, "_namespace": self._namespace, "_ns": None}
@@ -77,7 +79,7 @@ def replays(
     tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
     if ns.folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
-    source = Here(ns) if ns.folder is None or processes == 1 else Reading(ns.folder.parent, ns.folder.name)
+    source = Here(ns) if ns.folder is None else Reading(ns.folder.parent, ns.folder.name, ns)
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
     return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
 

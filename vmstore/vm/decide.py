@@ -22,7 +22,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
-from vmstore.vm.room import Compression, Room, Yields
+from vmstore.vm.room import GONE, Compression, Room, Yields
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -39,7 +39,7 @@ class Decided(NamedTuple):
 
 def decide(state: State, stimulus: Sequence[Told]) -> Decided:
     """What follows from what was just told, all of which the state has folded already."""
-    if state.settings is None:
+    if state.settings is None or _settled(state, stimulus):
         return Decided([], [])
     room = Room(state)
     deciding = Deciding(state, room)
@@ -48,6 +48,17 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
             deciding.answer(position, told)
     deciding.settle(Cause.BUDGET if any(isinstance(told, Settings) for _, told in stimulus) else Cause.PRESSURE)
     return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+def _settled(state: State, stimulus: Sequence[Told]) -> bool:
+    """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
+    here = state.here
+    for _, told in stimulus:
+        if isinstance(told, Reference):
+            held = here.get(told.page)
+            if held is None or (held.level > told.level and told.use != Use.SIGNAL):
+                return False
+    return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
 
 
 class Deciding:
@@ -120,7 +131,7 @@ class Deciding:
         if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
-        tier = Tier.L0 if room.level(held) < len(Level) else Tier.L2
+        tier = Tier.L0 if room.level(held) < GONE else Tier.L2
         room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
         room.let_in(held, level, form.tokens)
         if asked.use == Use.FAULT:
@@ -135,7 +146,7 @@ class Deciding:
     def _wish(self, position: int, wish: Reference) -> None:
         """Brings in what is wished for where there is room without anything leaving for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self.room.level(held) < len(Level):
+        if held is None or not self.settings.prefetch or self.room.level(held) < GONE:
             return
         room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]

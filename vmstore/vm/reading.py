@@ -94,8 +94,7 @@ def looks_like_code(line: str) -> bool:
         return len(bare) > 2_000 and bare.count(" ") * 20 < len(bare)
     if _CODE_START.match(bare) or _CODE_END.search(bare[-80:]) or _NUMBERED.match(bare):
         return True
-    signs = sum(not (sign.isalnum() or sign.isspace()) for sign in bare)
-    return len(bare) > 8 and signs * 4 > len(bare)
+    return len(bare) > 8 and (bare.count("_") + len(_SIGN.findall(bare))) * 4 > len(bare)
 
 
 def runs_on(line: str, following: str) -> bool:
@@ -186,6 +185,7 @@ def _abbreviated(text: str, start: int, point: int) -> bool:
     return word is not None and (word[0].lower() in _ABBREVIATIONS or "." in word[0])
 
 
+_SIGN = re.compile(r"[^\w\s]")  # and the underscore, which a pattern takes for a letter
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ENDING = re.compile(r"[.!?…]+[\"'”’»)\]*_`]*|[。！？]+")

@@ -20,6 +20,7 @@ from vmstore.vm.policy import Scored
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
+GONE = len(Level)  # beyond the last level: not in the prompt
 LOSERS = 3
 GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
@@ -105,12 +106,12 @@ class Room:
     def level(self, held: Held) -> int:
         """The level a page is shown at as decided so far, beyond the last where it is not."""
         level = self._levels.get(held.page, held.level if held.page in self.state.here else None)
-        return len(Level) if level is None else level
+        return GONE if level is None else level
 
     def tokens(self, held: Held) -> int:
         """What a page takes as decided so far."""
         level = self.level(held)
-        form = held.forms[level] if level < len(Level) else None
+        form = held.forms[level] if level < GONE else None
         return 0 if form is None else form.tokens
 
     def let_in(self, held: Held, level: Level, tokens: int) -> None:
@@ -190,7 +191,7 @@ class Room:
         held = self.state.here.get(page)
         if held is None or held.pinned or page in self.kept or page in self.asked or page == winner:
             return False
-        return self.level(held) < len(Level)
+        return self.level(held) < GONE
 
     def _step(self, held: Held) -> Level | None:
         """What ordinary pressure makes of a page: an abstract of a full one, then nothing."""

@@ -7,8 +7,10 @@ pages on it, and each the summary of the last segment.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from functools import lru_cache
+from itertools import filterfalse, islice
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +19,7 @@ from vmstore.core.decision import Signal
 from vmstore.core.page import IMPORTANCE
 from vmstore.errors import InputError
 from vmstore.vm.reading import bounded, without_controls
-from vmstore.vm.topics import Profile, coverage, leading, profile, similarity, stem
+from vmstore.vm.topics import Profile, closeness, leading, profile, stem
 
 MESSAGE_CHARS_MAX = 4_000
 PATTERN_CHARS_MAX = 500
@@ -78,6 +80,36 @@ class Hint(NamedTuple):
     importance: int = IMPORTANCE
 
 
+Having = Callable[[Collection[str]], Iterable[Hint]]
+"""Gives the pages that have one of some terms; others beside them do no harm."""
+
+
+class Hints:
+    """Pages with a hint in the order they came to be, by page and by what they are about."""
+
+    def __init__(self) -> None:
+        self._hints: dict[int, Hint] = {}
+        self._pages: dict[str, list[int]] = {}
+
+    def __getitem__(self, page: int) -> Hint:
+        return self._hints[page]
+
+    def add(self, one: Hint) -> None:
+        """The newest page, or another hint of it, which has the terms of the one before."""
+        known = self._hints.get(one.page)
+        self._hints[one.page] = one
+        for term in one.about.weights:
+            if known is None or term not in known.about.weights:
+                self._pages.setdefault(term, []).append(one.page)
+
+    def having(self, terms: Iterable[str], without: Container[int], newest: int) -> list[Hint]:
+        """Those that have one of some terms, among so many of the newest that are not left out."""
+        told = [pages for term in terms if (pages := self._pages.get(term))]
+        last = list(islice(filterfalse(without.__contains__, reversed(self._hints)), newest)) if told else []
+        found = {page for pages in told for page in pages[bisect_left(pages, last[-1]) :]} if last else set()
+        return [self._hints[page] for page in found if page not in without]
+
+
 class Wanted(NamedTuple):
     """A page the message may need, and the sign it was wanted by; the topic where that was one."""
 
@@ -100,36 +132,36 @@ def recalls(message: str, signals: Signals = USUAL) -> bool:
 def wanted(
     message: str,
     claims: Sequence[Hint] = (),
-    hints: Sequence[Hint] = (),
+    hints: Having = lambda terms: (),
     summaries: Sequence[int] = (),
     signals: Signals = USUAL,
 ) -> tuple[Wanted, ...]:
     """The pages a message may need, the surest first, none twice.
 
-    `claims` are those that hold, `hints` all pages with a hint, `summaries` those of the segments,
-    each in the order they came to be. Equal ones go by importance, then the newer first.
+    `claims` are those that hold, `hints` is asked for the others, `summaries` are those of the segments,
+    in the order they came to be. Equal ones go by importance, then the newer first.
     """
     found: dict[int, Wanted] = {}
     asked = profile(_bounded(message))
     if recalls(message, signals):
         for one in _best(asked, claims)[: signals.claims_max]:
             found.setdefault(one.page, Wanted(one.page, Signal.RECALL))
-    for topic in leading([asked], signals.topics_max):
-        term = stem(topic)
-        about = [one for one in hints if term in one.about.weights]
-        for one in _best(asked, about)[: signals.pages_a_topic]:
+    terms = {stem(topic): topic for topic in leading([asked], signals.topics_max)}
+    near = _best(asked, hints(terms)) if terms else []
+    for term, topic in terms.items():
+        about = (one for one in near if term in one.about.weights)
+        for one in islice(about, signals.pages_a_topic):
             found.setdefault(one.page, Wanted(one.page, Signal.TOPIC, topic))
     if signals.summary and summaries:
         found.setdefault(summaries[-1], Wanted(summaries[-1], Signal.SUMMARY))
     return tuple(found.values())
 
 
-def _best(asked: Profile, hints: Sequence[Hint]) -> list[Hint]:
+def _best(asked: Profile, hints: Iterable[Hint]) -> list[Hint]:
     """Hints by how much of what is asked they have, then how alike they are, how important, how new."""
-    return sorted(
-        hints,
-        key=lambda one: (-coverage(asked, one.about), -similarity(asked, one.about), -one.importance, -one.page),
-    )
+    near = [(*closeness(asked, one.about), one.importance, one.page, one) for one in hints]
+    near.sort(reverse=True)  # a page is there once, so no two hints are compared
+    return [one[-1] for one in near]
 
 
 def _bounded(message: str) -> str:

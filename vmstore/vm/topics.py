@@ -7,7 +7,8 @@ similarities in parts per million, and order comes from the text alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from math import isqrt
 from typing import NamedTuple
@@ -26,39 +27,54 @@ class Profile(NamedTuple):
 
     weights: dict[str, int]
     shown: dict[str, str]
-    norm: int  # the sum of the squares of the weights
+    sum: int  # of the weights
+    norm: int  # the sum of their squares
 
 
 def profile(text: str) -> Profile:
-    """What a text is compared by; a long text counts with its beginning and its end."""
-    counts: dict[str, dict[str, int]] = {}
-    for word in _terms("\n".join(bounded(without_controls(text)))):
-        term = stem(word)
-        forms = counts.get(term)
-        if forms is None:
-            if len(counts) == TERMS_MAX:
-                continue
-            forms = counts[term] = {}
-        forms[word] = forms.get(word, 0) + 1
+    """What a text is compared by, a long one by its beginning and its end; the last few are not read twice."""
+    return _profile("\n".join(bounded(without_controls(text))).strip())
+
+
+@lru_cache(maxsize=16)
+def _profile(text: str) -> Profile:
+    found: dict[str, dict[str, int]] = {}
+    for word, times in Counter(words(text)).items():
+        term = _term(word)
+        for form in (word,) if term else _pairs(word):
+            forms = found.get(term or form)
+            if forms is None:
+                if len(found) == TERMS_MAX:
+                    continue
+                forms = found[term or form] = {}
+            forms[form] = forms.get(form, 0) + times
     # A word said four times weighs three, not four: what is repeated is no longer news.
-    weights = {term: sum(forms.values()).bit_length() for term, forms in counts.items()}
-    shown = {term: max(forms, key=lambda word: (forms[word], -len(word))) for term, forms in counts.items()}
-    return Profile(weights, shown, sum(weight * weight for weight in weights.values()))
+    weights = {term: sum(forms.values()).bit_length() for term, forms in found.items()}
+    shown = {term: next(iter(forms)) if len(forms) == 1 else _usual(forms) for term, forms in found.items()}
+    told = weights.values()
+    return Profile(weights, shown, sum(told), sum(weight * weight for weight in told))
 
 
-def similarity(a: Profile, b: Profile) -> int:
-    """How alike two texts are, in parts per million: 0 where they share no term, a million where all weigh the same."""
-    if not a.norm or not b.norm:
-        return 0
-    few, many = (a.weights, b.weights) if len(a.weights) <= len(b.weights) else (b.weights, a.weights)
-    shared = sum(weight * many[term] for term, weight in few.items() if term in many)
-    return isqrt(shared * shared * PPM * PPM // (a.norm * b.norm))
+def _usual(forms: dict[str, int]) -> str:
+    """The form a word is said in most often, of those the shortest."""
+    return max(forms, key=lambda form: (forms[form], -len(form)))
 
 
-def coverage(asked: Profile, of: Profile) -> int:
-    """How much of the first text's terms the second has, in parts per million: a question against an answer."""
-    whole = sum(asked.weights.values())
-    return sum(weight for term, weight in asked.weights.items() if term in of.weights) * PPM // whole if whole else 0
+def closeness(asked: Profile, of: Profile) -> tuple[int, int]:
+    """How close a text is to what is asked, in parts per million: its coverage, its similarity.
+
+    Coverage is how much of what is asked it has; similarity how alike the two are: 0 where they share
+    no term, a million where all weigh the same.
+    """
+    asks, has = asked.weights, of.weights
+    covered = shared = 0
+    for term in asks.keys() & has.keys():
+        weight = asks[term]
+        covered += weight
+        shared += weight * has[term]
+    if not shared:
+        return 0, 0
+    return covered * PPM // asked.sum, isqrt(shared * shared * PPM * PPM // (asked.norm * of.norm))
 
 
 def topics(text: str, topics_max: int = TOPICS_MAX) -> tuple[str, ...]:
@@ -72,10 +88,13 @@ def leading(profiles: Iterable[Profile], topics_max: int = TOPICS_MAX) -> tuple[
     shown: dict[str, str] = {}
     for one in profiles:
         for term, weight in one.weights.items():
-            word = shown.setdefault(term, one.shown[term])
-            weights[term] = weights.get(term, 0) + 8 * weight + (0 if term in weights else min(len(word) // 2, 6))
-    named = [term for term in weights if _is_name(shown[term])]
-    named.sort(key=lambda term: -weights[term])  # the sort is stable: equal weights stay in order of the text
+            before = weights.get(term)
+            if before is None:
+                word = shown[term] = one.shown[term]
+                before = min(len(word) // 2, 6)
+            weights[term] = before + 8 * weight
+    named = [term for term, word in shown.items() if len(word) > 1 and not word.isdigit()]  # a number alone names none
+    named.sort(key=weights.__getitem__, reverse=True)  # the sort is stable: equal weights stay in order of the text
     return tuple(shown[term] for term in named[:topics_max])
 
 
@@ -98,21 +117,19 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 4 else word
 
 
-def _terms(text: str) -> Iterator[str]:
-    """The words of a text that say what it is about; of writing without spaces every two signs."""
-    for word in words(text):
-        if word.isascii():
-            if 1 < len(word) <= TERM_CHARS_MAX and word not in STOP_WORDS and not _HASH.fullmatch(word):
-                yield word
-        elif _UNSPACED.search(word):
-            yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
-        elif 1 < len(word) <= TERM_CHARS_MAX and word not in STOP_WORDS:
-            yield word
+@lru_cache(maxsize=1 << 14)
+def _term(word: str) -> str:
+    """What a word stands for; nothing where it says nothing of what a text is about, or is written without spaces."""
+    if not 1 < len(word) <= TERM_CHARS_MAX or word in STOP_WORDS:
+        return ""
+    return "" if (_HASH.fullmatch(word) if word.isascii() else _UNSPACED.search(word)) else stem(word)
 
 
-def _is_name(word: str) -> bool:
-    """Whether a term can stand for a topic: a number alone cannot."""
-    return not word.isdigit() and len(word) > 1
+def _pairs(word: str) -> Iterable[str]:
+    """Of writing without spaces every two signs; nothing of other words."""
+    if word.isascii() or not _UNSPACED.search(word):
+        return ()
+    return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 
 _VOWEL = re.compile("[aeiouy]")

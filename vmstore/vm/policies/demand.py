@@ -94,7 +94,7 @@ class Demand1(Lines):
         self._move(resident.page, place)
         line, pages = place[0], self._lines[place[0]]
         for _ in range(2):  # one comes, up to two go, so lines stay short
-            number, page = pages[0]
+            number, page = pages.first
             cold = self._worths[page][2]
             if page == resident.page or self.score(COLD, cold, now) <= self.score(line, number, now):
                 return

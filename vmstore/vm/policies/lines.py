@@ -7,12 +7,12 @@ of each line.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import ClassVar
 
 from vmstore.vm.policies.keep import classes
+from vmstore.vm.policies.line import Line
 from vmstore.vm.policy import Now, Scored
 from vmstore.vm.resident import Resident
 
@@ -32,7 +32,7 @@ class Lines:
     def __init__(self, budget: int, parameters: Mapping[str, int]) -> None:
         self._parameters = {**self.PARAMETERS, **parameters}
         self._classes = classes(parameters)
-        self._lines: dict[int, list[tuple[int, int]]] = {}  # numbers and pages
+        self._lines: dict[int, Line] = {}
         self._places: dict[int, Place] = {}
 
     # ---- the rules of a policy
@@ -70,7 +70,7 @@ class Lines:
         if before is not None:
             line, number = before
             pages = self._lines[line]
-            del pages[bisect_left(pages, (number, page))]
+            pages.remove(number, page)
             if not pages:
                 del self._lines[line]
         if place is None:
@@ -80,26 +80,27 @@ class Lines:
         line, number = place
         at_line = self._lines.get(line)
         if at_line is None:
-            self._lines[line] = [(number, page)]
-        else:
-            insort(at_line, (number, page))
+            at_line = self._lines[line] = Line()
+        at_line.add(number, page)
 
     def victims(self, now: Now) -> Iterator[Scored]:
         """Every resident, the first to go first; good until something happens to one."""
-        heads = [self._head(line, 0, now) for line in self._lines]
+        rests = {line: iter(pages) for line, pages in self._lines.items()}
+        heads = [self._head(line, next(rest), now) for line, rest in rests.items()]
         heapify(heads)
         while heads:
-            score, page, line, at = heads[0]
-            if 0 <= at < len(self._lines[line]) - 1:
-                heapreplace(heads, self._head(line, at + 1, now))
-            else:
+            score, page, line = heads[0]
+            following = None if line is None else next(rests[line], None)
+            if line is None or following is None:
                 heappop(heads)
-            worth = self.worth(page, score, now) if at >= 0 else score
+            else:
+                heapreplace(heads, self._head(line, following, now))
+            worth = score if line is None else self.worth(page, score, now)
             if worth > score:
-                heappush(heads, (worth, page, line, -1))  # comes up again among those worth as much
+                heappush(heads, (worth, page, None))  # comes up again among those worth as much
             else:
                 yield Scored(score, page)
 
-    def _head(self, line: int, at: int, now: Now) -> tuple[int, int, int, int]:
-        number, page = self._lines[line][at]
-        return self.score(line, number, now), page, line, at
+    def _head(self, line: int, first: tuple[int, int], now: Now) -> tuple[int, int, int | None]:
+        number, page = first
+        return self.score(line, number, now), page, line

@@ -1,0 +1,44 @@
+"""A packed prompt is written when it is asked for, and says what it was when it was packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import vmstore
+from tests.live.small import FEW, LINE
+from vmstore.store.packed import Packed
+
+
+def said(packed: Packed) -> tuple[Any, ...]:
+    """All that a packed prompt says."""
+    return (
+        packed.tokens,
+        packed.pages,
+        packed.text,
+        packed.manifest,
+        packed.developer_message,
+        packed.messages().request,
+    )
+
+
+def turns(*, late: bool) -> list[tuple[Any, ...]]:
+    """What the prompts of a session said whose pages come, are claimed, shortened and leave, asked at once or late."""
+    with vmstore.memory_store() as store:
+        session = store.session("s", system="You are brief.", **FEW)
+        found: list[Any] = []
+        for turn in range(8):
+            session.user(f"Let's use harbour {turn} for the night train. " + LINE.format(turn, turn) * 20)
+            packed = session.pack()
+            found.append(packed if late else said(packed))
+            session.assistant(f"Noted, {turn}.")
+            session.segment(f"Harbour {turn}")
+            session.page_fault(session.pages(role="user")[0].page)
+        assert session.stats().evictions
+        return [said(one) for one in found] if late else found
+
+
+def test_a_prompt_says_what_it_was() -> None:
+    """Prompts asked at the end, after all that happened since, say what they say when asked at once."""
+    at_once = turns(late=False)
+    assert turns(late=True) == at_once
+    assert len({one[2] for one in at_once}) == 8
