@@ -49,6 +49,7 @@ NAMES = (
     "whatif",
     "kernel",
     "debug",
+    "redact",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -51,6 +51,8 @@ def test_replay_takes_any_setting(store: Store) -> None:
         ("REPLAY SESSION s WITH polcy = lru", "there is no setting 'polcy'"),
         ("REPLAY SESSION s WITH policy = lur", "there is no policy 'lur'"),
         ("REPLAY SESSION s WITH budget = 300", "are reserved"),
+        ("REPLAY SESSION s WITH budget = 9000, KEEP = 'x'", "a query keeps no session"),
+        ("EXPLAIN ANALYZE REPLAY SESSION s WITH keep = 'x'", "a query keeps no session"),
         ("REPLAY SESSION s WITH budget = 'much'", "l0_tokens_max"),
     ],
 )

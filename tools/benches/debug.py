@@ -16,6 +16,7 @@ from benches.parts import stores, text
 from benches.parts.rounds import LOWER, Bench, Goal, Row, row
 from vmstore.debug.answers import Answers
 from vmstore.debug.assets import Asset, Assets
+from vmstore.debug.export import exported
 from vmstore.debug.film import film
 from vmstore.debug.serve import Listening
 
@@ -25,7 +26,8 @@ TEXTS = Goal("the texts of a context, in one request: ms of CPU, both ends", 100
 REQUEST = Goal("the request of a call: ms of CPU, both ends", 100, LOWER)
 WHY = Goal("why a page is there, in VMQL: ms of CPU, both ends", 100, LOWER)
 PACKED = Goal("the same film, packed, bytes", 1_000_000, LOWER)
-GOALS = (MADE, AGAIN, TEXTS, REQUEST, WHY, PACKED)
+SHARED = Goal("that session as one file, masked, bytes", 5_000_000, LOWER)
+GOALS = (MADE, AGAIN, TEXTS, REQUEST, WHY, PACKED, SHARED)
 
 CALLS = (1_000, 40)
 MESSAGES = 10  # that are new in each call
@@ -60,6 +62,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         plain = ask("/api/film")
         bench.say(f"  {len(made.stays.page)} stays, {len(made.events.kind)} events, {len(plain)} bytes unpacked")
         yield row(PACKED, [len(gzip.compress(plain, 5))])
+        yield row(SHARED, [len(exported(store, session).content)])
 
 
 def in_ms(seconds: list[float]) -> list[float]:

@@ -24,7 +24,7 @@ from vmstore.store.store import Store
 from vmstore.store.until import until
 from vmstore.vmql.parse import parse
 from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import Explain, Fork, Replay, Watch
+from vmstore.vmql.syntax import Explain, Fork, Watch
 
 ROWS_MAX = 1_000
 FILMS_MAX = 8
@@ -162,7 +162,5 @@ def only_asks(text: str) -> None:
         refused = "the debugger writes nothing, and FORK makes a session", "fork it with `vmstore fork`"
     elif isinstance(inner, Watch):
         refused = "WATCH never ends", "ask for MUTATIONS, or listen at /api/live"
-    elif isinstance(inner, Replay) and any(one.name.lower() == "keep" for one in inner.given):
-        refused = "the debugger writes nothing, and keep makes a session", "keep it with `vmstore replay --keep`"
     if refused is not None:
         raise QueryError(refused[0], code="not-here", text=text, span=statement.span, hint=refused[1])

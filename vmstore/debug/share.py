@@ -9,6 +9,7 @@ import msgspec
 
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, Modality
+from vmstore.debug.encoding import strings
 from vmstore.debug.film import Film, film
 from vmstore.debug.request import request
 from vmstore.debug.texts import CUT_BYTES, Text, texts
@@ -76,7 +77,7 @@ def _masked(found: Shared, unreadable: set[str]) -> Shared:
         found.texts[at].text, found.texts[at].missing = "", UNSEEN
     if unreadable:  # they stand in the messages, too
         found.requests = {}
-    for value in _strings((found.film, found.requests, [text.text for text in found.texts.values()])):
+    for value in strings((found.film, found.requests, [text.text for text in found.texts.values()])):
         mask.learn(value)
     names = _names(found.film)
     for at, text in found.texts.items():
@@ -142,14 +143,3 @@ def _names(told: dict[str, Any]) -> dict[str, str]:
     for page, content in zip(stays["page"], stays["content"], strict=True):
         names.setdefault(str(content), pages["page"][page])
     return names
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _strings(inner)

@@ -33,32 +33,35 @@ def _private(text: str) -> Iterator[Span]:
 
 
 LITERALS: tuple[Literal, ...] = (*KEYS, *NAMED, MAIL)
+_PLAIN = tuple(literal for literal in LITERALS if not literal.low)
+_LOW = tuple(literal for literal in LITERALS if literal.low)
 
 
 def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     """The stretches of a text that are secret or say who somebody is, in order, none in another."""
     both = small(text)
     found: list[Span] = []
-    for literal in LITERALS:
-        found += _at_places(both, literal)
-    if "<private>" in both.low and Kind.PRIVATE in kinds:
+    for literals, where in ((_PLAIN, both.text), (_LOW, both.low)):
+        for literal in literals:
+            if (place := where.find(literal.literal)) >= 0:
+                found += _at_places(both, where, literal, place)
+    if "<private>" in both.low:
         found += _private(text)
     for scan in SCANS:
         if not scan.kinds.isdisjoint(kinds):
             found += scan.scan(text)
-    return apart(span for span in found if span.kind in kinds)
+    return apart(span for span in found if span.kind in kinds) if found else found
 
 
-def _at_places(both: Text, literal: Literal) -> Iterator[Span]:
-    text = both.low if literal.low else both.text
+def _at_places(both: Text, where: str, literal: Literal, place: int) -> Iterator[Span]:
+    """What is found at the places of a literal, from its first on."""
     step = len(literal.literal)
-    place = text.find(literal.literal)
     while place >= 0:
         found = literal.at(both, place)
         if found is not None:
             yield found
         # What was found is not looked at again: it may be long, and be full of the literal.
-        place = text.find(literal.literal, max(place + step, found.end if found is not None else 0))
+        place = where.find(literal.literal, max(place + step, found.end if found is not None else 0))
 
 
 def apart(found: Iterator[Span]) -> list[Span]:

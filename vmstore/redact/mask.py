@@ -40,11 +40,12 @@ class Mask:
         self._places: dict[tuple[Kind, int], Counter[str]] = {}
         self._echoes: dict[str, Kind] = {}
         self._echo: re.Pattern[str] | None = None
+        self._looked: dict[str, list[Span]] = {}  # what was found in texts that were learnt
 
     def learn(self, text: str) -> None:
         """Remembers the secrets of a text, so that they are masked in every other."""
-        for span in spans(text, self.kinds):
-            self._remember(text[span.start : span.end], span.kind)
+        if text not in self._looked:
+            self._looked[text] = self._spans(text)
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; `where` is what the record calls it."""
@@ -72,15 +73,19 @@ class Mask:
         return self._placeholder(value, kind, where)
 
     def _found(self, text: str) -> list[Span]:
-        found = spans(text, self.kinds)
-        for span in found:
-            self._remember(text[span.start : span.end], span.kind)
+        found = self._looked[text] if text in self._looked else self._spans(text)
         if self._echoes:
             if self._echo is None:
                 listed = sorted(self._echoes, key=len, reverse=True)
                 self._echo = re.compile("|".join(map(_whole, listed)))
             echoes = [Span(*one.span(), self._echoes[one[0]]) for one in self._echo.finditer(text)]
             found = apart(iter((*found, *echoes)))
+        return found
+
+    def _spans(self, text: str) -> list[Span]:
+        found = spans(text, self.kinds)
+        for span in found:
+            self._remember(text[span.start : span.end], span.kind)
         return found
 
     def _remember(self, value: str, kind: Kind) -> None:

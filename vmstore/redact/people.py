@@ -45,7 +45,10 @@ MAIL = Literal("@", _mail)
 # ---- numbers
 
 _RUN = re.compile(r"[+(\d][\d ().\-/]{7,}")  # nothing after it, so that it never looks back
-_CARD = re.compile(r"(?<![\d.\-/])\d(?:[ -]?\d){12,18}(?![\d]|[-/.]\d)")
+# In one piece, in fours, or four, six and the rest: other groups are columns of numbers.
+_CARD = re.compile(
+    r"(?<![\d.\-/])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\d]|[-/.]\d)"
+)
 _SSN = re.compile(r"(?<![\d-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\d-])")
 _ABROAD = re.compile(r"\+[1-9](?:[ ().\-/]{0,2}\d){7,14}(?!\d)")
 _NORTH = re.compile(r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]\d)")

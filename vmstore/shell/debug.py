@@ -51,16 +51,10 @@ def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
         ) from error
     from vmstore.debug import assets
     from vmstore.debug.answers import Answers
+    from vmstore.debug.encoding import masked
     from vmstore.debug.guard import is_loopback
-    from vmstore.redact.mask import Mask
 
     alone = is_loopback(arguments.host)
-    # What other machines can read is masked, each answer by itself.
-    answers = Answers(
-        store,
-        str(arguments.store),
-        namespace_of(arguments),
-        None if alone else lambda value: Mask().value(value, "debugger"),
-    )
+    answers = Answers(store, str(arguments.store), namespace_of(arguments), None if alone else masked)
     token = None if alone else secrets.token_urlsafe(32)
     return Listening(store, answers, assets.read(assets.FOLDER), host=arguments.host, port=arguments.port, token=token)

@@ -274,6 +274,10 @@ def fork(query: Query, statement: Fork) -> Result:
 
 def replay(query: Query, statement: Replay) -> Result:
     """What a session's memory did, and what it would have done under other settings."""
+    for said in statement.given:
+        if said.name.lower() == "keep":  # the store's own word for writing it down
+            hint = "keep it with `vmstore replay --keep`"
+            raise QueryError("a query keeps no session", code="not-replayed", span=said.span, hint=hint)
     told_scope = None
     if statement.session is not None:
         told_scope = InSession(name=statement.session, span=statement.session.span)

@@ -96,7 +96,7 @@ def test_it_stops_when_something_holds(reader: Reader) -> None:
     reader.until(lambda: reader.call == 366)
     assert "p216 leaves L0" in reader.text(".until .because")
     assert reader.page.locator(".event.chosen").count() >= 1
-    reader.page.get_by_role("button", name="Next").click()
+    reader.page.get_by_role("button", name="Next", exact=True).click()
     reader.until(lambda: "does not hold" in reader.text(".until p"))
     assert reader.call == 366
 
