@@ -92,7 +92,7 @@ def changed(reader: Reader) -> set[tuple[str, str]]:
 def sent(known: Known, session: str, call: int) -> dict[str, str]:
     """The pages that a call was sent, each with its text."""
     rows = known.store.query("CONTEXT page, text AT CALL $call", session=session, call=call)
-    return {page: text for page, text in rows}
+    return dict(rows)
 
 
 def differs(before: dict[str, str], after: dict[str, str]) -> set[tuple[str, str]]:
