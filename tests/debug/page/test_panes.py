@@ -178,6 +178,8 @@ def test_a_what_if_beside_the_original(reader: Reader, known: Known, tmp_path: P
     assert reader.page.locator(".change").count() == only, (
         "at the first difference the right side has more, and no less"
     )
+    reader.press("ArrowDown", "Enter")
+    reader.until(lambda: reader.page.locator(".change.chosen .content").count() == 1)
 
 
 def test_sides_scrub_together_or_apart(reader: Reader) -> None:
