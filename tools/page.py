@@ -22,7 +22,7 @@ DIGEST = "SOURCES.sha256"
 def sources(web: Path = WEB) -> Iterator[Path]:
     """Every file the bundle is made from, in order."""
     for path in sorted(web.rglob("*")):
-        if path.is_file() and "node_modules" not in path.parts and path.name != ".gitignore":
+        if path.is_file() and "node_modules" not in path.parts:
             yield path
 
 

@@ -51,6 +51,12 @@ function jumpMark(forward: boolean): void {
   else toCall(found);
 }
 
+/** Shows the text of the row in hand: side by side that may be a page that only the other side has. */
+function openRow(): void {
+  const name = (param("pane").peek() === "sides" && param("row").peek()) || param("page").peek();
+  if (name) toggleOpen(name);
+}
+
 /** Up and down go through the pane's own rows where it has some, else through the pages of the context. */
 function stepRow(by: number): void {
   (paneOf(param("pane").peek()).step ?? stepPage)(by);
@@ -93,7 +99,7 @@ export const KEYS: { title: string; keys: Key[] }[] = [
       { keys: ["ArrowDown"], does: "next page of the context", act: () => stepRow(1) },
       { keys: ["ArrowUp"], does: "previous page", act: () => stepRow(-1) },
       { keys: [",", "."], does: "compared call, other side, version: back, on", act: () => undefined },
-      { keys: ["Enter"], does: "its text, or not", act: () => void (param("page").peek() && toggleOpen(param("page").peek())) },
+      { keys: ["Enter"], does: "its text, or not", act: openRow },
       { keys: ["t"], does: "the texts of all pages", act: () => go({ read: place.peek().read ? null : 1 }) },
       { keys: ["o"], does: "pages in the context, pages out of it", act: () => go({ show: place.peek().show ? null : "out" }) },
     ],

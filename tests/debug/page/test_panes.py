@@ -92,7 +92,7 @@ def changed(reader: Reader) -> set[tuple[str, str]]:
 def sent(known: Known, session: str, call: int) -> dict[str, str]:
     """The pages that a call was sent, each with its text."""
     rows = known.store.query("CONTEXT page, text AT CALL $call", session=session, call=call)
-    return {page: text for page, text in rows}
+    return dict(rows)
 
 
 def differs(before: dict[str, str], after: dict[str, str]) -> set[tuple[str, str]]:
@@ -178,6 +178,8 @@ def test_a_what_if_beside_the_original(reader: Reader, known: Known, tmp_path: P
     assert reader.page.locator(".change").count() == only, (
         "at the first difference the right side has more, and no less"
     )
+    reader.press("ArrowDown", "Enter")
+    reader.until(lambda: reader.page.locator(".change.chosen .content").count() == 1)
 
 
 def test_sides_scrub_together_or_apart(reader: Reader) -> None:

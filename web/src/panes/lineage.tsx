@@ -1,6 +1,6 @@
 // Where a page comes from and what was made of it, as a graph that stays put: sources to the left, what
 // was made of it to the right. Pages of one look are folded until somebody opens the fold.
-import { useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { useAsked } from "../asked";
 import { colour } from "../colours";
 import { count } from "../format";
@@ -106,9 +106,19 @@ function Drawn({ shown, name, links }: { shown: Film; name: string; links: reado
   const boxes = new Map(drawn.boxes.map((box) => [box.id, box]));
   const chosen = drawn.boxes.find((box) => box.pages.includes(pageName.value))?.id;
   const [wide, tall] = [(high - low + 1) * WIDE + 2 * EDGE, drawn.rows * HIGH + 2 * EDGE];
+  const sheet = useRef<HTMLDivElement>(null);
+  const seen = useRef({ name: "", low: 0 });
+  // The page in the middle comes into view, and keeps its place when there are more sources left of it.
+  useLayoutEffect(() => {
+    const element = sheet.current;
+    if (!element) return;
+    const middle = -low * WIDE + EDGE - (element.clientWidth - BOX) / 2;
+    element.scrollLeft = seen.current.name === name ? element.scrollLeft + (seen.current.low - low) * WIDE : middle;
+    seen.current = { name, low };
+  }, [name, low]);
   if (!links.length) return <p class="mute">No link leads from it or to it: it was taken in as it stands, and nothing is known to be made of it.</p>;
   return (
-    <div class="graph" data-boxes={drawn.boxes.length}>
+    <div class="graph" ref={sheet}>
       <div class="graph-sheet" style={{ width: `${wide}px`, height: `${tall + 20}px` }}>
         <svg width={wide} height={tall} aria-hidden="true">
           {drawn.edges.map((edge) => {

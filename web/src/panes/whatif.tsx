@@ -170,7 +170,7 @@ function Table({ sweep }: { sweep: Sweep }) {
               <th>policy</th>
               <th class="num">budget</th>
               {columns.map((column) => <th key={column.name} class="num" title={column.title}>{column.name}</th>)}
-              <th title="the first decision that is another than the recorded one">first other decision</th>
+              <th title={sweep.redriven ? "the first decision that is another than the first run's, which stands for what was recorded" : "the first decision that is another than the recorded one"}>{sweep.redriven ? "first other than the first run" : "first other decision"}</th>
             </tr>
           </thead>
           <tbody>
