@@ -160,24 +160,20 @@ class Model:
 
     def history(self, session: str, page: int, position: int = HEAD) -> list[tuple[int, str]]:
         """What happened to a page, and where."""
-        found: list[tuple[int, str]] = []
-        here = False
+        found, here = list[tuple[int, str]](), False
         for fact in self.seen(session, position):
-            events: list[str] = []
+            events = list[str]()
             match fact.mutation:
                 case m.Create(links=links) if fact.position == page:
                     events = ["create", *("link" for _ in set(links))]
                 case _ if isinstance(fact.mutation, OF_A_PAGE) and fact.mutation.page == page:
                     events = [fact.mutation.kind]
-                case m.Link(source=source) if source == page:
-                    events = ["link"]
-                case m.Search(found=sought) if page in sought:
+                case m.Link(source=told) | m.Segment(summary=told) if told == page:
+                    events = [fact.mutation.kind]
+                case m.Search(found=told) if page in told:
                     events = ["search"]
-                case m.Segment(summary=summary) if summary == page:
-                    events = ["segment"]
                 case m.Pack(entered=entered, left=left) if page in left or page in [new[0] for new in entered]:
-                    events = ["leave" if page in left else "shown" if here else "enter"]
-                    here = page not in left
+                    events, here = ["leave" if page in left else "shown" if here else "enter"], page not in left
             found += [(fact.position, event) for event in events]
         return found
 

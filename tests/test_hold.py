@@ -63,7 +63,8 @@ def test_a_seed_gives_the_same_lives() -> None:
 def test_the_model_stays_small_and_alone() -> None:
     """The model, and what it says of kernels, are short and know nothing of vmstore but mutations and pages."""
     decided = MODEL.with_name("decided.py").read_text()
-    assert len(decided.splitlines()) <= 200 and decided.count("vmstore") == 1
+    assert len(decided.splitlines()) <= 200
+    assert decided.count("vmstore") == decided.count("\nfrom vmstore.core.") + decided.count("\nfrom vmstore.core ")
     text = MODEL.read_text()
     assert len(text.splitlines()) <= 200
     known: list[Any] = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -17,6 +17,9 @@ from vmstore.views.lane import Lane
 from vmstore.views.reasons import reason_of, word_of
 
 
+TOLD = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # by the log, which has all that they say
+
+
 class Happened(NamedTuple):
     """One thing that happened at a position, to a page or, where that is 0, to none; why, where anybody said it."""
 
@@ -75,7 +78,7 @@ def _moved(rows: Rows) -> Iterator[Happened]:
 
 def _decided(lane: Lane, position: int) -> Iterator[Happened]:
     """What a kernel was asked about pages and what it decided."""
-    found = list(decided(lane, position, MUTATION_NAMES))
+    found = list(decided(lane, position, MUTATION_NAMES.keys() - TOLD))
     asked = decisions_at(lane, {told.cause for told in found if told.cause})
     for told in found:
         kind, reason = MUTATION_NAMES[told.kind], reason_of(told, asked.get)

@@ -144,12 +144,14 @@ class Context:
         media = json.dumps([shown.page for shown in self._shown if shown.modality in _MEDIA])
         found: dict[tuple[int, int], dict[int, Any]] = {}
         cells: dict[int, bytes | None] = {}
-        for stretch in reversed(self._lane.upto(self.basis.position)):
-            args = (media, stretch.session, stretch.high)
-            for page, version, level, method, cell, commitment in self._lane.db.execute(_FORMS, args):
-                if method != Method.THUMBNAIL:
-                    found.setdefault((page, version), {})[level] = cell
-                    cells[cell] = commitment
+        with self._ns.lock:
+            self._ns.check()
+            for stretch in reversed(self._lane.upto(self.basis.position)):
+                args = (media, stretch.session, stretch.high)
+                for page, version, level, method, cell, commitment in self._lane.db.execute(_FORMS, args):
+                    if method != Method.THUMBNAIL:
+                        found.setdefault((page, version), {})[level] = cell
+                        cells[cell] = commitment
         contents = read_cells(self._log, cells)
         return {which: {at: contents[cell] for at, cell in forms.items()} for which, forms in found.items()}
 
