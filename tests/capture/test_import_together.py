@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from tests.capture.imports import all_seen, in_lines, pi
 from tests.capture.test_import_killed import EVERY, line, runs, tree
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
+from vmstore.capture.importer import Importer
+from vmstore.capture.sources.step import Step
 from vmstore.store.store import Store, memory_store
 
 PROCESSES = 4
@@ -40,6 +43,36 @@ def test_the_same_file_at_once_is_one_copy(tmp_path: Path, store_path: Path, mak
         assert len(store.sessions(hidden=True)) == len(other.sessions(hidden=True))
         assert store.import_file(file).new == 0 and store.verify().ok
         assert set(completed(store)) == {1}
+
+
+@pytest.mark.parametrize(("make", "nth"), [(runs, 1), (runs, 2), (tree, 1), (tree, 2), (line, 1)])
+def test_who_came_between_look_and_opening_is_found(
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[Path], Path],
+    nth: int,
+) -> None:
+    """A file that somebody else takes in right after a track of it was looked for is taken in once."""
+    file = make(tmp_path)
+    right, missed = Importer._best, list[str]()
+    with vmstore.open(store_path) as store, vmstore.open(store_path) as other, memory_store() as alone:
+
+        def best(importer: Importer, source: str, steps: Sequence[Step]) -> Any:
+            found = right(importer, source, steps)
+            if importer._engine is store._ns.engine and found[0] is None:
+                missed.append(source)
+                if len(missed) == nth:
+                    other.import_file(file)
+            return found
+
+        monkeypatch.setattr(Importer, "_best", best)
+        store.import_file(file)
+        monkeypatch.undo()
+        alone.import_file(file)
+        assert len(missed) >= nth and all_seen(store, EVERY) == all_seen(alone, EVERY)
+        assert len(store.sessions(hidden=True)) == len(alone.sessions(hidden=True))
+        assert store.verify().ok and set(completed(store)) == {1}
 
 
 def test_a_grown_file_at_once_is_one_copy(tmp_path: Path, store_path: Path) -> None:

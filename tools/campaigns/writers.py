@@ -3,7 +3,7 @@
 Checked are what everybody saw: each session's positions are dense, a call acknowledged before
 another was asked for comes before it, a reader sees every call acknowledged before it asked and
 none half, a tail that is closed and resumed has every mutation once, and nobody waits long: the
-first call of a process, which opens the store and reads its session, is held against others such,
+first calls of a process, which open the store and read its session, are held against others such,
 and every later one against those.
 """
 
@@ -160,20 +160,26 @@ def read_histories(folder: Path) -> Times:
 
 
 class Waits(NamedTuple):
-    """How long calls waited, in nanoseconds: the first of each process, and every later one."""
+    """How long calls waited, in nanoseconds: the first ones of each process, and every later one."""
 
     first: list[int]
     later: list[int]
 
 
 def read_waits(folder: Path) -> Waits:
-    """How long each call waited; one that died with its process waits anew in the next."""
-    waits = Waits([], [])
+    """How long each call waited; one that died with its process waits anew in the next.
+
+    A call tried again that is there already is answered without reading anything, so a process's
+    first calls go on to the first that nobody asked for before.
+    """
+    waits, times = Waits([], []), read_histories(folder)
     for lines in _lines(folder):
         asked = {key: at for kind, key, at in lines if kind == "ask"}
-        told = [at - asked[key] for kind, key, at in lines if kind == "ack"]
-        waits.first.extend(told[:1])
-        waits.later.extend(told[1:])
+        reads = set[int]()  # writers whose session was read by now
+        for key, at in ((key, at) for kind, key, at in lines if kind == "ack"):
+            (waits.later if key[0] in reads else waits.first).append(at - asked[key])
+            if asked[key] == times[key][0]:
+                reads.add(key[0])
     return waits
 
 

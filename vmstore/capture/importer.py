@@ -26,6 +26,7 @@ from vmstore.views.lane import NEVER, Lane
 STEPS_PER_WRITE = 200
 TRIES = 64  # refusals while others write; each may be of their making
 DIGEST_BYTES = 8
+MOVED = "another process takes in the same source; look again at what it left"
 Progress = Callable[[int, int], None]
 
 
@@ -97,8 +98,8 @@ class Importer:
                 self._raced = True
 
     def _track(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
-        source = self._source(track)
-        past, common = self._best(source, steps)
+        source, looked = self._source(track), self._engine.log.ordinal
+        past, common = best = self._best(source, steps)
         if past is not None and common == len(steps):
             if past.hidden:
                 self._complete(past.session, _at(steps, self._engine.clock.now()))
@@ -107,14 +108,20 @@ class Importer:
         batch: Batch | None = None
         if past is None and track.origin is not Origin.FORK:
             key = self._engine.ids.salt()
-            batch = self._engine.begin(self._opening(track, source, key, steps), at)
-            batch.end(at)  # a changed first record can then fork before it
             if self._raced:  # opened by itself, it is not refused for what others write meanwhile
-                batch.commit(at)
+                with self._engine.log.alone():
+                    self._look_again(source, steps, looked, best)
+                    self._engine.begin(self._opening(track, source, key, steps), at).commit(at)
                 return self._track(track, steps, tell)
+            batch = self._engine.begin(self._opening(track, source, key, steps), at)
+            if batch.seen != looked:
+                raise ConflictError(MOVED)
+            batch.end(at)  # a changed first record can then fork before it
             feed = Feed(self._path.name, steps, reader(self._engine, Lane(self._engine.projection.db, 0)))
         else:
-            past, common = self._continue(track, source, past, common, at)
+            with self._engine.log.alone():
+                self._look_again(source, steps, looked, best)
+                past, common = self._continue(track, source, past, common, at)
             key = past.key
             feed = Feed(self._path.name, steps, load(self._engine, past.session))
             feed.session = past.session
@@ -204,6 +211,11 @@ class Importer:
             if common > best[1]:
                 best = (past, common)
         return (best[0], max(best[1], 0))
+
+    def _look_again(self, source: str, steps: Sequence[Step], looked: int, best: tuple[_Past | None, int]) -> None:
+        """Raises ConflictError where somebody else brought on this source since it was looked for."""
+        if self._engine.log.ordinal != looked and self._best(source, steps) != best:
+            raise ConflictError(MOVED)
 
     def _past(self, session: Any, key: Any, hidden: bool) -> _Past:
         stands = self._engine.log.head(session)

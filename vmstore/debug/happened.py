@@ -16,7 +16,6 @@ from vmstore.views.decisions import decided, decisions_at, live_since
 from vmstore.views.lane import Lane
 from vmstore.views.reasons import reason_of, word_of
 
-
 TOLD = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # by the log, which has all that they say
 
 
