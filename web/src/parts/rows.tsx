@@ -59,7 +59,7 @@ export function Rows(props: RowsProps) {
   const open = useRef(new Set<number>());
   const revealed = useRef<string | number | undefined>(undefined);
   const top = useRef(0);
-  const [view, setView] = useState(600);
+  const [view, setView] = useState(0); // pixels; 0 until the list was laid out once
   const [, again] = useState(0);
 
   let offsets: Float64Array | null = null;
@@ -84,17 +84,18 @@ export function Rows(props: RowsProps) {
   };
   const total = offsetOf(count);
   const lowest = Math.max(0, total - view);
-  top.current = Math.min(top.current, lowest);
+  let seen = Math.min(top.current, lowest);
   let moved = false;
-  if (props.revealKey !== revealed.current && count > 0) {
+  if (props.revealKey !== revealed.current && view > 0 && count > 0) {
     // Where to is settled before the rows are made: they are made once, for the place they will be seen at.
     revealed.current = props.revealKey;
-    const from = offsetOf(Math.min(props.reveal ?? -1, count - 1));
-    moved = from < top.current || from + height > top.current + view;
-    if (moved) top.current = Math.round(Math.max(0, Math.min(lowest, from - view / 3)));
+    const at = Math.min(props.reveal ?? -1, count - 1);
+    const from = offsetOf(Math.max(0, at));
+    moved = at >= 0 && (from < seen || from + height > seen + view);
+    if (moved) top.current = seen = Math.round(Math.max(0, Math.min(lowest, from - view / 3)));
   }
-  const first = Math.max(0, rowAt(top.current - MARGIN));
-  const last = Math.min(count, rowAt(top.current + view + MARGIN) + 1);
+  const first = Math.max(0, rowAt(seen - MARGIN));
+  const last = Math.min(count, rowAt(seen + view + MARGIN) + 1);
 
   useLayoutEffect(() => {
     const element = box.current!;
