@@ -15,6 +15,7 @@ from typing import Any
 import bench
 import pytest
 from benches.parts import peers, records, rounds, stores, story, text
+from browser import browser
 
 import vmstore
 from tests.test_house import WALL
@@ -40,6 +41,8 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 @pytest.mark.parametrize("name", bench.NAMES)
 def test_a_bench_keeps_its_contract(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A quick run gives the rows of its goals, finite and ordered, and says that it was quick."""
+    if name == "page" and browser() is None:
+        pytest.skip("no Chromium on this machine: python3 tools/browser.py")
     told = measured(capsys, name)
     assert set(told) == {"bench", "machine", "rows"}
     assert told["bench"] == name
@@ -100,6 +103,7 @@ def walled(arguments: list[str], *missing: str) -> subprocess.CompletedProcess[s
         (["nothing"], [], "invalid choice: 'nothing'"),
         (["storage", "--slow", "vmstore"], [], "no CONTENDER=SECONDS"),
         (["storage"], ["eventsourcing"], "pip install 'eventsourcing>=9.5'"),
+        (["page"], ["playwright"], "pip install 'playwright>=1.50'"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(arguments: list[str], missing: list[str], words: str) -> None:
@@ -108,6 +112,14 @@ def test_what_cannot_be_measured_is_refused(arguments: list[str], missing: list[
     assert done.returncode != 0
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_without_a_browser_the_page_is_not_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where there is no Chromium the bench of the page says so, and what finds one."""
+    monkeypatch.delenv("VMSTORE_CHROMIUM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(bench.RefusedError, match=r"no Chromium on this machine; run: python3 tools/browser\.py"):
+        bench.main(["page", "--quick"])
 
 
 def test_a_peer_that_developers_need_not_have_is_left_out() -> None:

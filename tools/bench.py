@@ -51,6 +51,7 @@ NAMES = (
     "trust",
     "debug",
     "redact",
+    "page",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30

@@ -1,6 +1,7 @@
 // The list of events, which always agrees with the scrubber: what led to the call at the cursor is
 // marked and in view, and a click on an event puts the cursor on the call that shows it.
 import { computed } from "@preact/signals";
+import { Component } from "preact";
 import { Rows } from "./parts/rows";
 import { glyph, count } from "./format";
 import { lowerBound, type Film } from "./film";
@@ -106,19 +107,10 @@ function List({ shown }: { shown: Film }) {
   const rows = listed.value;
   const [from, to] = current.value;
   const chosen = param("event").value;
-  const { position, page, why } = shown.data.events;
+  const { position } = shown.data.events;
   // What was clicked is where the reader looks; else the first event of the call is brought into view.
   const clicked = chosen ? rows.findIndex((event) => String(position[event]) === chosen) : -1;
   const reveal = clicked >= from && clicked < to ? clicked : from;
-  const open = (event: number): void => {
-    const at = Math.min(shown.eventStep[event]!, shown.calls - 1);
-    const name = page[event]! >= 0 ? shown.pageName(page[event]!) : null;
-    go({
-      call: at === shown.calls - 1 ? null : shown.callNumber[at],
-      event: position[event],
-      ...(name ? { page: name } : {}),
-    });
-  };
   return (
     <Rows
       label="events"
@@ -132,27 +124,67 @@ function List({ shown }: { shown: Film }) {
     >
       {(at) => {
         const event = rows[at]!;
-        const kind = shown.eventKind(event);
-        const step = shown.eventStep[event]!;
-        const first = at === 0 || shown.eventStep[rows[at - 1]!] !== step;
-        const name = page[event]! >= 0 ? shown.pageName(page[event]!) : "";
-        const reason = shown.word(why[event]);
         return (
-          <button
-            class={`event ${at >= from && at < to ? "now" : ""} ${at === clicked ? "chosen" : ""} ${first ? "first" : ""}`}
-            data-call={shown.callNumber[Math.min(step, shown.calls - 1)]}
-            data-kind={kind}
-            title={`${kind} at position ${position[event]}${reason ? `: ${reason}` : ""}`}
-            onClick={() => open(event)}
-          >
-            <span class="event-call">{first ? (step < shown.calls ? shown.callNumber[step] : "after") : ""}</span>
-            <i class={`glyph kind-${kind}`}>{glyph(kind)}</i>
-            <span class="event-kind">{kind.replaceAll("_", " ")}</span>
-            <span class="event-page">{name}</span>
-            <span class="event-why">{reason || (name && shown.hint(page[event]!)) || ""}</span>
-          </button>
+          <EventRow
+            shown={shown}
+            event={event}
+            now={at >= from && at < to}
+            chosen={at === clicked}
+            first={at === 0 || shown.eventStep[rows[at - 1]!] !== shown.eventStep[event]}
+          />
         );
       }}
     </Rows>
   );
+}
+
+/** Puts the cursor on the call that shows an event, and takes its page in hand. */
+function open(shown: Film, event: number): void {
+  const { position, page } = shown.data.events;
+  const at = Math.min(shown.eventStep[event]!, shown.calls - 1);
+  const name = page[event]! >= 0 ? shown.pageName(page[event]!) : null;
+  go({
+    call: at === shown.calls - 1 ? null : shown.callNumber[at],
+    event: position[event],
+    ...(name ? { page: name } : {}),
+  });
+}
+
+interface EventProps {
+  shown: Film;
+  event: number;
+  now: boolean;
+  chosen: boolean;
+  first: boolean;
+}
+
+/** A row is made anew only when what it shows changed. */
+class EventRow extends Component<EventProps> {
+  override shouldComponentUpdate(next: EventProps): boolean {
+    const now = this.props;
+    return now.event !== next.event || now.now !== next.now || now.chosen !== next.chosen || now.first !== next.first || now.shown !== next.shown;
+  }
+
+  override render({ shown, event, now, chosen, first }: EventProps) {
+    const { position, page, why } = shown.data.events;
+    const kind = shown.eventKind(event);
+    const step = shown.eventStep[event]!;
+    const name = page[event]! >= 0 ? shown.pageName(page[event]!) : "";
+    const reason = shown.word(why[event]);
+    return (
+      <button
+        class={`event ${now ? "now" : ""} ${chosen ? "chosen" : ""} ${first ? "first" : ""}`}
+        data-call={shown.callNumber[Math.min(step, shown.calls - 1)]}
+        data-kind={kind}
+        title={`${kind} at position ${position[event]}${reason ? `: ${reason}` : ""}`}
+        onClick={() => open(shown, event)}
+      >
+        <span class="event-call">{first ? (step < shown.calls ? shown.callNumber[step] : "after") : ""}</span>
+        <i class={`glyph kind-${kind}`}>{glyph(kind)}</i>
+        <span class="event-kind">{kind.replaceAll("_", " ")}</span>
+        <span class="event-page">{name}</span>
+        <span class="event-why">{reason || (name && shown.hint(page[event]!)) || ""}</span>
+      </button>
+    );
+  }
 }

@@ -82,7 +82,7 @@ export function lowerBound(values: ArrayLike<number>, wanted: number): number {
 
 /** Columns of numbers are read often: they become typed arrays once. */
 function ints(column: number[]): Int32Array {
-  return Int32Array.from(column);
+  return new Int32Array(column);
 }
 
 function byColumn(column: Int32Array, size: number): { starts: Int32Array; order: Int32Array } {
@@ -132,16 +132,14 @@ export class Film {
       to: ints(s.to),
     };
     // Ranks may be wider than 32 bits hold; they are compared as they came.
-    this.byRank = Int32Array.from(s.page.keys()).sort((a, b) => s.rank[a]! - s.rank[b]! || a - b);
+    this.byRank = this.stay.page.map((_, at) => at).sort((a, b) => s.rank[a]! - s.rank[b]! || a - b);
     this.beginning = byColumn(this.stay.from, this.calls);
     this.ending = byColumn(this.stay.to, this.calls);
     data.pages.page.forEach((name, at) => this.pageOf.set(name, at));
-    this.eventStep = Int32Array.from(data.events.position, (position) => lowerBound(this.callPosition, position));
-    this.kinds = new Map();
-    for (const kind of data.events.kind) {
-      const word = data.words[kind]!;
-      this.kinds.set(word, (this.kinds.get(word) ?? 0) + 1);
-    }
+    this.eventStep = ints(data.events.position).map((position) => lowerBound(this.callPosition, position));
+    const many = new Map<number, number>();
+    for (const kind of data.events.kind) many.set(kind, (many.get(kind) ?? 0) + 1);
+    this.kinds = new Map([...many].map(([kind, count]) => [data.words[kind]!, count]));
   }
 
   word(index: number | undefined): string {
@@ -298,11 +296,15 @@ export class Film {
 
   /** The calls with an event of one of these kinds, each once, in order. */
   callsWith(kinds: ReadonlySet<string>): number[] {
-    const found = new Set<number>();
-    for (let event = 0; event < this.eventStep.length; event++) {
-      if (kinds.has(this.eventKind(event))) found.add(Math.min(this.eventStep[event]!, this.calls - 1));
+    const wanted = this.data.words.map((word) => kinds.has(word));
+    const { kind } = this.data.events;
+    const has = new Uint8Array(this.calls);
+    for (let event = 0; event < kind.length; event++) {
+      if (wanted[kind[event]!]) has[Math.min(this.eventStep[event]!, this.calls - 1)] = 1;
     }
-    return [...found].sort((a, b) => a - b);
+    const found: number[] = [];
+    for (let at = 0; at < this.calls; at++) if (has[at]) found.push(at);
+    return found;
   }
 }
 

@@ -64,6 +64,6 @@ export function glyph(kind: string): string {
 }
 
 /** A text as one line of a list. */
-export function oneLine(text: string, chars = 400): string {
+export function oneLine(text: string, chars = 200): string {
   return text.slice(0, chars).replace(/\s+/g, " ").trim();
 }

@@ -137,6 +137,8 @@ async function grew(session: string): Promise<void> {
 export async function start(): Promise<void> {
   try {
     source.value = await findSource();
+    // The film that the URL names is asked for beside the store; what goes wrong with it is told when it is shown.
+    if (wanted.peek().session) void filmOf(wanted.peek()).catch(() => undefined);
     store.value = await source.value.store();
   } catch (error) {
     failed(error);

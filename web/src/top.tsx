@@ -1,5 +1,5 @@
 // The line at the top: which store, which session, as recorded or as it would have been; search, theme, help.
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { switchTheme, theme } from "./colours";
 import { count, short } from "./format";
 import { helping, openPane, play, playing } from "./keys";
@@ -69,15 +69,17 @@ function Play() {
 }
 
 function GoTo({ number, last }: { number: number; last: number }) {
+  const field = useRef<HTMLInputElement>(null);
+  // What stands in it is the reader's until the cursor moves.
+  useLayoutEffect(() => void (field.current!.value = String(number)), [number]);
   return (
     <label class="goto">
       call
       <input
-        key={number}
+        ref={field}
         type="text"
         inputMode="numeric"
         aria-label="go to call"
-        defaultValue={String(number)}
         size={String(last).length}
         onChange={(event) => {
           const wanted = Number(event.currentTarget.value);

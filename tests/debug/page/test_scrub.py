@@ -11,6 +11,15 @@ import vmstore
 from tests.debug.page.browsing import ROOT, Reader, reading
 
 COMPACTION = 366  # the demo's first
+FILLED = """() => [...document.querySelectorAll(".event-rows, .page-rows")].every((list) => {
+  const box = list.getBoundingClientRect();
+  const bottom = Math.min(box.bottom, list.lastElementChild.getBoundingClientRect().bottom);
+  const rows = [box.top + 5, (box.top + bottom) / 2, bottom - 5];
+  const filled = rows.every((y) => document.elementFromPoint(box.left + 30, y).closest(".rows-row"));
+  const now = document.querySelector(".event.now")?.getBoundingClientRect();
+  const events = document.querySelector(".event-rows").getBoundingClientRect();
+  return filled && (!now || (now.bottom > events.top && now.top < events.bottom));
+})"""
 
 
 def test_it_opens_at_the_end_of_the_session(reader: Reader) -> None:
@@ -47,6 +56,25 @@ def test_scrubber_list_and_keys_agree(reader: Reader) -> None:
     reader.until(lambda: agreed(1))
     reader.press("End")
     reader.until(lambda: agreed(525))
+
+
+def test_a_jump_leaves_no_list_blank(reader: Reader) -> None:
+    """Wherever the cursor jumps, both lists are filled from top to bottom, and what led to the call is in view."""
+    reader.open(session="planning-220", call=100)
+    for call in (500, 3, 270, 271, 260, 525):
+        reader.page.locator(".scrubber").fill(str(call - 1))
+        reader.until(lambda call=call: reader.call == call and reader.page.evaluate(FILLED))
+        assert reader.marked <= {call}
+
+
+def test_a_row_with_the_focus_is_not_handed_on(reader: Reader) -> None:
+    """An event that was clicked and went out of view takes the focus with it: no other event has it instead."""
+    reader.open(session="planning-220", call=100)
+    reader.page.locator('.event[data-call="100"]').first.click()
+    assert reader.page.evaluate("document.activeElement.dataset.call") == "100"
+    reader.page.keyboard.press("End")
+    reader.until(lambda: reader.call == 525 and reader.marked == {525})
+    assert reader.page.evaluate("document.activeElement === document.body")
 
 
 def test_the_context_is_the_stores(reader: Reader, demo: vmstore.Session) -> None:

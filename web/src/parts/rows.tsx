@@ -17,16 +17,50 @@ interface RowsProps {
   empty?: ComponentChildren;
 }
 
-const MARGIN = 200; // pixels kept above and below the view
+const MARGIN = 88; // pixels kept above and below the view
+
+const moves = new Map<HTMLElement, number>();
+
+/** Scrolls with the next frame, once all that changes with it is in the document: so it is laid out once. */
+function scrollSoon(box: HTMLElement, top: number): void {
+  if (moves.size === 0) {
+    requestAnimationFrame(() => {
+      for (const [element, to] of moves) element.scrollTop = to;
+      moves.clear();
+    });
+  }
+  moves.set(box, top);
+}
+
+/**
+ * Elements by row: a row that stays keeps its element, and one that comes takes that of one that left,
+ * which costs less than a new one. Open rows and the one with the focus are not handed on.
+ */
+class Slots {
+  private of = new Map<string | number, number>();
+  private made = 0;
+
+  give(keys: (string | number)[], isKept: (slot: number) => boolean): number[] {
+    const staying = new Set(keys);
+    const free = [...this.of].filter(([key, slot]) => !staying.has(key) && !isKept(slot)).map(([, slot]) => slot);
+    let taken = 0;
+    const given = keys.map((key) => this.of.get(key) ?? free[taken++] ?? this.made++);
+    this.of = new Map(keys.map((key, at) => [key, given[at]!]));
+    return given;
+  }
+}
 
 export function Rows(props: RowsProps) {
   const { count, height, keyOf, loose } = props;
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const measured = useRef(new Map<string | number, number>());
-  const [top, setTop] = useState(0);
-  const [view, setView] = useState(600);
-  const [, remeasured] = useState(0);
+  const slots = useRef(new Slots());
+  const open = useRef(new Set<number>());
+  const revealed = useRef<string | number | undefined>(undefined);
+  const top = useRef(0);
+  const [view, setView] = useState(0); // pixels; 0 until the list was laid out once
+  const [, again] = useState(0);
 
   let offsets: Float64Array | null = null;
   if (loose) {
@@ -49,7 +83,17 @@ export function Rows(props: RowsProps) {
     return low;
   };
   const total = offsetOf(count);
-  const seen = Math.min(top, Math.max(0, total - view));
+  const lowest = Math.max(0, total - view);
+  let seen = Math.min(top.current, lowest);
+  let moved = false;
+  if (props.revealKey !== revealed.current && view > 0 && count > 0) {
+    // Where to is settled before the rows are made: they are made once, for the place they will be seen at.
+    revealed.current = props.revealKey;
+    const at = Math.min(props.reveal ?? -1, count - 1);
+    const from = offsetOf(Math.max(0, at));
+    moved = at >= 0 && (from < seen || from + height > seen + view);
+    if (moved) top.current = seen = Math.round(Math.max(0, Math.min(lowest, from - view / 3)));
+  }
   const first = Math.max(0, rowAt(seen - MARGIN));
   const last = Math.min(count, rowAt(seen + view + MARGIN) + 1);
 
@@ -62,11 +106,15 @@ export function Rows(props: RowsProps) {
   }, []);
 
   useLayoutEffect(() => {
-    const open = loose ? [...(inner.current!.children as HTMLCollectionOf<HTMLElement>)].filter((row) => loose(Number(row.dataset.at))) : [];
-    if (!open.length) return undefined;
+    if (moved) scrollSoon(box.current!, top.current);
+  });
+
+  useLayoutEffect(() => {
+    const wide = loose ? [...(inner.current!.children as HTMLCollectionOf<HTMLElement>)].filter((row) => loose(Number(row.dataset.at))) : [];
+    if (!wide.length) return undefined;
     const measure = (): void => {
       let changed = false;
-      for (const row of open) {
+      for (const row of wide) {
         const at = Number(row.dataset.at);
         const high = row.offsetHeight;
         if (at < count && high && measured.current.get(keyOf(at)) !== high) {
@@ -74,37 +122,35 @@ export function Rows(props: RowsProps) {
           changed = true;
         }
       }
-      if (changed) remeasured((n) => n + 1);
+      if (changed) again((n) => n + 1);
     };
     measure();
     const watch = new ResizeObserver(measure);
-    for (const row of open) watch.observe(row);
+    for (const row of wide) watch.observe(row);
     return () => watch.disconnect();
   });
 
-  useLayoutEffect(() => {
-    const at = props.reveal;
-    if (at === undefined || at < 0 || count === 0) return;
-    // What is known of the view is used: reading it from the document would have it laid out once more.
-    const from = offsetOf(Math.min(at, count - 1));
-    if (from < seen || from + height > seen + view) box.current!.scrollTop = Math.max(0, from - view / 3);
-  }, [props.revealKey]);
-
-  const rows = [];
-  for (let at = first; at < last; at++) {
-    rows.push(
-      <div key={keyOf(at)} data-at={at} class="rows-row" style={loose?.(at) ? undefined : { height: `${height}px` }}>
-        {props.children(at)}
-      </div>,
-    );
-  }
+  const focused = box.current?.contains(document.activeElement) ? document.activeElement!.closest<HTMLElement>(".rows-row") : null;
+  const inView = Array.from({ length: Math.max(0, last - first) }, (_, n) => first + n);
+  const given = slots.current.give(inView.map(keyOf), (slot) => open.current.has(slot) || focused?.dataset.slot === String(slot));
+  open.current = new Set(given.filter((_, n) => loose?.(first + n)));
+  const rows = inView.map((at, n) => (
+    <div key={given[n]} data-slot={given[n]} data-at={at} class={`rows-row ${open.current.has(given[n]!) ? "loose" : ""}`} style={open.current.has(given[n]!) ? undefined : { height: `${height}px` }}>
+      {props.children(at)}
+    </div>
+  ));
   return (
     <div
       ref={box}
       class={`rows ${props.class ?? ""}`}
       role="list"
       aria-label={props.label}
-      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      onScroll={(event) => {
+        const now = event.currentTarget.scrollTop;
+        if (now === top.current || moves.has(event.currentTarget)) return;
+        top.current = now;
+        again((n) => n + 1);
+      }}
     >
       {count === 0 && props.empty}
       <div style={{ height: `${total}px` }}>

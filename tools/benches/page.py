@@ -1,0 +1,159 @@
+"""The debugger's page: opening it and scrubbing through a long session in a browser."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from browser import browser
+from page import PAGE
+
+from benches.debug import scrubbed
+from benches.parts import stores
+from benches.parts.rounds import LOWER, Act, Bench, Goal, MissingError, Row, row
+
+OPENED = Goal("opened before 1,000 calls and 10,000 pages, to the first painted call: ms", 1_000, LOWER)
+STEP = Goal("one step, from the key to the painted frame: ms", 50, LOWER)
+TEN = Goal("ten calls, from the key to the painted frame: ms", 50, LOWER)
+ANYWHERE = Goal("the scrubber drawn to any call, to the painted frame: ms", 50, LOWER)
+BUNDLE = Goal("what a browser loads, bytes", 200_000, LOWER)
+PACKED = Goal("the same, packed, bytes", 70_000, LOWER)
+GOALS = (OPENED, STEP, TEN, ANYWHERE, BUNDLE, PACKED)
+
+CALLS = (1_000, 40)
+OPENINGS = (5, 2)
+ROUNDS = (31, 3)
+SETTLED_MS = 250  # texts that came into view are there, and what is done when idle is done
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+# A task posted within a frame runs once that frame was laid out and painted.
+PAINTED = """
+window.painted = (then) => requestAnimationFrame(() => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => then(performance.now());
+  port2.postMessage(0);
+});
+window.opened = new Promise((told) => {
+  new MutationObserver((_, watch) => {
+    if (!document.querySelector(".page")) return;
+    watch.disconnect();
+    painted(told);
+  }).observe(document, { childList: true, subtree: true });
+});
+"""
+# The clock of an event starts where the browser was told of it, before any script ran.
+AWAITED = """kind => {
+  window.seen = new Promise((told) => {
+    const heard = (event) => painted((now) => told(now - event.timeStamp));
+    addEventListener(kind, heard, { capture: true, once: true });
+  });
+}"""
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """Opens the page again and again, each time of a server that was asked nothing yet, then scrubs."""
+    loaded = [(PAGE / name).read_bytes() for name in ("index.html", "page.js", "page.css")]
+    with chromium() as found:
+        count = bench.size(*CALLS)
+        path = stores.built(bench, f"scrubbed-{count}", lambda place: scrubbed(place, count))
+        opened = bench.race({"open": lambda: opening(found, path)}, bench.size(*OPENINGS))
+        yield row(OPENED, in_ms(opened["open"]))
+        with served(path) as url, window(found, f"{url}&call={count // 2}") as page:
+            for goal, times in scrubs(bench, page):
+                yield row(goal, in_ms(times))
+    yield row(BUNDLE, [sum(map(len, loaded))])
+    yield row(PACKED, [sum(len(gzip.compress(one, 9)) for one in loaded)])
+
+
+def opening(chromium: Any, path: Path) -> float:
+    """Seconds until the first call is painted."""
+    with served(path) as url, window(chromium, url) as page:
+        return float(page.evaluate("opened")) / 1e3
+
+
+def scrubs(bench: Bench, page: Any) -> Iterator[tuple[Goal, list[float]]]:
+    """The seconds of each scrub, by goal."""
+    rounds = bench.size(*ROUNDS)
+    page.evaluate("opened")
+    page.wait_for_timeout(4 * SETTLED_MS)
+
+    def taken(name: str, kind: str, does: Callable[[], None]) -> list[float]:
+        def run() -> float:
+            does()
+            return float(page.evaluate("seen")) / 1e3
+
+        act = Act(run, lambda: page.evaluate(AWAITED, kind), lambda: page.wait_for_timeout(SETTLED_MS))
+        return bench.race({name: act}, rounds)[name]
+
+    yield STEP, taken("step", "keydown", lambda: page.keyboard.press("j"))
+    yield TEN, taken("ten", "keydown", lambda: page.keyboard.press("PageDown"))
+    box = page.locator(".scrubber").bounding_box()
+    shares = random.Random(1)
+
+    def draw() -> None:
+        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * shares.random(), box["y"] + box["height"] / 2)
+
+    draw()
+    page.mouse.down()
+    page.wait_for_timeout(SETTLED_MS)
+    yield ANYWHERE, taken("anywhere", "pointermove", draw)
+    page.mouse.up()
+
+
+def in_ms(seconds: list[float]) -> list[float]:
+    """Milliseconds of seconds."""
+    return [1e3 * one for one in seconds]
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser without a screen."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        raise MissingError("playwright drives the browser; run: pip install 'playwright>=1.50'") from None
+    place = browser()
+    if place is None:
+        raise MissingError("there is no Chromium on this machine; run: python3 tools/browser.py")
+    with sync_playwright() as playwright:
+        flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+        found = playwright.chromium.launch(executable_path=place, args=flags)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@contextmanager
+def window(chromium: Any, url: str) -> Iterator[Any]:
+    """A window of its own that remembers nothing, on its way to an address."""
+    found = chromium.new_context(viewport={"width": 1280, "height": 800})
+    found.add_init_script(PAINTED)
+    page = found.new_page()
+    page.goto(url, wait_until="commit")
+    try:
+        yield page
+    finally:
+        found.close()
+
+
+@contextmanager
+def served(path: Path) -> Iterator[str]:
+    """The address of a store's debugger, a process of its own."""
+    command = [sys.executable, "-m", "vmstore", "debug", str(path), stores.SESSION, "--port", "0", "--json"]
+    around = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=around, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
