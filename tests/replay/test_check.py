@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import msgspec
@@ -11,6 +12,7 @@ from tests.replay.told import Life, lived, shorten
 from vmstore.core import mutation as m
 from vmstore.replay.check import Checked, check
 from vmstore.replay.stimuli import Commit, Stimuli, is_decision, stimuli
+from vmstore.testing.living import ACTS, Played
 
 At = tuple[int, m.AnyMutation]
 Plant = Callable[[m.AnyMutation], list[m.AnyMutation]]
@@ -145,3 +147,18 @@ def test_a_kernel_that_decides_otherwise_is_caught(monkeypatch: pytest.MonkeyPat
     assert check(stimuli_told, shorten).ok
     monkeypatch.setattr(LRU1, "place", lambda self, one, now: (0, -one.used))
     assert not check(stimuli_told, shorten).ok
+
+
+CALM = tuple(act for act in ACTS if act not in ("restart", "rebuild", "fail"))
+BUSY = tuple(act for act in ACTS if act in ("user", "pack", "fault", "configure", "search", "annotate", "stand_in"))
+
+
+@pytest.mark.parametrize(("seed", "acts"), [(17, BUSY), (31, BUSY), (61, BUSY), (571, CALM)])
+def test_what_is_written_past_the_kernel_is_decided_on_at_the_next_act(seed: int, acts: tuple[str, ...]) -> None:
+    """A note, a link or a fork that comes while a decision is due leaves it to the next act, then and when checked."""
+    chance, life = random.Random(seed), Played(calm=True, seed=seed)
+    for _ in range(40):
+        act = chance.choice(acts if chance.random() < 0.8 else ["stand_in", "annotate"])
+        life.play((act, chance.randint(0, 500), chance.randint(0, 7)))
+    assert [one.check().difference for one in life.live] == [None] * len(life.live)
+    life.close()

@@ -107,7 +107,8 @@ class Redecision:
         for run in found.runs:
             for position, mutation in run:
                 self._tell(position, mutation, found)
-            self._react()
+            if not found.past_the_kernel:
+                self._react()
         if found.end is not None:
             position, end = found.end
             told = self._paper.sealed(position, self.places.moved(end), self.places.own)

@@ -21,6 +21,7 @@ from vmstore.errors import InputError
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
+_PAST = (m.Annotate, m.Link, m.Open)  # what no act of a live session writes alone
 
 At = tuple[int, m.AnyMutation]
 """A mutation and its position."""
@@ -52,6 +53,11 @@ class Round(msgspec.Struct, frozen=True):
     def end(self) -> At | None:
         """The pack or the mark it ends with."""
         return self.mutations[-1] if isinstance(self.mutations[-1][1], m.Pack | m.Mark) else None
+
+    @property
+    def past_the_kernel(self) -> bool:
+        """Whether it was written with `annotate`, `batch` or `fork`: the kernel decides on that at the next act."""
+        return all(isinstance(one, _PAST) for _, one in self.mutations)
 
     @property
     def decisions(self) -> list[At]:
