@@ -1,0 +1,16 @@
+"""The commits view: the running maxima of both clocks go on where a session stood."""
+
+from __future__ import annotations
+
+import apsw
+
+from vmstore.log.memory import MemoryLog
+from vmstore.views.commits import _before
+from vmstore.views.lane import Lane
+from vmstore.views.projection import Projection
+
+
+def test_nothing_is_before_what_no_view_holds() -> None:
+    """Of a session that the views do not know there are no maxima, as of a log that begins without an opening."""
+    views = Projection(MemoryLog(), apsw.Connection(""))
+    assert _before(Lane(views.db, 7), 5) is None
