@@ -192,6 +192,29 @@ def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> 
         assert store.verify().ok
 
 
+def test_a_lock_that_cannot_be_had_is_everybodys_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the lock's file cannot be opened each of the calls that wait hears why, and none that it is unknown."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        assert isinstance(store.log, SqliteLog)
+
+        def refused() -> tuple[int, ...]:
+            raise StoreError("log.lock cannot be locked")
+
+        monkeypatch.setattr(store.log.lock, "_open", refused)
+        raised = list[BaseException]()
+        work: list[Callable[[], object]] = [
+            partial(store.record, name, chat("Hello?"), answer("Hello.")) for name in ("a", "b", "c")
+        ]
+        with store._ns.lock:
+            waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
+            waiting.start()
+            until(lambda: len(store._ns.together._wishes) == 3)
+        waiting.join()
+        assert [str(error) for error in raised] == ["log.lock cannot be locked"] * 3
+        monkeypatch.undo()
+        assert store.record("a", chat("Hello?"), answer("Hello.")).call == 1
+
+
 Read = list[tuple[bool, bool]]
 """Of each time a conversation was brought on: whether it began with nothing, and whether the log's lock was held."""
 
@@ -238,6 +261,26 @@ def test_a_session_is_never_read_whole_while_others_wait(
         monkeypatch.setattr(recording, "follow", raced)
         assert other.record("s", chat("Now?"), answer("Now.")).call == 3
     assert read == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_a_call_tried_by_two_at_once_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool) -> None:
+    """A request id that somebody else writes between a call's reading and its turn gets that first answer."""
+    with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
+        if opened:
+            one.record("s", chat("Hello?"), answer("Hello."))
+        told = ("s", chat("Again?"), answer("Yes."))
+        right, raced = Wish.read, list[Any]()
+
+        def read(wish: Wish[Any]) -> None:
+            right(wish)
+            if not raced:
+                raced.append(None)
+                raced[0] = other.record(*told, request_id="r1")
+
+        monkeypatch.setattr(Wish, "read", read)
+        assert one.record(*told, request_id="r1") == raced[0]
+        assert one.session("s").info().calls == 1 + opened and one.verify().ok
 
 
 class Interrupted(BaseException):

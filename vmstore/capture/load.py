@@ -55,7 +55,7 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
         for commit in _commits(engine.log, lane, position):
             walk.through(commit, decoded(commit))
         unseen.settle(engine.log)
-    if unseen.position - position > COLLECTED_MIN:
+    if unseen.position - position > COLLECTED_MIN and gc.isenabled():
         gc.collect()  # now, and not in a later call: the collector comes by when much is new, and looks at all of it
     return unseen.position
 

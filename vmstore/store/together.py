@@ -145,11 +145,17 @@ class Together:
 
     def _grant(self, wishes: list[Wish[Any]]) -> None:
         engine = self._engine()
-        with engine.log.alone():
-            begun = [(wish, batch) for wish in wishes if (batch := wish.decide()) is not None]
-            begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
-            batches = [batch for _, batch in begun]
-            outcomes = _appended(engine, batches)
+        try:
+            with engine.log.alone():
+                begun = [(wish, batch) for wish in wishes if (batch := wish.decide()) is not None]
+                begun.sort(key=lambda one: one[1].opening is None)  # a name is free as of the log's end
+                batches = [batch for _, batch in begun]
+                outcomes = _appended(engine, batches)
+        except Exception as error:  # the lock cannot be had, and nothing was decided
+            for wish in wishes:
+                if not wish.done:
+                    wish.end(error)
+            return
         for (wish, _), outcome in zip(begun, outcomes, strict=True):
             wish.end(outcome)
         engine.relieve(sum(commit.count for batch in batches for commit in batch.commits))
