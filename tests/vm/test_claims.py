@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import time
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growing import grows_at_most
 from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
@@ -196,15 +198,12 @@ HOSTILE = [
 def test_no_sentence_takes_long(sentence: str) -> None:
     """A sentence made to confuse the patterns costs at most a few hundred times a plain one of its length."""
 
-    def cost(text: str) -> int:
-        times = []
-        for again in range(3):
-            start = time.process_time_ns()
-            find([Said(1, U, f"{text}\n\n{again}{number}.") for number in range(5)])  # none was read before
-            times.append(time.process_time_ns() - start)
-        return min(times)
+    fresh = count()  # a sentence that was read before is not read again
 
-    assert cost(sentence) < 300 * max(cost("plain words " * (len(sentence) // 12)), 50_000)
+    def work(text: str) -> Callable[[], object]:
+        return lambda: find([Said(1, U, f"{text}\n\n{next(fresh)}.") for _ in range(5)])
+
+    assert grows_at_most(work("plain words " * (len(sentence) // 12)), work(sentence), 300)
 
 
 def test_a_long_message_is_read_at_its_ends() -> None:

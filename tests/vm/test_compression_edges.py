@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.growing import grows_at_most
 from tests.vm.test_compressors import LEVELS, PROGRAM, PROSE, ROWS, check_ladder, text
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.reading import CHARS_MAX
@@ -53,16 +53,10 @@ GROWING: dict[str, Callable[[int], str]] = {
 def test_the_work_grows_with_the_text(shape: Callable[[int], str]) -> None:
     """Four times the text is at most ten times the work, whatever it is made of."""
 
-    def cost(content: str) -> int:
-        times = []
-        for _ in range(2):
-            start = time.process_time_ns()
-            for level in LEVELS:
-                text(content, level)
-            times.append(time.process_time_ns() - start)
-        return min(times)
+    def work(content: str) -> Callable[[], object]:
+        return lambda: [text(content, level) for level in LEVELS]
 
-    assert cost(shape(64_000)) < 10 * max(cost(shape(16_000)), 1_000_000)
+    assert grows_at_most(work(shape(16_000)), work(shape(64_000)), 10)
 
 
 SEEDED = """

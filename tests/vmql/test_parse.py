@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
+from tests.growing import grows_at_most
 from vmstore.testing import queries
 from vmstore.vmql import syntax as s
 from vmstore.vmql.automaton import NESTING_MAX
@@ -183,21 +183,19 @@ GROWING = {
 }
 
 
-def seconds(text: str) -> float:
-    """The CPU time to read a text, or to refuse it: the least of three."""
-    taken = []
-    for _ in range(3):
-        start = time.process_time()
+def reading(text: str) -> Callable[[], object]:
+    """What reads a text, or refuses it with a place."""
+
+    def work() -> None:
         try:
             list(statements(text))
         except QueryError as error:
             assert str(error) and error.pointed() is not None
-        taken.append(time.process_time() - start)
-    return min(taken)
+
+    return work
 
 
 @pytest.mark.parametrize("grown", GROWING.values(), ids=GROWING.keys())
 def test_time_grows_with_the_text_and_no_faster(grown: Callable[[int], str]) -> None:
     """A text eight times as long takes less than 32 times as long to read or to refuse, where the square is 64."""
-    small, large = seconds(grown(1_000)), seconds(grown(8_000))
-    assert large < 32 * max(small, 0.001)
+    assert grows_at_most(reading(grown(1_000)), reading(grown(8_000)), 32)
