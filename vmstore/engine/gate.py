@@ -127,6 +127,7 @@ class Engine:
         if opening.origin is Origin.FORK:
             head.hash = self._hash_at(opening.parent, opening.parent_position)
             head.stand(opening.parent_position)
+            head.begins = opening.parent_position
         batch = Batch(self, head)
         batch.place.name_taken = self._taken(opening.name)
         batch.seen, batch.opening = self._end, opening
