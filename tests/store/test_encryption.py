@@ -10,6 +10,7 @@ import pytest
 
 import vmstore
 from tests.store.secretive import SECRETS, asked, everything, found_in, live, made
+from vmstore.debug.whatif import WhatIfs
 from vmstore.errors import InputError, StoreError, UnknownError
 from vmstore.store.encrypting import encrypt
 from vmstore.store.encryption import drop
@@ -62,6 +63,8 @@ def test_nothing_readable_lies_on_the_disk(tmp_path: Path, key: Path, monkeypatc
         assert store.verify().ok
         store.rebuild()
         store.rebuild("sessions")
+        WhatIfs(store).chosen("managed", "lru", None)
+        store.session("managed").replay(policy="lru")
         store.backup(home / "backup")
         assert found_in(home) == set() == found_in(temporary)
     assert found_in(home) == set()
