@@ -5,6 +5,7 @@ and ids that repeat; `frames-1.json` the rows of its cells as they lie, and one 
 form; `kinds-1.json` the bytes of one mutation of each kind. Run it only when the format is changed
 on purpose: once the format is frozen these files are never edited again.
 
+`encrypted-2.json` holds the rows of each form as format 2 has them, and the file of their keys.
 `format-0.json` is what format 0 held of the same session, for the test of the upgrade.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ import apsw
 
 import vmstore
 from vmstore.cells.cell import ERASED, Cell
+from vmstore.cells.keyring import Keyring
+from vmstore.cells.storekey import KeyAtHand
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
@@ -51,12 +55,14 @@ from vmstore.core.mutation import (
     encode,
 )
 from vmstore.log.commit import Commit
-from vmstore.log.frame import cut, packed, raw
+from vmstore.log.frame import Frame, cut, packed, raw
+from vmstore.log.vault import Vault
 
 FOLDER = Path(__file__).resolve().parent
 SESSION = FOLDER / "format-1.json"
 FRAMES = FOLDER / "frames-1.json"
 KINDS = FOLDER / "kinds-1.json"
+LOCKED = FOLDER / "encrypted-2.json"
 
 Request = dict[str, Any]
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -135,6 +141,28 @@ def forms() -> dict[str, Any]:
     }
 
 
+def locked(folder: Path) -> dict[str, Any]:
+    """The same rows, a long cell's file and the file of keys, encrypted with a store key and ids that repeat."""
+    ids = SeededIds(5)
+    store_key = KeyAtHand(bytes(range(32)), ids)
+    Keyring.create(folder / "keys.sqlite", store_key, ids)
+    vault = Vault(Keyring(folder / "keys.sqlite", store_key, ids), ids, lambda _: b"")
+    name = vault.keyring.in_use(vault.keyring.name(b"user\0ann"))
+    salt, word, count = forms()["long"]
+    long = Cell(bytes.fromhex(salt), word.encode() * count)
+    closed = {told: _hex(vault.closed(_frame(forms()[told]), name)) for told in ("raw", "packed", "in a file")}
+    file = vault.closed_file(long.commitment, long.content, name)
+    vault.close()
+    db = apsw.Connection(str(folder / "keys.sqlite"))
+    keys = [[row[0].hex(), row[1].hex()] for row in db.execute("SELECT id, wrapped FROM keys ORDER BY id")]
+    db.close()
+    return {"keys": keys, **closed, "file": [len(file), file[:44].hex(), sha256(file).hexdigest()]}
+
+
+def _frame(row: list[Any]) -> Frame:
+    return Frame(*row[:3], *map(bytes.fromhex, row[3:]))
+
+
 def kinds() -> dict[str, str]:
     """One mutation of each kind, every field set, as the bytes of a body that holds it alone."""
     why = Why(7, 8_000, 7_210, 900, 12, 31, 412_000, ((412_500, 45), (500_000, 20), (-1, 30)))
@@ -175,6 +203,7 @@ def main() -> None:
         path = Path(folder) / "golden.vms"
         SESSION.write_text(json.dumps(rows(path), indent=1, ensure_ascii=False) + "\n")
         FRAMES.write_text(json.dumps({"session": lying(path), **forms()}, indent=1) + "\n")
+        LOCKED.write_text(json.dumps(locked(Path(folder)), indent=1) + "\n")
     KINDS.write_text(json.dumps(kinds(), indent=1) + "\n")
 
 

@@ -13,16 +13,23 @@ import struct
 from pathlib import Path
 from typing import get_args
 
+import apsw
 import pytest
 
-from tests.golden.make_golden import FRAMES, KINDS, SESSION, forms, kinds, lying, rows
+from tests.golden.make_golden import FRAMES, KINDS, LOCKED, SESSION, forms, kinds, lying, rows
+from tests.golden.make_golden import locked as make_locked
 from vmstore.cells.cell import ERASED, Cell
+from vmstore.cells.keyring import Keyring
+from vmstore.cells.storekey import KeyAtHand
+from vmstore.core.clock import SeededIds
 from vmstore.core.mutation import MUTATION_NAMES, Known, Open, decode, encode
 from vmstore.log.file import FORMAT
 from vmstore.log.frame import FILES, RAW, ZSTD, Frame, opened
+from vmstore.log.vault import Vault
 
 GOLDEN = json.loads(SESSION.read_text(encoding="utf-8"))
 GOLDEN_FRAMES = json.loads(FRAMES.read_text(encoding="utf-8"))
+GOLDEN_LOCKED = json.loads(LOCKED.read_text(encoding="utf-8"))
 GOLDEN_KINDS = json.loads(KINDS.read_text(encoding="utf-8"))
 
 
@@ -52,6 +59,35 @@ def test_the_golden_frames_are_read() -> None:
     long = Cell(bytes.fromhex(salt), word.encode() * count)
     assert frame("in a file").form == FILES
     assert dict(opened(frame("in a file"), [11], {long.commitment: long.content}.get)) == {11: long}
+
+
+def locked(folder: Path) -> Vault:
+    """What opens the golden encrypted rows: a file of the golden keys."""
+    store_key = KeyAtHand(bytes(range(32)), SeededIds(5))
+    Keyring.create(folder / "keys.sqlite", store_key, SeededIds(5))
+    db = apsw.Connection(str(folder / "keys.sqlite"))
+    db.execute("DELETE FROM keys")
+    db.executemany("INSERT INTO keys VALUES(?, ?)", [tuple(map(bytes.fromhex, row)) for row in GOLDEN_LOCKED["keys"]])
+    db.close()
+    return Vault(Keyring(folder / "keys.sqlite", store_key, SeededIds(5)), SeededIds(5), lambda _: b"")
+
+
+def test_the_golden_encrypted_frames_are_read(tmp_path: Path) -> None:
+    """With the golden keys each encrypted row gives the plain one back, byte for byte."""
+    vault = locked(tmp_path)
+    for name in ("raw", "packed", "in a file"):
+        first, count, form, *blobs = GOLDEN_LOCKED[name]
+        closed = Frame(first, count, form, *map(bytes.fromhex, blobs))
+        assert closed.form == frame(name).form + 16 and vault.opened(closed) == frame(name)
+    vault.close()
+
+
+def test_the_golden_encrypted_frames_are_written_the_same(tmp_path: Path) -> None:
+    """The same ids give the same keys, nonces, rows and file."""
+    made = make_locked(tmp_path)
+    assert {n: made[n] for n in ("keys", "raw", "in a file", "file")} == {
+        n: GOLDEN_LOCKED[n] for n in ("keys", "raw", "in a file", "file")
+    }
 
 
 def test_the_golden_frames_are_written_the_same() -> None:

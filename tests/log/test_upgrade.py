@@ -167,7 +167,7 @@ def test_a_crash_leaves_the_old_log_or_the_new(tmp_path: Path, monkeypatch: pyte
     log.close()
 
 
-@pytest.mark.parametrize("version", [2, 77])
+@pytest.mark.parametrize("version", [4, 77])
 def test_a_later_format_is_not_touched(tmp_path: Path, version: int) -> None:
     """A log of a format this version does not know is refused with the reason."""
     path = tmp_path / "log.sqlite"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from vmstore.aio.live import Live
     from vmstore.columns.pagetable import PageTable
     from vmstore.engine.seal import Seal
+    from vmstore.store.encryption import Key
 
 ENTRIES = 200  # of a tail, fetched at once
 
@@ -37,11 +38,12 @@ def open(
     mode: str = "rw",
     *,
     namespace: str = "default",
+    key: Key | None = None,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Store:
     """A store to be opened: `async with open(path) as store`, or `store = await open(path)`; see `vmstore.open`."""
-    return Store(partial(sync_store.open_store, path, mode, namespace=namespace, clock=clock, ids=ids))
+    return Store(partial(sync_store.open_store, path, mode, namespace=namespace, key=key, clock=clock, ids=ids))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:

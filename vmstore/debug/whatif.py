@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmstore.debug.film import WhatIf
 from vmstore.errors import InputError
+from vmstore.store.bundles import take_over
 from vmstore.store.live import Live
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
@@ -34,10 +33,7 @@ class Scratch:
         self.name = name
         self.lock = threading.Lock()
         self._made: dict[WhatIf, str] = {}
-        with tempfile.TemporaryDirectory(prefix="vmstore-debug-") as folder:
-            bundle = Path(folder) / "session.jsonl"
-            source.export(bundle, name)
-            self.store.import_file(bundle, exact=True)
+        take_over(self.store._ns, source._ns, name)
 
     def session(self, asked: WhatIf) -> Session:
         """The session as it would have been, decided when it is first asked for."""

@@ -243,7 +243,7 @@ class ChainCheck:
 
 def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:
     """Replays the rules over the log, and compares each view with a fresh fold of it."""
-    fresh = Projection(log, apsw.Connection(""), projectors=projection.projectors)
+    fresh = Projection(log, projection.spare(), projectors=projection.projectors)
     total = log.ordinal
     try:
         fresh.catch_up(None if progress is None else lambda done, _: progress(total + done, total * 2), upto=total)

@@ -17,6 +17,7 @@ from vmstore.log.file import LogFile
 from vmstore.log.frame import CELLS_MAX, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
 from vmstore.log.port import Packed, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
+from vmstore.log.vault import ENCRYPTED, Clear
 
 STEP_BYTES = 4 << 20  # of content read at a time
 DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing
@@ -47,18 +48,24 @@ def due(file: LogFile) -> int | None:
     """The first of the raw frames at the end of a log, or None where they are too few to be worth it."""
     with file as db:
         rows = db.execute(_FORMS, (DUE_FRAMES,)).fetchall()
-        if len(rows) < DUE_FRAMES or any(form != RAW for _, form in rows):
+        if len(rows) < DUE_FRAMES or any(form not in (RAW, RAW + ENCRYPTED) for _, form in rows):
             return None
         first = None
         for number, form in db.execute(_FORMS, (LOOK_BACK_FRAMES,)):
-            if form == ZSTD:
+            if form in (ZSTD, ZSTD + ENCRYPTED):
                 break
             first = number
         return first
 
 
 def pack(
-    file: LogFile, hold: Hold, start: int = 0, *, steps: int | None = None, progress: Progress | None = None
+    file: LogFile,
+    hold: Hold,
+    start: int = 0,
+    *,
+    steps: int | None = None,
+    progress: Progress | None = None,
+    vault: Clear | None = None,
 ) -> Packed:
     """Packs the frames from a cell on, in steps; gives what they freed back to the disk."""
     done = Packed()
@@ -67,7 +74,7 @@ def pack(
         old = list(_stretch(file, start))
         if not old:
             break
-        new = list(packed_again(old))
+        new = list((vault or Clear()).framed_again(old, packed_again))
         if new != old and not _replace(file, hold, old, new):
             continue  # changed meanwhile: read it again
         done = plus(done, old, new)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable
 import apsw
 
 from vmstore.cells.cell import ERASED, SALT_BYTES
+from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
@@ -23,6 +24,7 @@ from vmstore.log.files import CellFiles, flush
 from vmstore.log.frame import ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
 from vmstore.log.port import Destroyed
 from vmstore.log.rows import READ_FRAMES, frame_of
+from vmstore.log.vault import ENCRYPTED, Clear
 
 CHUNK_BYTES = 1 << 20
 WAITS = 3  # for those who read, each as long as a connection waits
@@ -30,18 +32,18 @@ _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC
 _PUT = "UPDATE frames SET form = ?, sizes = ?, salts = ?, content = ? WHERE first = ?"
 
 
-def destroy(file: LogFile, files: CellFiles, hold: Hold, numbers: Iterable[int]) -> Destroyed:
+def destroy(file: LogFile, files: CellFiles, vault: Clear, hold: Hold, numbers: Iterable[int]) -> Destroyed:
     """Destroys cells; see `Log.destroy`."""
     wanted = sorted(set(numbers))
     with hold():
-        done, gone = _rewritten(file, wanted)
+        done, gone = _rewritten(file, vault, wanted)
         for commitment in gone:
             _remove(files, commitment)
         _scrub(file)
     return done._replace(files=len(gone))
 
 
-def _rewritten(file: LogFile, wanted: Collection[int]) -> tuple[Destroyed, list[bytes]]:
+def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[Destroyed, list[bytes]]:
     """Writes the frames of cells anew without them; what was done, and the commitments that name their files."""
     gone: list[bytes] = []
     cells = size = frames = 0
@@ -49,15 +51,18 @@ def _rewritten(file: LogFile, wanted: Collection[int]) -> tuple[Destroyed, list[
         db.execute("PRAGMA secure_delete = ON").fetchall()
         db.execute("BEGIN IMMEDIATE")
         try:
-            for frame, places in _frames(db, wanted):
-                lengths = frame.lengths or ()
+            for held, places in _frames(db, wanted):
+                frame = vault.opened(held)
+                lengths = frame.lengths
+                if lengths is None:
+                    raise CorruptError(f"the frame of cell {held.first} is damaged; run `vmstore verify`")
                 fresh = [at for at in places if lengths[at] != ERASED_SIZE]
-                if frame.form == FILES:
-                    gone += [named(frame, at) for at in places]  # a kill may have left one of those of before
+                if held.form in (FILES, FILES + ENCRYPTED):
+                    gone += [named(held, at) for at in places]  # a kill may have left one of those of before
                 if fresh:
                     cells, frames = cells + len(fresh), frames + 1
                     size += sum(lengths[at] for at in fresh)
-                    blank = blanked(frame, fresh)
+                    blank = vault.closed(blanked(frame, fresh), held.salts[:ID_BYTES])
                     db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
             db.execute("COMMIT")
         except BaseException:
@@ -79,8 +84,6 @@ def _frames(db: apsw.Connection, wanted: Collection[int]) -> list[tuple[Frame, l
             frame = None if row is None else frame_of(row)
             if frame is None or not frame.first <= number < frame.after:
                 raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
-            if frame.lengths is None:
-                raise CorruptError(f"the frame of cell {number} is damaged; run `vmstore verify`")
             found[frame.first] = frame
         places[frame.first].append(number - frame.first)
     return [(found[first], places[first]) for first in found]

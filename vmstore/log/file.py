@@ -20,6 +20,10 @@ from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 
 APPLICATION_ID = 0x766D7374  # "vmst"
 FORMAT = 1
+ENCRYPTED_FORMAT = 2  # as 1, with every frame under a key
+HALF_ENCRYPTED_FORMAT = 3  # while one becomes the other, and nobody else may read or write
+FORMATS = (FORMAT, ENCRYPTED_FORMAT)
+_OTHERS = (ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT)
 SQLITE_MIN = (3, 51, 3)  # older ones can lose commits with two connections (WAL-reset bug)
 CHECKPOINT_PAGES = 256
 WAL_HEADER_BYTES, FRAME_BYTES = 32, 24 + 4096
@@ -50,12 +54,14 @@ PRAGMA secure_delete = ON;
 """
 
 
-def create(path: Path) -> None:
+def create(path: Path, *, encrypted: bool = False) -> None:
     """Makes an empty log in a new file."""
     check_platform()
     db = apsw.Connection(str(path))
     try:
         db.execute(_SCHEMA).fetchall()
+        if encrypted:
+            db.execute(f"PRAGMA user_version = {ENCRYPTED_FORMAT}")
     finally:
         db.close()
 
@@ -79,7 +85,7 @@ class LogFile:
 
     def __init__(self, path: Path, *, readonly: bool = False) -> None:
         check_platform()
-        check_format(path)
+        self.format = check_format(path)
         self.path = path
         self.readonly = readonly
         self._lock = threading.RLock()
@@ -116,6 +122,10 @@ class LogFile:
             if not self.readonly:
                 db.execute(_WRITER).fetchall()
             db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            if self.format != (now := db.execute("PRAGMA user_version").get) and now in _OTHERS:
+                raise StoreError(
+                    f"{self.path} was encrypted meanwhile, or half of it; open the store again, with its key"
+                )
             return db
         except BaseException:
             db.close()
@@ -221,16 +231,19 @@ def _reader(path: Path) -> apsw.Connection:
         return _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
 
 
-def check_format(path: Path) -> None:
-    """Reads the marks from the file's first bytes, so that a file of somebody else is not touched."""
+def check_format(path: Path) -> int:
+    """The format by the marks in the file's first bytes, so that a file of somebody else is not touched."""
     version = format_of(path)
     if version == 0:
         raise StoreError(f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store")
-    if version != FORMAT:
+    if version == HALF_ENCRYPTED_FORMAT:
+        raise StoreError(f"{path} was being encrypted when that was stopped: run `vmstore encrypt` on its store again")
+    if version not in FORMATS:
         raise StoreError(
             f"{path} has format {version}, this vmstore reads format {FORMAT}: "
             "install the version that wrote it, or export it there and import it here"
         )
+    return version
 
 
 def format_of(path: Path) -> int:

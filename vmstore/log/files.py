@@ -11,26 +11,30 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from vmstore.errors import StoreError
 from vmstore.log.port import Stray
+from vmstore.log.vault import Clear
 
 
 class CellFiles:
     """The folder of a log's long cells; made when the first one comes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, vault: Clear | None = None) -> None:
         self.folder = folder
+        self._vault = vault or Clear()
+        self._suffix = self._vault.suffix
 
     def path(self, commitment: bytes) -> Path:
         """Where the cell of a commitment lies."""
         name = commitment.hex()
-        return self.folder / name[:2] / name
+        return self.folder / name[:2] / f"{name}{self._suffix}"
 
-    def keep(self, commitment: bytes, content: bytes) -> None:
-        """Writes a cell's bytes, durable before it returns."""
+    def keep(self, commitment: bytes, content: bytes, key: bytes = b"") -> None:
+        """Writes a cell's bytes, encrypted where they lie under a key, durable before it returns."""
         path = self.path(commitment)
         try:
             if not path.parent.is_dir():
@@ -39,7 +43,7 @@ class CellFiles:
                 flush(self.folder)
             beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
             try:
-                _write(beside, content)
+                _write(beside, self._vault.closed_file(commitment, content, key))
                 os.rename(beside, path)
             finally:
                 beside.unlink(missing_ok=True)
@@ -54,16 +58,19 @@ class CellFiles:
         return self.path(commitment).exists()
 
     def read(self, commitment: bytes) -> bytes | None:
-        """A cell's bytes as they lie, or None where the file is not there."""
+        """A cell's bytes, or None where the file is not there."""
         try:
-            return self.path(commitment).read_bytes()
+            return self._vault.opened_file(commitment, self.path(commitment).read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
             raise StoreError(f"{self.path(commitment)} cannot be read ({error.strerror}); mend the disk") from error
 
     def open(self, commitment: bytes) -> BinaryIO | None:
-        """A cell's bytes to be read in pieces, or None where the file is not there."""
+        """A cell's bytes to be read in pieces, or None where the file is not there; what is encrypted is read whole."""
+        if self._suffix:
+            content = self.read(commitment)
+            return None if content is None else BytesIO(content)
         try:
             return self.path(commitment).open("rb")
         except FileNotFoundError:
@@ -73,10 +80,10 @@ class CellFiles:
         """Files that no commitment in use names, those a crash left half written included."""
         for path in sorted(self.folder.glob("*/*")):
             try:
-                commitment = bytes.fromhex(path.name)
+                commitment = bytes.fromhex(path.stem if path.suffix == self._suffix else path.name)
             except ValueError:
                 commitment = b""
-            if not named(commitment) and path.is_file():
+            if not (path.suffix == self._suffix and named(commitment)) and path.is_file():
                 status = path.stat()
                 yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
 

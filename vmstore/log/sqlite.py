@@ -28,13 +28,14 @@ from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
-from vmstore.log.file import FORMAT, LogFile, counted, create, make_room, write_again
+from vmstore.log.file import LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
+from vmstore.log.vault import ENCRYPTED, Vault, checked
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
@@ -45,7 +46,7 @@ _SEEN = (
 _INSERT_COMMIT = f"INSERT INTO commits({COMMITS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 _INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
 _LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
-_FILES = f"SELECT {READ_FRAMES} FROM frames WHERE form = ?"
+_FILES = f"SELECT {READ_FRAMES} FROM frames WHERE form IN (?, ?)"
 _ORDINAL = "SELECT coalesce(max(ordinal), 0) FROM commits"
 NEVER = (1 << 63) - 1
 UNKNOWN = (
@@ -60,6 +61,7 @@ class Waiting(Struct, eq=False):
     """An append that waits for its turn, then what came of it."""
 
     told: Append
+    key: bytes = b""  # the id of the key that its files were written under
     stored: list[Commit] = []
     frames: list[Frame] = []
     error: Exception | None = None
@@ -69,9 +71,10 @@ class Waiting(Struct, eq=False):
 class SqliteLog:
     """The log of one namespace, in one file, its long cells in files beside it."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, *, readonly: bool = False, vault: Vault | None = None) -> None:
         self.file = LogFile(path, readonly=readonly)
-        self.files = CellFiles(path.with_name("blobs"))
+        self.vault = checked(self.file, vault)
+        self.files = CellFiles(path.with_name("blobs"), self.vault)
         self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
@@ -107,7 +110,7 @@ class SqliteLog:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to write")
         mine = [Waiting(one._replace(commits=list(one.commits))) for one in appends]
         for one in mine:
-            self._keep_files(one.told.commits)
+            self._keep_files(one)
         self._queue.extend(mine)
         with self._turn:
             if self.lock.held:  # we are alone: who waits has to wait
@@ -124,11 +127,13 @@ class SqliteLog:
         with self._turn, self.lock:
             yield
 
-    def _keep_files(self, commits: Sequence[Commit]) -> None:
-        for commit in commits:
-            for cell in commit.cells:
-                if len(cell.content) >= FILE_BYTES_MIN:
-                    self.files.keep(cell.commitment, cell.content)
+    def _keep_files(self, one: Waiting) -> None:
+        long = [cell for commit in one.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
+        if long:
+            with self.file as db:
+                one.key = self.vault.name(db, one.told)
+        for cell in long:
+            self.files.keep(cell.commitment, cell.content, one.key)
 
     def _write(self, together: list[Waiting]) -> None:
         """Writes several appends in one transaction; each has its own answer."""
@@ -193,7 +198,7 @@ class SqliteLog:
                 rows = db.execute(_TAIL, (first.ordinal - 1, 1)).fetchall()
                 if rows and commit_of(rows[0]).hash == first.hash:
                     return
-                db.execute(f"PRAGMA user_version = {FORMAT}")
+                db.execute(f"PRAGMA user_version = {self.file.format}")
         except StoreError:
             self.file.poison()
             raise StoreError(f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}") from error
@@ -221,7 +226,7 @@ class SqliteLog:
                 head = ahead.get(told.session) or self._head(db, told.session, told.after)
                 check_expected(head, told.session, told.expected, told.after)
                 check_seen(ordinal, told.seen)
-                stored, laid = self._numbered(told, ordinal, cell)
+                stored, laid = self._numbered(db, one, ordinal, cell)
             except Exception as error:
                 one.error = error
                 continue
@@ -236,8 +241,11 @@ class SqliteLog:
         self._cell = cell
         return bool(rows)
 
-    def _numbered(self, one: Append, ordinal: int, cell: int) -> tuple[list[Commit], list[Frame]]:
+    def _numbered(
+        self, db: apsw.Connection, waiting: Waiting, ordinal: int, cell: int
+    ) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
+        one = waiting.told
         session = one.session or ordinal + 1
         stored: list[Commit] = []
         cells: list[Cell] = []
@@ -248,10 +256,11 @@ class SqliteLog:
                 Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
             )
         frames = list(cut(cell + 1, cells, dense=one.dense))
-        for frame in frames:
-            if frame.form == FILES and not self.files.holds(named(frame, 0)):  # swept while we waited
-                self.files.keep(named(frame, 0), cells[frame.first - cell - 1].content)
-        return stored, frames
+        key = self.vault.name(db, one) if frames else b""
+        for frame in frames:  # swept, or its key dropped, while we waited
+            if frame.form == FILES and (key != waiting.key or not self.files.holds(named(frame, 0))):
+                self.files.keep(named(frame, 0), cells[frame.first - cell - 1].content, key)
+        return stored, [self.vault.closed(frame, key) for frame in frames]
 
     def _see(self, db: apsw.Connection) -> None:
         """Takes in the heads of commits not seen yet, other processes' included."""
@@ -290,10 +299,11 @@ class SqliteLog:
     def _frames(self, numbers: Sequence[int]) -> Iterator[tuple[Frame, Sequence[int]]]:
         """The frames that hold cells of these numbers, which are in order, each with those it holds."""
         start = 0
+        self.vault.refresh()
         while start < len(numbers):
             with self.file as db:
                 row = db.execute(_FRAME, (numbers[start],)).fetchone()
-            frame = None if row is None else frame_of(row)
+            frame = None if row is None else self.vault.opened(frame_of(row))
             end = start + 1
             if frame is not None and frame.after > numbers[start]:
                 end = bisect_left(numbers, frame.after, start)
@@ -334,7 +344,7 @@ class SqliteLog:
         """Packs every frame that is worth it; readers and writers go on meanwhile."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to pack it")
-        return pack(self.file, self._hold, progress=progress)
+        return pack(self.file, self._hold, progress=progress, vault=self.vault)
 
     @contextmanager
     def _hold(self) -> Iterator[None]:
@@ -346,13 +356,13 @@ class SqliteLog:
         with contextlib.suppress(StoreError):  # it is worth trying again later, and nothing else
             start = due(self.file)
             if start is not None:
-                pack(self.file, self._hold, start, steps=1)
+                pack(self.file, self._hold, start, steps=1, vault=self.vault)
 
     def destroy(self, numbers: Iterable[int]) -> Destroyed:
         """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")
-        return destroy(self.file, self.files, self._hold, numbers)
+        return destroy(self.file, self.files, self.vault, self._hold, numbers)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""
@@ -360,10 +370,8 @@ class SqliteLog:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to sweep it")
         with contextlib.nullcontext() if self._readonly else self._hold():
             with self.file as db:
-                rows = db.execute(_FILES, (FILES,)).fetchall()
-            names = {
-                frame.content[i : i + 32] for frame in map(frame_of, rows) for i in range(0, len(frame.content), 32)
-            }
+                rows = db.execute(_FILES, (FILES, FILES + ENCRYPTED)).fetchall()
+            names = {named(frame, at) for frame in map(frame_of, rows) for at in range(frame.cells)}
             found = [stray for stray in self.files.strays(names.__contains__) if stray.at < before]
             if not dry:
                 for stray in found:
@@ -378,6 +386,7 @@ class SqliteLog:
             self._tidy()
         self.file.close()
         self.lock.close()
+        self.vault.close()
 
 
 def _number(db: apsw.Connection, sql: str) -> int:

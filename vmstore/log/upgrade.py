@@ -16,7 +16,7 @@ import apsw
 
 from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.file import FORMAT, create, format_of
+from vmstore.log.file import FORMAT, FORMATS, create, format_of
 from vmstore.log.files import CellFiles, flush
 from vmstore.log.frame import FILES, Frame, cut, named
 from vmstore.log.port import Progress
@@ -40,8 +40,8 @@ class Upgraded(NamedTuple):
 def upgrade(path: Path, progress: Progress | None = None) -> Upgraded:
     """Puts a log of format 1 in the place of one of format 0, once it is known to hold the same."""
     before = format_of(path)
-    if before == FORMAT:
-        return Upgraded(before, FORMAT, 0, None)
+    if before in FORMATS:
+        return Upgraded(before, before, 0, None)
     if before != 0:
         raise StoreError(
             f"{path} has format {before}, and only format 0 is upgraded: install the version that wrote it"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
+TAKING = ("--namespace", "--store-key")  # what every command has that takes a value
 ORDERS = ("position", "importance", "tokens", "recency")
 EXPORTS = ("jsonl", "parquet", "sqlite")
 
@@ -72,6 +73,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     """The options every command has."""
     options = parser.add_argument_group("common options")
     options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
+    options.add_argument("--store-key", metavar="FILE", help="the key of an encrypted store (or VMSTORE_KEY_FILE)")
     options.add_argument("--json", action="store_true", help="answer with one JSON object")
     options.add_argument("--quiet", action="store_true", help="only the answer: no remarks, no progress")
 
@@ -235,6 +237,17 @@ def add_seal(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
     parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
     parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    """Where a store key is made."""
+    parser.add_argument("--new", metavar="FILE", required=True, help="the file to make; nothing may stand there yet")
+
+
+def add_rekey(parser: argparse.ArgumentParser) -> None:
+    """Which store, and by which key its keys are wrapped from now on."""
+    add_store(parser)
+    parser.add_argument("--new-store-key", metavar="FILE", required=True, help="the key to be used from now on")
 
 
 def add_prove(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from vmstore.shell.opening import key_named
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Line, Span
 from vmstore.shell.words import count
@@ -16,14 +17,15 @@ from vmstore.store.reports import Backup
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
     """Copies a store to a new folder while others may write to it."""
     with screen.progress("backing up") as tell:
-        found = make(arguments.store, arguments.to, namespace=arguments.namespace, progress=tell)
+        told = key_named(arguments.store_key)
+        found = make(arguments.store, arguments.to, namespace=arguments.namespace, key=told, progress=tell)
     return _tell(found, "backed up and verified", arguments, screen)
 
 
 def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a store of a backup where none is."""
     with screen.progress("restoring") as tell:
-        found = put_back(arguments.backup, arguments.store, progress=tell)
+        found = put_back(arguments.backup, arguments.store, key=key_named(arguments.store_key), progress=tell)
     return _tell(found, "restored and verified", arguments, screen)
 
 

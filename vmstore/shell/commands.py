@@ -13,10 +13,12 @@ from vmstore.shell.arguments import (
     add_fork,
     add_import,
     add_keep,
+    add_key,
     add_moment,
     add_page,
     add_parts,
     add_prove,
+    add_rekey,
     add_replay,
     add_restore,
     add_seal,
@@ -227,6 +229,37 @@ COMMANDS: dict[str, Command] = {
             (add_prove,),
         ),
         Command(
+            "key",
+            "keep",
+            "make a store key",
+            "Makes the file of a store key, which encrypts what a store keeps of contents and names. Everything\n"
+            "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
+            ("vmstore key --new store.key", "vmstore import agent.vms session.jsonl --store-key store.key"),
+            ("vmstore.shell.encryption", "key"),
+            (add_key,),
+        ),
+        Command(
+            "encrypt",
+            "keep",
+            "put a store's contents under keys",
+            "Encrypts a store in place: contents and names lie under a key for each user, or session without\n"
+            "one, and those are wrapped by the store key. The log is verified first; where it is stopped, the\n"
+            "same command goes on. Hashes, positions and answers stay; views are then kept in memory alone.",
+            ("vmstore encrypt agent.vms --store-key store.key",),
+            ("vmstore.shell.encryption", "encrypt"),
+            (add_store,),
+        ),
+        Command(
+            "rekey",
+            "keep",
+            "change the key of an encrypted store",
+            "Wraps the keys of an encrypted store by another store key, all or none. Contents are not written\n"
+            "again. Whoever has the store open has to open it again, with the new key.",
+            ("vmstore rekey agent.vms --store-key store.key --new-store-key other.key",),
+            ("vmstore.shell.encryption", "rekey"),
+            (add_rekey,),
+        ),
+        Command(
             "rebuild",
             "keep",
             "fold the views from the log again",
@@ -278,8 +311,9 @@ def overview() -> str:
         lines += [f"  {c.name:<12}{c.summary}" for c in COMMANDS.values() if c.group == group]
     lines += [
         "",
-        "`vmstore COMMAND --help` says more, with examples. Every command takes --namespace NS, --json and",
-        "--quiet; --version names the versions at work. Exit codes: 0, 1 refused or not ok, 2 usage, 130 Ctrl-C.",
+        "`vmstore COMMAND --help` says more, with examples. Every command takes --namespace NS, --store-key FILE,",
+        "--json and --quiet; --version names the versions at work. Exit codes: 0, 1 refused or not ok, 2 usage,",
+        "130 Ctrl-C.",
         "",
         "start with:",
         "  vmstore demo",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vmstore.shell.arguments import EXPORTS, ORDERS, Parser
+from vmstore.shell.arguments import EXPORTS, ORDERS, TAKING, Parser
 from vmstore.shell.commands import COMMANDS
 from vmstore.shell.render import Screen
 
@@ -89,7 +89,7 @@ def _of_vmql(before: list[str], word: str) -> list[str]:
 def candidates(before: list[str], word: str) -> list[str]:
     """What the word under the cursor could become, given the words before it."""
     before = [one for one in before if one not in ("--json", "--quiet")]
-    if before[:1] == ["--namespace"]:  # before the command it means the same as after it
+    if before[:1] and before[0] in TAKING:  # before the command it means the same as after it
         before = [*before[2:], *before[:2]] if len(before) > 2 else before[2:]
     if not before:
         return _beginning(word, [*COMMANDS, "--help", "--version"])
@@ -140,23 +140,23 @@ def _values(option: str) -> Iterable[str]:
 
 def _positional(parser: Parser, options: dict[str, argparse.Action], words: list[str]) -> list[str]:
     """Candidates for the next argument that is no option."""
-    given, namespace = _given(options, words)
+    given, told = _given(options, words)
     wanted = [action.dest for action in parser._actions if not action.option_strings]
     if "sessions" in wanted and given:
-        return [name for name in _asked(given[:1], namespace, wanted) if name not in given]
+        return [name for name in _asked(given[:1], told, wanted) if name not in given]
     if len(given) >= len(wanted):
         return []
     if wanted[len(given)] == "shell":
         return list(SCRIPTS)
     if "session" in wanted and given:
-        return _asked(given, namespace, wanted)
+        return _asked(given, told, wanted)
     return []
 
 
-def _given(options: dict[str, argparse.Action], words: list[str]) -> tuple[list[str], str | None]:
-    """The arguments among some words that are no options, and the namespace asked for."""
+def _given(options: dict[str, argparse.Action], words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """The arguments among some words that are no options, and the namespace and the key that were told."""
     given: list[str] = []
-    namespace = None
+    told: dict[str, str] = {}
     skip = 0
     for index, word in enumerate(words):
         if skip:
@@ -164,17 +164,19 @@ def _given(options: dict[str, argparse.Action], words: list[str]) -> tuple[list[
         elif word in options:
             nargs = options[word].nargs
             skip = nargs if isinstance(nargs, int) else 1
-            namespace = words[index + 1] if word == "--namespace" and index + 1 < len(words) else namespace
+            if word in TAKING and index + 1 < len(words):
+                told[word] = words[index + 1]
         elif not word.startswith("-"):
             given.append(word)
-    return given, namespace
+    return given, told
 
 
-def _asked(given: list[str], namespace: str | None, wanted: list[str]) -> list[str]:
+def _asked(given: list[str], told: dict[str, str], wanted: list[str]) -> list[str]:
     """Sessions of the store, or pages of the session, that come next."""
     from vmstore.shell.opening import open_to_ask
 
-    with open_to_ask(argparse.Namespace(store=given[0], namespace=namespace)) as store:
+    common = {"namespace": told.get("--namespace"), "store_key": told.get("--store-key")}
+    with open_to_ask(argparse.Namespace(store=given[0], **common)) as store:
         names = [info.session for info in store.sessions()]
         if len(given) == 1:
             pages = _pages(store.session(names[0]).pages()) if "page" in wanted and len(names) == 1 else []

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from vmstore.shell.arguments import USAGE, Parser, add_common
+from vmstore.shell.arguments import TAKING, USAGE, Parser, add_common
 from vmstore.shell.commands import COMMANDS, nearest, overview
 from vmstore.shell.leaving import leaving, refusal
 from vmstore.shell.render import Screen
@@ -52,8 +52,8 @@ def _leading(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser("vmstore", "", add_help=False)
     add_common(parser)
     split = 0
-    while split < len(words) and words[split].partition("=")[0] in ("--namespace", "--json", "--quiet"):
-        split += 2 if words[split] == "--namespace" else 1
+    while split < len(words) and words[split].partition("=")[0] in (*TAKING, "--json", "--quiet"):
+        split += 2 if words[split] in TAKING else 1
     return parser.parse_args(words[:split]), words[split:]
 
 

@@ -10,6 +10,7 @@ from vmstore.core.asof import AsOf, as_of
 from vmstore.core.reference import Reference, parse
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.words import listing
+from vmstore.store.encryption import encrypted
 from vmstore.store.folder import LOG, find, namespaces
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
@@ -18,17 +19,19 @@ if TYPE_CHECKING:
     import argparse
 
 NAMESPACE = "default"
+KEY_FILE = "VMSTORE_KEY_FILE"
 
 
 def open_to_ask(arguments: argparse.Namespace) -> Store:
     """The store a command names, for questions."""
-    return opened_to_ask(arguments.store, namespace_of(arguments))
+    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_told(arguments))
 
 
-def opened_to_ask(path: str, namespace: str) -> Store:
+def opened_to_ask(path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
     folder = find(Path(path), namespace, create=False)
-    return open_store(path, "rw" if _writable(folder) else "r", namespace=namespace)
+    mode = "rw" if _writable(folder) and not read_only else "r"
+    return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace))
 
 
 def open_to_change(arguments: argparse.Namespace) -> Store:
@@ -36,12 +39,14 @@ def open_to_change(arguments: argparse.Namespace) -> Store:
     folder = find(Path(arguments.store), namespace_of(arguments), create=False)
     if not _writable(folder):
         raise ReadOnlyError(f"{folder} is not writable for you; copy the store, or change its permissions")
-    return open_store(arguments.store, "rw", namespace=namespace_of(arguments))
+    return open_to_import(arguments)
 
 
 def open_to_import(arguments: argparse.Namespace) -> Store:
-    """A store to import into, made where there is none."""
-    return open_store(arguments.store, "rw", namespace=namespace_of(arguments))
+    """A store to import into, made where there is none, encrypted where a key is named."""
+    namespace = namespace_of(arguments)
+    key = key_of(_told(arguments), arguments.store, namespace)
+    return open_store(arguments.store, "rw", namespace=namespace, key=key)
 
 
 def exists(arguments: argparse.Namespace) -> bool:
@@ -62,6 +67,19 @@ def namespace_of(arguments: argparse.Namespace) -> str:
     if asked is not None and told is not None and asked != told:
         raise InputError(f"{arguments.page} stands in namespace {told!r}, not {asked!r}; leave --namespace out")
     return asked or told or NAMESPACE
+
+
+def key_named(told: str | None) -> str | None:
+    """The file of the store key that a command names, or else the environment."""
+    return told or os.environ.get(KEY_FILE) or None
+
+
+def key_of(told: str | None, path: str, namespace: str) -> str | None:
+    """The file of the key to open a namespace with; the environment's is none of a plain one's."""
+    folder = Path(path) / namespace
+    if not told and (folder / LOG).is_file() and not encrypted(folder):
+        return None
+    return key_named(told)
 
 
 def session_of(store: Store, arguments: argparse.Namespace) -> Session:
@@ -95,6 +113,11 @@ def moment_of(arguments: argparse.Namespace) -> AsOf:
         if inside:
             raise InputError(f"{arguments.page} names its {inside[0]} already; leave one of the two moments out")
     return as_of(**asked)
+
+
+def _told(arguments: argparse.Namespace) -> str | None:
+    told: str | None = getattr(arguments, "store_key", None)
+    return told
 
 
 def _writable(folder: Path) -> bool:

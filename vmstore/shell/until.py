@@ -67,7 +67,8 @@ def _again(arguments: argparse.Namespace, name: str, position: int | None) -> st
     words += ["--budget", *map(str, arguments.budget)] if arguments.budget else []
     words += ["--until", arguments.until, "--after", str(position)]
     namespace = namespace_of(arguments)
-    return shlex.join(words + (["--namespace", namespace] if namespace != NAMESPACE else []))
+    words += ["--namespace", namespace] if namespace != NAMESPACE else []
+    return shlex.join(words + (["--store-key", arguments.store_key] if arguments.store_key else []))
 
 
 def _told(name: str, found: Stop | None, session: Session, again: str | None) -> dict[str, Any]:

@@ -18,10 +18,13 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from vmstore.core.clock import SystemIds
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
 from vmstore.log.sqlite import SqliteLog
+from vmstore.log.vault import Vault
+from vmstore.store.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.store.folder import BLOBS, LOG, find, namespaces
 from vmstore.store.reports import Backup, BackupPart
 from vmstore.views.projection import Progress, Projection
@@ -52,15 +55,18 @@ def backup(
     to: str | os.PathLike[str],
     *,
     namespace: str | None = None,
+    key: Key | None = None,
     progress: Progress | None = None,
 ) -> Backup:
     """Copies a store, or one namespace of it, to a new folder, while others may write to it.
 
-    Each log is copied as it stood at one moment, then verified in full. Raises StoreError where the
-    folder is there already or cannot be written, CorruptError where the log is damaged; nothing is
-    left then.
+    Each log is copied as it stood at one moment, then verified in full; an encrypted one needs its
+    `key` for that, and stays encrypted. Raises StoreError where the folder is there already or cannot
+    be written, CorruptError where the log is damaged; nothing is left then.
     """
     path, target = Path(store), Path(to)
+    ids = SystemIds()
+    store_key = store_key_of(key, ids)
     find(path, namespace or _first(path), create=False)
     names = [namespace] if namespace is not None else namespaces(path)
     with beside(target) as part, naming(target):
@@ -71,15 +77,25 @@ def backup(
             (part / name).mkdir()
             _copy_log(path / name / LOG, part / name / LOG, _share(tell, 0, 2))
             _copy_blobs(path / name / BLOBS, part / name / BLOBS)
-            parts.append(_proven(part / name, path, _share(tell, 1, 2)))
+            if (path / name / KEYS).is_file():  # after the log: keys come before what is written under them
+                _copy_log(path / name / KEYS, part / name / KEYS, None)
+            parts.append(_proven(part / name, path, vault_in(part / name, store_key, ids), _share(tell, 1, 2)))
         files = [_File(file.relative_to(part).as_posix(), *_measured(file)) for file in _files(part)]
         _write(part / LIST, msgspec.json.format(msgspec.json.encode(_Listing(VERSION, parts, files)), indent=1))
     return Backup(str(target), parts)
 
 
-def restore(backup: str | os.PathLike[str], to: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
-    """Makes a store of a backup where none is; its bytes are compared and its log verified in full."""
+def restore(
+    backup: str | os.PathLike[str], to: str | os.PathLike[str], *, key: Key | None = None,
+    progress: Progress | None = None,
+) -> Backup:  # fmt: skip
+    """Makes a store of a backup where none is; its bytes are compared and its log verified in full.
+
+    `key` is the store key of one that is encrypted.
+    """
     path, target = Path(backup), Path(to)
+    ids = SystemIds()
+    store_key = store_key_of(key, ids)
     listing = _listing(path)
     with beside(target) as part, naming(target):
         part.mkdir()
@@ -92,7 +108,8 @@ def restore(backup: str | os.PathLike[str], to: str | os.PathLike[str], *, progr
             if progress is not None:
                 progress(number, len(listing.files) * 2)
         for one in listing.parts:
-            if _proven(part / one.namespace, path, _share(progress, 1, 2)) != one:
+            folder = part / one.namespace
+            if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != one:
                 raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
     return Backup(str(target), listing.parts)
 
@@ -181,9 +198,9 @@ def _copy_blobs(source: Path, target: Path) -> None:
             place.unlink(missing_ok=True)
 
 
-def _proven(folder: Path, of: Path, progress: Progress | None) -> BackupPart:
+def _proven(folder: Path, of: Path, vault: Vault | None, progress: Progress | None) -> BackupPart:
     """Checks every hash and rule of a copied log; what it holds. Raises CorruptError naming the first problem."""
-    log = SqliteLog(folder / LOG, readonly=True)
+    log = SqliteLog(folder / LOG, readonly=True, vault=vault)
     views = Projection(log, apsw.Connection(":memory:"))
     try:
         counts, problems = verify(log, views, progress)

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from vmstore.core.asof import AsOf, Head
-from vmstore.errors import InputError, UnknownError
+from vmstore.engine.adopt import Gathering, adopt
+from vmstore.errors import CorruptError, InputError, UnknownError
 from vmstore.exports.bundle import lines_of
 from vmstore.exports.database import write_database
 from vmstore.exports.intake import read_bundle, take_anew, take_exact
 from vmstore.exports.newfile import new_file
 from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
-from vmstore.exports.selection import Portion, check_end, select, whole
+from vmstore.exports.selection import Portion, check_end, commits_of, select, whole
+from vmstore.log.memory import MemoryLog
+from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.imports import imported
 from vmstore.store.namespace import Namespace
@@ -118,7 +121,7 @@ def import_bundle(ns: Namespace, path: Path, *, name: str | None, exact: bool, p
     if exact and name is not None:
         raise InputError("exact commits keep the name they were sealed with; leave --session out, or --exact")
     engine = ns.engine
-    with _scratch() as scratch:
+    with _scratch(ns) as scratch:
         bundle = read_bundle(path, scratch, progress)
         try:
             taken = take_exact(engine, bundle) if exact else take_anew(engine, bundle, name)
@@ -131,9 +134,34 @@ def import_bundle(ns: Namespace, path: Path, *, name: str | None, exact: bool, p
     return Import([imported(info, BUNDLE) for info in infos], new=sum(one.commits for one in taken))
 
 
+def take_over(ns: Namespace, source: Namespace, name: str) -> None:
+    """Takes a session of another namespace in with the very commits it has, and nothing is written on the way."""
+    gathering = Gathering(MemoryLog())
+    try:
+        with source.lock:
+            for portion in portions_of(source, [name], Head()):
+                for commit in commits_of(source.log, portion):
+                    gathering.take(portion.name, commit)
+        _, problems = gathering.prove()
+        if problems:
+            kind, where, what = problems[0]
+            raise CorruptError(f"session {name!r} is damaged: {kind}, {where}: {what}; run `vmstore verify`")
+        with ns.lock:
+            adopt(ns.engine, gathering)
+            ns.follow()
+    finally:
+        gathering.views.db.close()
+
+
 @contextmanager
-def _scratch() -> Iterator[SqliteLog]:
-    """A log that is gone when it was looked at, in the system's folder for such (TMPDIR)."""
+def _scratch(ns: Namespace) -> Iterator[Log]:
+    """A log that is gone when it was looked at, in the system's folder for such (TMPDIR), or in memory.
+
+    What is taken into an encrypted namespace is nowhere else in the clear.
+    """
+    if ns.views_folder is None:
+        yield MemoryLog()
+        return
     with tempfile.TemporaryDirectory(prefix="vmstore-bundle-") as folder:
         path = Path(folder) / "log.sqlite"
         SqliteLog.create(path)

@@ -45,14 +45,14 @@ class ColumnStore:
         """The segments; raises InputError where the extra is not installed."""
         if self._shelf is None:
             ns = self._ns
-            folder = None if ns.folder is None else ns.folder / COLUMNS
+            folder = None if ns.views_folder is None else ns.views_folder / COLUMNS
             self._shelf = _opened()(folder, ns.log, ns.projection, readonly=ns.readonly)
         return self._shelf
 
     @property
     def there(self) -> bool:
         """Whether any segment was ever cut."""
-        return self._ns.folder is not None and (self._ns.folder / COLUMNS).is_dir()
+        return self._ns.views_folder is not None and (self._ns.views_folder / COLUMNS).is_dir()
 
     @property
     def usable(self) -> bool:

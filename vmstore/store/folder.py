@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -29,32 +30,37 @@ BLOBS = "blobs"
 COLUMNS = "columns"
 
 
-def find(path: Path, namespace: str, *, create: bool) -> Path:
-    """The directory of a namespace; made when it is not there and `create` says so."""
+def make_log(folder: Path) -> None:
+    """Makes an empty log in a folder."""
+    SqliteLog.create(folder / LOG)
+
+
+def find(path: Path, namespace: str, *, create: bool, make: Callable[[Path], None] = make_log) -> Path:
+    """The directory of a namespace; made when it is not there and `create` says so, with what `make` puts there."""
     try:
         os.fsencode(path / namespace).decode()
-        return _find(path, namespace, create)
+        return _find(path, namespace, make if create else None)
     except OSError as error:
         raise StoreError(f"{str(path)[:200]!r} cannot be opened ({error.strerror}); name another path") from error
     except ValueError as error:
         raise StoreError(f"{str(path)[:200]!r} cannot be a path ({error}); name another") from error
 
 
-def _find(path: Path, namespace: str, create: bool) -> Path:
+def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Path:
     if not namespace or namespace.startswith(".") or "/" in namespace or "\0" in namespace:
         raise StoreError(f"{namespace!r} cannot name a namespace; use letters, digits, dashes")
     if path.is_symlink() and not path.exists():
         raise StoreError(f"{path} is a link to nothing; remove it or name another path")
     if not path.exists():
-        if not create:
+        if make is None:
             raise StoreError(f"there is no store at {path}; `vmstore import {path} FILE` makes one")
-        _make(path, namespace)
+        _make(path, namespace, make)
     _check(path)
     folder = path / namespace
     if not (folder / LOG).is_file():
-        if not create:
+        if make is None:
             raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
-        _make_namespace(folder)
+        _make_namespace(folder, make)
     return folder
 
 
@@ -75,7 +81,7 @@ def _check(path: Path) -> None:
         raise StoreError(f"{path} is a folder of something else (it holds {entries[0]}); name another path{hint}")
 
 
-def _make(path: Path, namespace: str) -> None:
+def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
     parent = path.absolute().parent
     if not parent.is_dir():
         raise StoreError(f"{parent} is no folder, so {path.name} cannot be made in it; make it first")
@@ -87,7 +93,7 @@ def _make(path: Path, namespace: str) -> None:
         os.chmod(beside, 0o755)
         folder = beside / namespace
         folder.mkdir()
-        _make_log(folder)
+        _make_within(folder, make)
         _flush(folder)
         _flush(beside)
         _rename(beside, path)
@@ -96,11 +102,11 @@ def _make(path: Path, namespace: str) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _make_namespace(folder: Path) -> None:
+def _make_namespace(folder: Path, make: Callable[[Path], None]) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
     try:
         os.chmod(beside, 0o755)
-        _make_log(beside)
+        _make_within(beside, make)
         _flush(beside)
         _rename(beside, folder)
         _flush(folder.parent)
@@ -108,9 +114,9 @@ def _make_namespace(folder: Path) -> None:
         shutil.rmtree(beside, ignore_errors=True)
 
 
-def _make_log(folder: Path) -> None:
+def _make_within(folder: Path, make: Callable[[Path], None]) -> None:
     try:
-        SqliteLog.create(folder / LOG)
+        make(folder)
     except (apsw.Error, OSError) as error:
         raise StoreError(f"no log could be made in {folder.parent} ({error}); nothing was left behind") from error
 

@@ -42,11 +42,7 @@ def new_key(path: str | os.PathLike[str], *, ids: IdSource | None = None) -> Key
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     with beside(file) as part, naming(file):
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
-        with os.fdopen(handle, "wb") as secret:
-            secret.write(pem)
-            secret.flush()
-            os.fsync(handle)
+        write_secret(part, pem)
         with new_file(file.with_name(file.name + PUBLIC)) as public:
             public.write(key.public.hex().encode() + b"\n")
     return key
@@ -56,14 +52,7 @@ def read_key(path: str | os.PathLike[str]) -> Key:
     """The key in a file; raises InputError where there is none, where others may read it, or for another kind."""
     serialization, ed25519 = _cryptography()
     file = Path(path)
-    try:
-        others = stat.S_IMODE(file.stat().st_mode) & 0o077
-        content = file.read_bytes()
-    except OSError as error:
-        remedy = f"`vmstore seal --new-key --key {file}` makes one"
-        raise InputError(f"{file} cannot be read ({error.strerror}); {remedy}") from error
-    if others:
-        raise InputError(f"others than you may read or change {file}, which holds a secret key; run `chmod 600 {file}`")
+    content = read_secret(file, f"`vmstore seal --new-key --key {file}` makes one")
     try:
         secret = serialization.load_pem_private_key(content, None)
     except (ValueError, TypeError) as error:
@@ -71,6 +60,27 @@ def read_key(path: str | os.PathLike[str]) -> Key:
     if not isinstance(secret, ed25519.Ed25519PrivateKey):
         raise InputError(f"{file} holds a key of another kind than Ed25519; `vmstore seal --new-key` writes one")
     return Key(secret)
+
+
+def write_secret(path: Path, content: bytes) -> None:
+    """Writes a secret to a new file that its owner alone may read."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, MODE)
+    with os.fdopen(handle, "wb") as secret:
+        secret.write(content)
+        secret.flush()
+        os.fsync(handle)
+
+
+def read_secret(file: Path, remedy: str) -> bytes:
+    """What a file with a secret holds; raises InputError where it cannot be read, or others may."""
+    try:
+        others = stat.S_IMODE(file.stat().st_mode) & 0o077
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}); {remedy}") from error
+    if others:
+        raise InputError(f"others than you may read or change {file}, which holds a secret key; run `chmod 600 {file}`")
+    return content
 
 
 def public_key(told: str | os.PathLike[str]) -> bytes:

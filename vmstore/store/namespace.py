@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
+from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Batch, Engine, Opening
@@ -34,16 +35,19 @@ class Namespace:
     """What every handle on a namespace shares; any thread may use it, holding the lock."""
 
     def __init__(
-        self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource
-    ) -> None:
+        self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource,
+        store_key: StoreKey | None = None,
+    ) -> None:  # fmt: skip
         self.log = log
         self.projection = projection
         self.folder = folder
+        self.store_key = store_key
+        self.views_folder = folder if store_key is None else None  # where what is made from contents may lie
         self.name = "default" if folder is None else folder.name
         self.readonly = readonly
         self.clock = clock
         self.lock = Turn(self)
-        self._known = Known(None if folder is None or readonly else folder / KNOWN)
+        self._known = Known(None if self.views_folder is None or readonly else self.views_folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
         self.together = Together(self.lock, lambda: self.engine)
         self.live: dict[int, Runtime] = {}  # live sessions that acted here
@@ -96,10 +100,10 @@ class Namespace:
 
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""
-        if self.folder is None or self.readonly or not installed():
+        if self.views_folder is None or self.readonly or not installed():
             return Scan(self.log, self.views)
         if self._index is None:
-            self._index = TextIndex(self.folder, self.log, self.views)
+            self._index = TextIndex(self.views_folder, self.log, self.views)
         return self._index.corpus(ordinal)
 
     def check(self) -> None:

@@ -9,30 +9,37 @@ import apsw
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
 from vmstore.log.memory import MemoryLog
+from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
+from vmstore.store.encryption import Key, making, store_key_of, vault_of
 from vmstore.store.folder import LOG, find
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
 
 
-def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource) -> Namespace:
-    """The namespace of a store in a folder; in mode 'rw' it is made where there is none."""
+def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None) -> Namespace:
+    """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key."""
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
     readonly = mode == "r"
-    folder = find(path, name, create=not readonly)
-    log = SqliteLog(folder / LOG, readonly=readonly)
+    store_key = store_key_of(key, ids)
+    folder = find(path, name, create=not readonly, make=making(store_key, ids))
+    vault = vault_of(folder, store_key, ids)
+    log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
     try:
-        projection = open_views(folder, log, readonly=readonly)
+        projection = open_views(folder, log, readonly=readonly) if vault is None else _in_memory(log)
     except BaseException:
         log.close()
         raise
-    return Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids)
+    return Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key)
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
     """A namespace that lives in memory and ends with the process."""
     log = MemoryLog()
-    projection = Projection(log, apsw.Connection(":memory:"))
-    return Namespace(log, projection, folder=None, readonly=False, clock=clock, ids=ids)
+    return Namespace(log, _in_memory(log), folder=None, readonly=False, clock=clock, ids=ids)
+
+
+def _in_memory(log: Log) -> Projection:
+    return Projection(log, apsw.Connection(":memory:"))

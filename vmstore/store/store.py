@@ -19,6 +19,7 @@ from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.store.backup import backup
 from vmstore.store.catalog import Wanted
 from vmstore.store.columns import VIEW, ColumnStore
+from vmstore.store.encryption import Key
 from vmstore.store.folder import sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named
@@ -301,7 +302,7 @@ class Store:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
         if self._ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
-        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
+        return backup(self._ns.folder.parent, to, namespace=self._ns.name, key=self._ns.store_key, progress=progress)
 
     # ---- columns and tails
 
@@ -380,15 +381,14 @@ class Store:
 
 
 def open_store(
-    path: str | os.PathLike[str],
-    mode: str = "rw",
-    *,
-    namespace: str = "default",
-    clock: Clock | None = None,
-    ids: IdSource | None = None,
-) -> Store:
-    """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written."""
-    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds()))
+    path: str | os.PathLike[str], mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
+    clock: Clock | None = None, ids: IdSource | None = None,
+) -> Store:  # fmt: skip
+    """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written.
+
+    With `key`, the file of a store key or an object that wraps and unwraps, it is an encrypted one.
+    """
+    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:

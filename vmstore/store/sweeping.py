@@ -77,9 +77,9 @@ def replays(
     ns = store._ns
     told: list[dict[str, Any] | None] = [None, *changes]
     tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
-    if ns.folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
+    if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
         processes = 1
-    source = Here(ns) if ns.folder is None else Reading(ns.folder.parent, ns.folder.name, ns)
+    source = Here(ns) if ns.views_folder is None else Reading(ns.views_folder.parent, ns.name, ns)
     runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
     return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
 

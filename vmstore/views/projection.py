@@ -75,6 +75,8 @@ class Projection:
         self.fold = Fold(log, db, projectors, self.erasures)
         self._knew = 0  # up to where erasures were known when these views were folded from the start
         self._reached = 0  # where this fold left the views; another's may have gone on
+        if not db.filename:  # what is in memory leaves it nowhere, not to be sorted either
+            db.execute("PRAGMA temp_store = MEMORY")
         self._make()
 
     def _make(self) -> None:
@@ -103,6 +105,10 @@ class Projection:
             self.db.close()
         if self._applier is not None:
             self._applier.close()
+
+    def spare(self) -> apsw.Connection:
+        """An empty database beside this one: in memory where this is, else a file that goes with it."""
+        return apsw.Connection("" if self.db.filename else ":memory:")
 
     def follows(self) -> bool:
         """Whether these views follow this log: the commit each stands on is the log's."""
@@ -239,7 +245,7 @@ class Projection:
     def _replace(self, projector: type[Projector], progress: Progress | None) -> None:
         """Puts a view folded beside the others in its place: a fold is of all views, or of none."""
         self.catch_up()
-        beside = Projection(self.log, apsw.Connection(""), projectors=self.projectors)
+        beside = Projection(self.log, self.spare(), projectors=self.projectors)
         try:
             with self._alone():
                 target = self.ordinal

@@ -110,13 +110,12 @@ def _settings(asked: Asked, *, one_shot: bool) -> Settings:
 def _desk(asked: Asked, place: str, settings: Settings, outputs: Outputs) -> Desk:
     from vmstore.shell.opening import NAMESPACE, opened_to_ask
     from vmstore.shell.vmql.desk import Desk
-    from vmstore.store.store import Store, open_store
+    from vmstore.store.store import Store
 
     def opener(place: str) -> Store:
         namespace = asked.last("--namespace") or NAMESPACE
-        if asked.has("--read-only"):
-            return open_store(place, "r", namespace=namespace)
-        return opened_to_ask(place, namespace)
+        told = asked.last("--store-key")
+        return opened_to_ask(place, namespace, read_only=asked.has("--read-only"), store_key=told)
 
     return Desk(opener, place, settings, outputs)
 

@@ -22,5 +22,6 @@ def candidates(before: list[str], word: str) -> list[str]:
 
 def _sessions(before: list[str]) -> list[str]:
     asked = read(before)
-    with open_to_ask(argparse.Namespace(store=asked.store, namespace=asked.last("--namespace"))) as store:
+    told = {"namespace": asked.last("--namespace"), "store_key": asked.last("--store-key")}
+    with open_to_ask(argparse.Namespace(store=asked.store, **told)) as store:
         return [info.session for info in store.sessions()]

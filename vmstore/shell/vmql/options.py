@@ -33,6 +33,7 @@ OPTIONS = (
     Option(("--turn",), "N", "the turn that statements are about which name no moment"),
     Option(("--param",), "NAME=VALUE", "what $NAME stands for; may be given again"),
     Option(("--namespace",), "NS", "which namespace of the store (default: default)"),
+    Option(("--store-key",), "FILE", "the key of an encrypted store (or VMSTORE_KEY_FILE)"),
     Option(("--read-only",), "", "write nothing at all: no views, no FORK"),
     Option(("--timing",), "", "say how long each answer took"),
     Option(("--quiet",), "", "only answers and errors"),

@@ -1,0 +1,339 @@
+"""A log under keys keeps the contract; what it holds of contents is read under its subject's key and nowhere else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tests.log.test_sqlite_log import STORY
+from vmstore.cells.cell import ERASED
+from vmstore.cells.keyring import DROPPED, Keyring
+from vmstore.cells.storekey import KeyAtHand
+from vmstore.core.clock import SystemIds
+from vmstore.errors import CorruptError, StoreError
+from vmstore.log.commit import Commit, genesis
+from vmstore.log.frame import FILES, RAW, ZSTD
+from vmstore.log.port import Log
+from vmstore.log.sqlite import SqliteLog
+from vmstore.log.vault import ENCRYPTED, Vault
+from vmstore.testing.log_contract import LogContract, Told, chain
+
+KEY = KeyAtHand(bytes(range(32)), SystemIds())
+
+
+def whose(first: Commit) -> bytes:
+    """The data subject of a session here: the first content of it."""
+    return first.cells[0].content if first.cells else b""
+
+
+def keyring(folder: Path, key: KeyAtHand = KEY) -> Keyring:
+    """The keys of a folder."""
+    path = folder / "keys.sqlite"
+    if not path.exists():
+        Keyring.create(path, key, SystemIds())
+    return Keyring(path, key, SystemIds())
+
+
+def opened(folder: Path) -> SqliteLog:
+    """The encrypted log of a folder, made where there is none."""
+    path = folder / "log.sqlite"
+    if not path.exists():
+        SqliteLog.create(path, encrypted=True)
+    return SqliteLog(path, vault=Vault(keyring(folder), SystemIds(), whose))
+
+
+def wrote(log: SqliteLog, subject: bytes, *contents: bytes) -> Commit:
+    """A new session of a subject."""
+    return log.append(chain([Told(contents=(subject, *contents))], genesis(subject + b"".join(contents))), 0, 0)[0]
+
+
+def rows(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    """What the file of the log holds."""
+    db = apsw.Connection(str(folder / "log.sqlite"))
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+def everything(folder: Path) -> bytes:
+    """The bytes of every file under a folder."""
+    return b"\n".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+class TestEncryptedLog(LogContract):
+    def make_log(self, folder: Path) -> Log:
+        """The log in a folder's file, its keys beside it."""
+        return opened(folder)
+
+
+# ---- what lies there
+
+
+def test_nothing_of_a_content_lies_in_a_file(tmp_path: Path) -> None:
+    """Contents, long and short, raw and packed, and their salts are in no file, and are in those of a plain log."""
+    told = chain([Told(contents=(b"ann", b"a word that stands out", b"long and plain " * 9000))])
+    salt = told[0].cells[1].salt
+    plain, secret = tmp_path / "plain", tmp_path / "secret"
+    for folder in (plain, secret):
+        folder.mkdir()
+    SqliteLog.create(plain / "log.sqlite")
+    for folder, log in ((plain, SqliteLog(plain / "log.sqlite")), (secret, opened(secret))):
+        log.append(told, 0, 0)
+        for word in (b"a word that stands out", b"long and plain", salt):
+            assert (word in everything(folder)) == (folder == plain)
+        log.compact()
+        log.close()
+        for word in (b"long and plain", salt):
+            assert (word in everything(folder)) == (folder == plain)
+
+
+def test_each_form_is_encrypted(tmp_path: Path) -> None:
+    """Raw, packed and long cells lie in frames of their forms plus 16, sizes and commitments in the clear."""
+    log = opened(tmp_path)
+    first = log.append(chain([Told(contents=(b"ann", b"raw", b"x" * 70_000))]), 0, 0)[0]
+    log.append(chain([Told(contents=(b"bob", b"word " * 99))], genesis(b"2")), 0, 0, dense=True)
+    forms = rows(tmp_path, "SELECT form, count, length(salts) FROM frames")
+    assert forms == [(RAW + ENCRYPTED, 2, 28), (FILES + ENCRYPTED, 1, 28), (ZSTD + ENCRYPTED, 2, 28)]
+    content = rows(tmp_path, "SELECT content FROM frames WHERE first = 3")[0][0]
+    assert isinstance(content, bytes) and content[:32] == first.commitment(2) and len(content) == 32 + 16 + 16
+    assert [file.suffix for file in (tmp_path / "blobs").glob("*/*")] == [".aes"]
+    log.close()
+
+
+def test_a_frame_holds_one_subject(tmp_path: Path) -> None:
+    """Packing lays neighbours together where they are of one subject, and keeps all they hold."""
+    log = opened(tmp_path)
+    for subject in (b"ann", b"ann", b"bob", b"bob", b"ann"):
+        wrote(log, subject, b"%s writes %d" % (subject, log.ordinal))
+    cells = log.cells(range(99))
+    log.compact()
+    assert rows(tmp_path, "SELECT first, count FROM frames") == [(1, 4), (5, 4), (9, 2)]
+    assert log.cells(range(99)) == cells
+    before = rows(tmp_path, "SELECT * FROM frames")
+    log.compact()
+    assert rows(tmp_path, "SELECT * FROM frames") == before, "what stays is not encrypted again"
+    log.close()
+
+
+def test_sessions_of_one_user_share_a_key_and_others_have_their_own(tmp_path: Path) -> None:
+    """A session goes on under the key it began with, also through another handle."""
+    log = opened(tmp_path)
+    ann, _, more = wrote(log, b"ann", b"1"), wrote(log, b"bob", b"1"), wrote(log, b"ann", b"2")
+    log.close()
+    log = opened(tmp_path)
+    log.append(chain([Told(contents=(b"later",))], ann.hash, 1), ann.session, 1)
+    names = [name for (name,) in rows(tmp_path, "SELECT substr(salts, 1, 16) FROM frames")]
+    assert names[0] == names[2] == names[3] != names[1] and more.cell == 5
+    log.close()
+
+
+# ---- dropping
+
+
+def test_a_dropped_key_destroys_its_cells_alone(tmp_path: Path) -> None:
+    """What lay under a dropped key reads as destroyed, in every handle, and other subjects' is as it was."""
+    log, other = opened(tmp_path), opened(tmp_path)
+    for subject in (b"ann", b"bob"):
+        wrote(log, subject, b"short", subject * 30_000)
+    cells = other.cells(range(1, 7))
+    assert log.vault.keyring.drop(log.vault.keyring.name(b"ann"))  # type: ignore[attr-defined]
+    for one in (log, other):
+        assert one.cells(range(1, 7)) == {**cells, 1: ERASED, 2: ERASED, 3: ERASED}
+    assert log.cells([5])[5].content == b"short"
+    log.compact()
+    assert log.cells(range(1, 7)) == {**cells, 1: ERASED, 2: ERASED, 3: ERASED}
+    for one in (log, other):
+        one.close()
+
+
+def test_nothing_is_written_under_a_key_that_another_handle_dropped(tmp_path: Path) -> None:
+    """A session whose key was dropped goes on under the subject's next key, short cells and long."""
+    log, other = opened(tmp_path), opened(tmp_path)
+    ann = wrote(log, b"ann", b"before")
+    other.vault.keyring.drop(other.vault.keyring.name(b"ann"))  # type: ignore[attr-defined]
+    log.append(chain([Told(contents=(b"after", b"y" * 70_000))], ann.hash, 1), 1, 1)
+    again = wrote(other, b"ann", b"back")
+    for one in (log, other):
+        assert {n: cell.content[:6] for n, cell in one.cells(range(9)).items()} == {
+            1: b"", 2: b"", 3: b"after", 4: b"yyyyyy", 5: b"ann", 6: b"back",
+        }  # fmt: skip
+        one.close()
+    assert again.cell == 5
+    assert len({name for (name,) in rows(tmp_path, "SELECT substr(salts, 1, 16) FROM frames")}) == 2
+
+
+def test_a_dropped_key_is_in_no_file(tmp_path: Path) -> None:
+    """The file of keys keeps nothing of the wrapped key that was dropped."""
+    ring = keyring(tmp_path)
+    name = ring.in_use(ring.name(b"ann"))
+    db = apsw.Connection(str(tmp_path / "keys.sqlite"))
+    wrapped = db.execute("SELECT wrapped FROM keys WHERE id = ?", (name,)).get
+    db.close()
+    assert wrapped in everything(tmp_path)
+    assert ring.drop(name) and not ring.drop(name)
+    assert ring.key(name) == DROPPED and wrapped not in everything(tmp_path)
+    ring.close()
+
+
+# ---- two at once, and damage
+
+
+def together(*works: Callable[[], object]) -> list[object]:
+    """What pieces of work give that begin at the same moment."""
+    ready, found = threading.Barrier(len(works)), list[object]()
+
+    def start(work: Callable[[], object]) -> None:
+        ready.wait()
+        found.append(work())
+
+    threads = [threading.Thread(target=start, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def first_key(ring: Keyring, subject: bytes) -> bytes | None:
+    """The key of a subject, made where there is none."""
+    return ring.key(ring.in_use(ring.name(subject)))
+
+
+def test_two_writers_make_one_key_of_a_subject(tmp_path: Path) -> None:
+    """Of two handles that need a subject's first key at once both have the same, whoever made it."""
+    rings = [keyring(tmp_path), keyring(tmp_path)]
+    for nth in range(20):
+        subject = b"subject %d" % nth
+        keys = together(*(partial(first_key, ring, subject) for ring in rings))
+        assert len(keys) == 2 and keys[0] == keys[1]
+    for ring in rings:
+        ring.close()
+
+
+def flip(sound: bytes, at: int) -> bytes:
+    """Bytes with one bit of one of them turned."""
+    return sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :]
+
+
+@pytest.mark.parametrize("column", ["form", "count", "sizes", "salts", "content"])
+def test_no_damage_of_a_frame_gives_another_content(tmp_path: Path, column: str) -> None:
+    """Each byte of a row flipped, its cells are no more what was sealed, and nothing is raised."""
+    log = opened(tmp_path)
+    first = log.append(chain([Told(contents=(b"ann", b"word " * 9, b"z" * 70_000))]), 0, 0)[0]
+    for row in (1, 3):
+        db = apsw.Connection(str(tmp_path / "log.sqlite"))
+        db.execute("PRAGMA synchronous = OFF").fetchall()
+        sound = db.execute(f"SELECT {column} FROM frames WHERE first = ?", (row,)).get
+        flips = range(6) if isinstance(sound, int) else range(len(sound))
+        for at in flips:
+            flipped = sound ^ 1 << at if isinstance(sound, int) else flip(sound, at)
+            db.execute(f"UPDATE frames SET {column} = ? WHERE first = ?", (flipped, row))
+            cells = log.cells([row])
+            assert row not in cells or not cells[row].keeps(first.commitment(row - 1)), (row, at)
+        db.execute(f"UPDATE frames SET {column} = ? WHERE first = ?", (sound, row))
+        db.close()
+    assert all(cell.keeps(first.commitment(n - 1)) for n, cell in log.cells([1, 2, 3]).items())
+    log.close()
+
+
+def test_a_damaged_file_gives_no_content(tmp_path: Path) -> None:
+    """A byte flipped in the file of a long cell, or a file cut short, leaves nothing that was sealed."""
+    log = opened(tmp_path)
+    first = log.append(chain([Told(contents=(b"z" * 70_000,))]), 0, 0)[0]
+    file = log.files.path(first.commitment(0))
+    sound = file.read_bytes()
+    for held in (*(flip(sound, at) for at in (0, 20, 40, 70_000)), sound[:30], b""):
+        file.write_bytes(held)
+        assert not log.cells([1])[1].keeps(first.commitment(0))
+    log.close()
+
+
+def test_a_plain_frame_is_no_frame_of_an_encrypted_log(tmp_path: Path) -> None:
+    """A row that somebody put there unencrypted gives damaged cells, so nothing plain goes unnoticed."""
+    log = opened(tmp_path)
+    told = chain([Told(contents=(b"ann",))])
+    log.append(told, 0, 0)
+    log.close()
+    db = apsw.Connection(str(tmp_path / "log.sqlite"))
+    cell = told[0].cells[0]
+    db.execute("UPDATE frames SET form = 0, salts = ?, content = ?", (cell.salt, cell.content))
+    db.close()
+    log = opened(tmp_path)
+    assert not log.cells([1])[1].keeps(cell.commitment)
+    log.close()
+
+
+# ---- keys that do not fit
+
+
+def test_a_log_says_what_it_takes(tmp_path: Path) -> None:
+    """An encrypted log opened without keys, and a plain one with them, are refused with the remedy."""
+    opened(tmp_path).close()
+    with pytest.raises(StoreError, match="is encrypted; open its store with its key"):
+        SqliteLog(tmp_path / "log.sqlite")
+    plain = tmp_path / "plain.sqlite"
+    SqliteLog.create(plain)
+    with pytest.raises(StoreError, match=r"is not encrypted; .* run `vmstore encrypt`"):
+        SqliteLog(plain, vault=Vault(keyring(tmp_path), SystemIds(), whose))
+
+
+def test_another_key_is_refused(tmp_path: Path) -> None:
+    """Keys wrapped by another store key are not opened, and the file stays as it was."""
+    keyring(tmp_path).close()
+    before = everything(tmp_path)
+    with pytest.raises(StoreError, match="not opened by this store key"):
+        keyring(tmp_path, KeyAtHand(bytes(32), SystemIds()))
+    assert everything(tmp_path) == before
+
+
+def test_a_missing_or_damaged_file_of_keys_is_named(tmp_path: Path) -> None:
+    """Without its file of keys, or with another file in its place, nothing is opened or made anew."""
+    log = opened(tmp_path)
+    log.append(chain(STORY), 0, 0)
+    log.close()
+    path = tmp_path / "keys.sqlite"
+    kept = path.read_bytes()
+    path.unlink()
+    with pytest.raises(StoreError, match=r"keys.sqlite is missing.* backup"):
+        Keyring(path, KEY, SystemIds())
+    for damage in (b"no file of keys", kept[:4096], bytes(100) + kept[100:]):
+        path.write_bytes(damage)
+        with pytest.raises((CorruptError, StoreError), match="backup"):
+            Keyring(path, KEY, SystemIds())
+
+
+def test_keys_that_changed_places_are_noticed(tmp_path: Path) -> None:
+    """A wrapped key under another's id is damage."""
+    ring = keyring(tmp_path)
+    ann, bob = (ring.in_use(ring.name(subject)) for subject in (b"ann", b"bob"))
+    ring.close()
+    db = apsw.Connection(str(tmp_path / "keys.sqlite"))
+    db.execute("UPDATE keys SET wrapped = (SELECT wrapped FROM keys WHERE id = ?) WHERE id = ?", (ann, bob))
+    db.close()
+    ring = keyring(tmp_path)
+    assert ring.key(ann)
+    with pytest.raises(CorruptError, match="backup"):
+        ring.key(bob)
+    ring.close()
+
+
+def test_a_new_store_key_opens_what_the_old_one_did(tmp_path: Path) -> None:
+    """Wrapped anew the keys are the same, dropped ones stay dropped, and the old store key opens nothing."""
+    ring = keyring(tmp_path)
+    ann, bob = (ring.in_use(ring.name(subject)) for subject in (b"ann", b"bob"))
+    key = ring.key(ann)
+    ring.drop(bob)
+    new = KeyAtHand(b"n" * 32, SystemIds())
+    assert ring.rewrap(new) == 1
+    ring.close()
+    ring = keyring(tmp_path, new)
+    assert (ring.key(ann), ring.key(bob)) == (key, DROPPED) and ring.name(b"ann") == ann
+    ring.close()
+    with pytest.raises(StoreError, match="not opened"):
+        keyring(tmp_path)

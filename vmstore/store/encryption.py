@@ -1,0 +1,84 @@
+"""Namespaces under keys: made, opened, and a data subject's key dropped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from vmstore.cells.keyring import Keyring
+from vmstore.cells.storekey import StoreKey
+from vmstore.core.clock import IdSource
+from vmstore.engine.subject import subject, subject_of
+from vmstore.errors import InputError, StoreError
+from vmstore.log.file import ENCRYPTED_FORMAT, check_format
+from vmstore.log.sqlite import SqliteLog
+from vmstore.log.vault import Vault
+from vmstore.store.folder import LOG, make_log
+from vmstore.store.namespace import Namespace
+from vmstore.store.storekey import read_store_key
+
+KEYS = "keys.sqlite"
+Key = str | os.PathLike[str] | StoreKey
+"""A store key as a caller names it: the file it is in, or what wraps and unwraps."""
+
+
+def store_key_of(told: Key | None, ids: IdSource) -> StoreKey | None:
+    """The store key that a caller named; raises InputError where it is none."""
+    if told is None:
+        return None
+    if isinstance(told, str | os.PathLike):
+        return read_store_key(told, ids)
+    if isinstance(told, StoreKey):
+        return told
+    raise InputError(f"{told!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`")
+
+
+def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
+    """What makes the files of a new namespace: a log, encrypted where there is a key."""
+    if store_key is None:
+        return make_log
+
+    def make(folder: Path) -> None:
+        Keyring.create(folder / KEYS, store_key, ids)
+        SqliteLog.create(folder / LOG, encrypted=True)
+
+    return make
+
+
+def encrypted(folder: Path) -> bool:
+    """Whether a namespace is encrypted."""
+    return check_format(folder / LOG) == ENCRYPTED_FORMAT
+
+
+def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+    """What opens the contents of a namespace, None of a plain one; raises StoreError where the key does not fit."""
+    if not encrypted(folder):
+        if store_key is not None:
+            raise StoreError(f"{folder} is not encrypted; leave the key out, or run `vmstore encrypt` on its store")
+        return None
+    if store_key is None:
+        raise StoreError(
+            f"{folder} is encrypted; name the file of its key with --store-key or in VMSTORE_KEY_FILE, "
+            "in Python with vmstore.open(…, key=…)"
+        )
+    return Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
+
+
+def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+    """The same, where the key is that of all namespaces which are encrypted."""
+    return vault_of(folder, store_key if encrypted(folder) else None, ids)
+
+
+def drop(namespace: Namespace, user: str | None, uid: bytes) -> bool:
+    """Destroys the key of a data subject, a user or a session without one (by its uid); whether there was one.
+
+    What lay under it then reads as destroyed, here and in every copy that has this file of keys. For
+    who records the erasure: without that `verify` names every cell. Nothing in a plain namespace.
+    """
+    log = namespace.engine.log
+    vault = log.vault if isinstance(log, SqliteLog) else None
+    if not isinstance(vault, Vault):
+        return False
+    with log.alone():  # nobody writes under it meanwhile, and each append looks before it does
+        return vault.keyring.drop(vault.keyring.name(subject(user, uid)))
