@@ -68,7 +68,7 @@ def pack(
         if not old:
             break
         new = list(packed_again(old))
-        if new != old and not _replace(file, hold, old, new):
+        if new != old and not replace(file, hold, old, new):
             continue  # changed meanwhile: read it again
         done = plus(done, old, new)
         start = old[-1].after
@@ -76,7 +76,7 @@ def pack(
         if progress is not None:
             progress(min(start, total), total)
     if done.bytes_after < done.bytes_before:
-        _shrink(file, hold)
+        shrink(file, hold)
     return done
 
 
@@ -147,10 +147,15 @@ def _piece(first: int, start: int, end: int, sizes: bytes, salts: bytes, content
     return packed(Frame(first + start, end - start, RAW, sizes[start * 4 : end * 4], salts[part], content))
 
 
-def _replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame]) -> bool:
-    """Puts frames in the place of others, if those are still there; whether they were."""
+def replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame], *, secure: bool = False) -> bool:
+    """Puts frames in the place of others, if those are still there; whether they were.
+
+    `secure` has SQLite write zeros over what the old ones held.
+    """
     span = (old[0].first, old[-1].first)
     with hold(), file as db:
+        before = db.execute("PRAGMA secure_delete").get
+        db.execute(f"PRAGMA secure_delete = {int(secure or bool(before))}").fetchall()
         db.execute("BEGIN IMMEDIATE")
         try:
             same = [frame_of(row) for row in db.execute(_BETWEEN, span)] == list(old)
@@ -163,10 +168,11 @@ def _replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Fram
                 db.execute("ROLLBACK")
             file.poison()
             raise
+        db.execute(f"PRAGMA secure_delete = {int(before)}").fetchall()
     return same
 
 
-def _shrink(file: LogFile, hold: Hold) -> None:
+def shrink(file: LogFile, hold: Hold) -> None:
     """Gives free pages back to the disk, some at a time; where somebody is in the way the next packing does it."""
     with contextlib.suppress(StoreError):
         while True:

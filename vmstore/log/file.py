@@ -76,9 +76,9 @@ def check_platform() -> None:
 class LogFile:
     """A connection for one thread at a time; after `poison` the next use opens the file again."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, *, readonly: bool = False, format: int = FORMAT) -> None:
         check_platform()
-        check_format(path)
+        check_format(path, format)
         self.path = path
         self.readonly = readonly
         self._lock = threading.RLock()
@@ -220,16 +220,17 @@ def _reader(path: Path) -> apsw.Connection:
         return _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
 
 
-def check_format(path: Path) -> None:
+def check_format(path: Path, format: int = FORMAT) -> None:
     """Reads the marks from the file's first bytes, so that a file of somebody else is not touched."""
     version = format_of(path)
+    if version == format:
+        return
     if version == 0:
         raise StoreError(f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store")
-    if version != FORMAT:
-        raise StoreError(
-            f"{path} has format {version}, this vmstore reads format {FORMAT}: "
-            "install the version that wrote it, or export it there and import it here"
-        )
+    raise StoreError(
+        f"{path} has format {version}, this vmstore reads format {format}: "
+        "install the version that wrote it, or export it there and import it here"
+    )
 
 
 def format_of(path: Path) -> int:

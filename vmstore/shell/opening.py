@@ -10,7 +10,7 @@ from vmstore.core.asof import AsOf, as_of
 from vmstore.core.reference import Reference, parse
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.words import listing
-from vmstore.store.folder import LOG, find, namespaces
+from vmstore.store.folder import LOG, find, is_archive, namespaces
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
 
@@ -27,12 +27,16 @@ def open_to_ask(arguments: argparse.Namespace) -> Store:
 
 def opened_to_ask(path: str, namespace: str) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
+    if is_archive(Path(path)):
+        return open_store(path, "r", namespace=namespace)
     folder = find(Path(path), namespace, create=False)
     return open_store(path, "rw" if _writable(folder) else "r", namespace=namespace)
 
 
 def open_to_change(arguments: argparse.Namespace) -> Store:
     """An existing store that may be written to."""
+    if is_archive(Path(arguments.store)):
+        raise ReadOnlyError(f"{arguments.store} is an archive, which is only read; name the store it came from")
     folder = find(Path(arguments.store), namespace_of(arguments), create=False)
     if not _writable(folder):
         raise ReadOnlyError(f"{folder} is not writable for you; copy the store, or change its permissions")

@@ -17,6 +17,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.errors import StoreError
+from vmstore.log.archives import SUFFIX
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.upgrade import Upgraded
@@ -26,6 +27,7 @@ from vmstore.views.projection import fingerprint
 LOG = "log.sqlite"
 VIEWS = "views-"
 BLOBS = "blobs"
+ARCHIVE = "archive"
 COLUMNS = "columns"
 
 
@@ -56,6 +58,11 @@ def _find(path: Path, namespace: str, create: bool) -> Path:
             raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
         _make_namespace(folder)
     return folder
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path is that of an archive's file, which can be asked alone."""
+    return path.suffix == SUFFIX and path.is_file()
 
 
 def namespaces(path: Path) -> list[str]:
