@@ -11,7 +11,7 @@ import pytest
 import vmstore
 from tests.store.secretive import SECRETS, asked, everything, found_in, live, made
 from vmstore.debug.whatif import WhatIfs
-from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.errors import CorruptError, InputError, StoreError
 from vmstore.store.encrypting import encrypt
 from vmstore.store.encryption import drop
 from vmstore.store.storekey import new_store_key
@@ -231,7 +231,7 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
         assert {one.what.partition(": ")[2] for one in verdict.problems} == {
             "its bytes were destroyed, and no erasure is recorded"
         }
-        with pytest.raises(UnknownError, match="was erased"):
+        with pytest.raises(CorruptError, match="no erasure is recorded"):
             store.session("zebra-session").request(call=1)
 
 

@@ -174,7 +174,10 @@ class Engine:
         return self.begin(opening, at).commit(at)[-1].session
 
     def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
-        """Where a content already sealed for a session lies, its cell looked at once."""
+        """Where a content already sealed for a session lies, its cell looked at once.
+
+        One in an archive is not named again: what is written from now on can be read without it.
+        """
         place = self.known.find(session, digest)
         if place is None or place.commitment is not None:
             return place
@@ -185,7 +188,7 @@ class Engine:
         if row is None or place.cell >= row[2]:
             return None
         commitment = self.log.tail(row[0] - 1, 1)[0].commitment(place.cell)
-        cell = self.log.cells([row[1] + place.cell]).get(row[1] + place.cell)
+        cell = self.log.cells([row[1] + place.cell], archived=False).get(row[1] + place.cell)
         if cell is None or cell.content != content or not cell.keeps(commitment):
             return None
         place = place._replace(commitment=commitment)

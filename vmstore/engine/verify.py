@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
+from vmstore.cells.cell import Cell
 from vmstore.core.mutation import AnyMutation, Compress, Create, Erase, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
 from vmstore.engine.fields import sound
@@ -35,6 +36,7 @@ PROBLEMS_MAX = 1000
 READ = 256  # commits at a time
 CELLS = 256  # cells at a time, and those of one commit beyond
 ROWS = 1000
+ARCHIVE = "archive"  # a finding about one
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
 
 
@@ -82,9 +84,9 @@ def verify(
     except CorruptError as error:
         check.problems.append(Finding("log", "log", str(error)))
     counts = Counts(check.commits, check.mutations, len(check.heads))
-    if check.problems or not (views or rules):
+    if any(problem.kind != ARCHIVE for problem in check.problems) or not (views or rules):
         return counts, check.problems[:PROBLEMS_MAX]
-    return counts, list(_folded(log, projection, progress, views, rules))
+    return counts, check.problems + list(_folded(log, projection, progress, views, rules))
 
 
 def batches_of(log: Log) -> Iterator[list[Commit]]:
@@ -119,6 +121,7 @@ class ChainCheck:
         self._sessions: dict[bytes, int] = {}
         self._parents: dict[int, int | None] = {}
         self._last_cell = 0
+        self._archives: set[str] = set()  # what is wrong with them
 
     def batch(self, commits: Sequence[Commit]) -> None:
         """Checks commits with the cells they brought, read some at a time."""
@@ -214,20 +217,37 @@ class ChainCheck:
     def _sealed(self, commits: Sequence[Commit]) -> None:
         """Checks the bytes of cells against their commitments."""
         numbers = [number for commit in commits for number in range(commit.cell, commit.cell + commit.cell_count)]
-        cells = self.log.cells(numbers) if numbers else {}
+        cells, whole = self._read(numbers) if numbers else ({}, True)
+        if not whole and len(commits) > 1:
+            for commit in commits:
+                self._sealed([commit])
+            return
         for commit in commits:
             for index, number in enumerate(range(commit.cell, commit.cell + commit.cell_count)):
                 cell = cells.get(number)
+                if cell is None and not whole:  # its archive is named
+                    continue
                 wrong = unsound(cell, number, commit.commitment(index), self.erased)
                 if wrong is not None:
                     what = wrong if cell is None else f"position {commit.first}: {wrong}"
                     self._add("cell", f"cell {number} of commit {commit.ordinal}", what)
 
+    def _read(self, numbers: Sequence[int]) -> tuple[dict[int, Cell], bool]:
+        """Cells, and whether those in archives are among them: one that cannot be read is named once."""
+        try:
+            return self.log.cells(numbers), True
+        except CorruptError as error:
+            cells = self.log.cells(numbers, archived=False)
+            what = str(error)
+            if what not in self._archives:
+                self._archives.add(what)
+                self._add(ARCHIVE, "archive", what)
+            return cells, False
+
     def end(self) -> None:
         """Checks that no cell lies beyond the last commit, and that what is recorded as erased is gone."""
         if self.log.last_cell > self._last_cell:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
-
         if self._erases:
             self.erasures.follow()
             numbers = self.erasures.numbers

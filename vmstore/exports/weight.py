@@ -34,7 +34,7 @@ from vmstore.views.lane import Lane
 from vmstore.views.projection import BATCH, Progress
 
 DBSTAT = "ENABLE_DBSTAT_VTAB"
-PARTS = ("log", "views", "blobs", "columns", "text", "known")
+PARTS = ("log", "views", "blobs", "columns", "text", "known", "archive")
 Weights = Counter[tuple[str, str]]
 
 

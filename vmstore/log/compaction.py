@@ -17,7 +17,7 @@ from vmstore.log.file import LogFile
 from vmstore.log.frame import CELLS_MAX, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
 from vmstore.log.port import Packed, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
-from vmstore.log.vault import ENCRYPTED, Clear
+from vmstore.log.vault import ENCRYPTED, PLAIN, Clear
 
 STEP_BYTES = 4 << 20  # of content read at a time
 DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing
@@ -65,7 +65,7 @@ def pack(
     *,
     steps: int | None = None,
     progress: Progress | None = None,
-    vault: Clear | None = None,
+    vault: Clear = PLAIN,
 ) -> Packed:
     """Packs the frames from a cell on, in steps; gives what they freed back to the disk."""
     done = Packed()
@@ -74,8 +74,8 @@ def pack(
         old = list(_stretch(file, start))
         if not old:
             break
-        new = list((vault or Clear()).framed_again(old, packed_again))
-        if new != old and not _replace(file, hold, old, new):
+        new = list(vault.framed_again(old, packed_again))
+        if new != old and not replace(file, hold, old, new):
             continue  # changed meanwhile: read it again
         done = plus(done, old, new)
         start = old[-1].after
@@ -83,7 +83,7 @@ def pack(
         if progress is not None:
             progress(min(start, total), total)
     if done.bytes_after < done.bytes_before:
-        _shrink(file, hold)
+        shrink(file, hold)
     return done
 
 
@@ -154,10 +154,15 @@ def _piece(first: int, start: int, end: int, sizes: bytes, salts: bytes, content
     return packed(Frame(first + start, end - start, RAW, sizes[start * 4 : end * 4], salts[part], content))
 
 
-def _replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame]) -> bool:
-    """Puts frames in the place of others, if those are still there; whether they were."""
+def replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame], *, secure: bool = False) -> bool:
+    """Puts frames in the place of others, if those are still there; whether they were.
+
+    `secure` has SQLite write zeros over what the old ones held.
+    """
     span = (old[0].first, old[-1].first)
     with hold(), file as db:
+        before = db.execute("PRAGMA secure_delete").get
+        db.execute(f"PRAGMA secure_delete = {int(secure or bool(before))}").fetchall()
         db.execute("BEGIN IMMEDIATE")
         try:
             same = [frame_of(row) for row in db.execute(_BETWEEN, span)] == list(old)
@@ -170,10 +175,11 @@ def _replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Fram
                 db.execute("ROLLBACK")
             file.poison()
             raise
+        db.execute(f"PRAGMA secure_delete = {int(before)}").fetchall()
     return same
 
 
-def _shrink(file: LogFile, hold: Hold) -> None:
+def shrink(file: LogFile, hold: Hold) -> None:
     """Gives free pages back to the disk, some at a time; where somebody is in the way the next packing does it."""
     with contextlib.suppress(StoreError):
         while True:

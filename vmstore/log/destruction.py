@@ -11,17 +11,20 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 
 import apsw
 
-from vmstore.cells.cell import ERASED, SALT_BYTES
+from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES
 from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
+from vmstore.log.archived import without
+from vmstore.log.archives import Archives
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
 from vmstore.log.files import CellFiles, flush
-from vmstore.log.frame import ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
+from vmstore.log.frame import ARCHIVED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
 from vmstore.log.port import Destroyed
 from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.log.vault import ENCRYPTED, Clear
@@ -29,13 +32,18 @@ from vmstore.log.vault import ENCRYPTED, Clear
 CHUNK_BYTES = 1 << 20
 WAITS = 3  # for those who read, each as long as a connection waits
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
+_SEALED = "SELECT cell, CAST(commitments AS BLOB) FROM commits WHERE cell IS NOT NULL ORDER BY ordinal"
 _PUT = "UPDATE frames SET form = ?, sizes = ?, salts = ?, content = ? WHERE first = ?"
 
 
-def destroy(file: LogFile, files: CellFiles, vault: Clear, hold: Hold, numbers: Iterable[int]) -> Destroyed:
-    """Destroys cells; see `Log.destroy`."""
+def destroy(
+    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, numbers: Iterable[int]
+) -> Destroyed:
+    """Destroys cells; see `Log.destroy`. Archives come first: the log forgets where their cells lie."""
     wanted = sorted(set(numbers))
-    with hold():
+    with archives.alone() if archives.files() else nullcontext(), hold():
+        if archives.files():
+            archives.destroy(_commitments(file, wanted))
         done, gone = _rewritten(file, vault, wanted)
         for commitment in gone:
             _remove(files, commitment)
@@ -52,6 +60,12 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
         db.execute("BEGIN IMMEDIATE")
         try:
             for held, places in _frames(db, wanted):
+                if held.form == ARCHIVED:
+                    blank = without(held, [held.first + at for at in places])
+                    if blank != held:
+                        cells, frames = cells + len(places), frames + 1
+                        db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
+                    continue
                 frame = vault.opened(held)
                 lengths = frame.lengths
                 if lengths is None:
@@ -71,6 +85,18 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
             file.poison()
             raise
     return Destroyed(cells, size, frames), gone
+
+
+def _commitments(file: LogFile, numbers: Sequence[int]) -> Iterator[bytes]:
+    """What cells of some numbers, which are in order, were sealed as; cells are numbered as commits are."""
+    at = 0
+    with file as db:
+        rows = db.execute(_SEALED) if numbers else ()
+        for first, commitments in rows:
+            while at < len(numbers) and numbers[at] < first + len(commitments) // COMMITMENT_BYTES:
+                place = (numbers[at] - first) * COMMITMENT_BYTES
+                yield commitments[place : place + COMMITMENT_BYTES]
+                at += 1
 
 
 def _frames(db: apsw.Connection, wanted: Collection[int]) -> list[tuple[Frame, list[int]]]:

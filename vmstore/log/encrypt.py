@@ -22,7 +22,7 @@ from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILES, Frame, cut, named, opened
 from vmstore.log.port import Progress
 from vmstore.log.rows import READ_COMMITS, READ_FRAMES, commit_of, frame_of
-from vmstore.log.vault import ENCRYPTED, SUFFIX, Vault
+from vmstore.log.vault import ENCRYPTED, PLAIN, SUFFIX, Vault
 
 STEP_FRAMES = 64
 _FRAMES = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"
@@ -88,7 +88,7 @@ class _Rewriting:
         self._path = path
         self._db = db
         self._vault = vault
-        self._plain, self._closed = (CellFiles(path.with_name("blobs"), one) for one in (None, vault))
+        self._plain, self._closed = (CellFiles(path.with_name("blobs"), one) for one in (PLAIN, vault))
         self._names: dict[int, bytes] = {}
 
     def run(self, progress: Progress | None) -> int:

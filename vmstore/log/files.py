@@ -17,15 +17,15 @@ from typing import BinaryIO
 
 from vmstore.errors import StoreError
 from vmstore.log.port import Stray
-from vmstore.log.vault import Clear
+from vmstore.log.vault import PLAIN, Clear
 
 
 class CellFiles:
     """The folder of a log's long cells; made when the first one comes."""
 
-    def __init__(self, folder: Path, vault: Clear | None = None) -> None:
+    def __init__(self, folder: Path, vault: Clear = PLAIN) -> None:
         self.folder = folder
-        self._vault = vault or Clear()
+        self._vault = vault
         self._suffix = self._vault.suffix
 
     def path(self, commitment: bytes) -> Path:

@@ -5,8 +5,9 @@
     form   how their bytes lie                    content  the bytes, one cell after the other
 
 RAW as they are; ZSTD as one zstd frame; FILES each in a file of its own, `content` then holds
-their commitments, which name the files. A destroyed cell has the size ERASED_SIZE, no bytes and a
-salt of zeros. Hashes cover cells, not frames, so cells can be framed anew at any time.
+their commitments, which name the files; ARCHIVED in an archive, see `archived`. A destroyed cell
+has the size ERASED_SIZE, no bytes and a salt of zeros. Hashes cover cells, not frames, so cells can
+be framed anew at any time.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from typing import NamedTuple
 
 from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Cell
 
-RAW, ZSTD, FILES = 0, 1, 2
+RAW, ZSTD, FILES, ARCHIVED = 0, 1, 2, 3
 ERASED_SIZE = 0xFFFF_FFFF
 FILE_BYTES_MIN = 65_537  # longer than 64 KiB: a file of its own
 FRAME_BYTES_MAX = 65_536  # of content; larger ones pack better and cost more to read one cell of
 CELLS_MAX = 256
 LEVEL = 3
+DENSE_BYTES_MAX = 1 << 20  # of content in a frame of an archive, which is read seldom
+DENSE_CELLS_MAX = 4096
+DENSE_LEVEL = 19
 
 Files = Callable[[bytes], bytes | None]
 """The bytes of the file of a commitment, or None where there is none."""
@@ -67,6 +71,25 @@ def packed(frame: Frame) -> Frame:
 
     content = zstandard.ZstdCompressor(level=LEVEL).compress(frame.content) if frame.content else b""
     return frame._replace(form=ZSTD, content=content) if 0 < len(content) < len(frame.content) else frame
+
+
+def densely(first: int, cells: Iterable[Cell]) -> Iterator[Frame]:
+    """A run of cells as frames for an archive: long, squeezed, with a checksum, none in a file of its own."""
+    held: list[Cell] = []
+    size = 0
+    for cell in cells:
+        if held and (size + len(cell.content) > DENSE_BYTES_MAX or len(held) == DENSE_CELLS_MAX):
+            yield _dense(first, held)
+            first, held, size = first + len(held), [], 0
+        held.append(cell)
+        size += len(cell.content)
+    if held:
+        yield _dense(first, held)
+
+
+def _dense(first: int, cells: Sequence[Cell]) -> Frame:
+    frame = raw(first, cells)
+    return frame._replace(form=ZSTD, content=squeezed(frame.content)) if frame.content else frame
 
 
 def in_file_of_its_own(first: int, cell: Cell) -> Frame:
@@ -155,6 +178,22 @@ def unpacked(frame: Frame, size: int) -> bytes | None:
     elif frame.form != RAW:
         return None
     return content if content is not None and len(content) == size else None
+
+
+def squeezed(content: bytes) -> bytes:
+    """Bytes as one dense zstd frame with a checksum; nothing for nothing."""
+    import zstandard
+
+    told = zstandard.ZstdCompressor(level=DENSE_LEVEL, write_checksum=True)
+    return told.compress(content) if content else b""
+
+
+def stretched(content: bytes, size: int) -> bytes | None:
+    """The bytes that were squeezed, or None where they are damaged or not of that size."""
+    if not size:
+        return None if content else b""
+    found = _inflated(content, size)
+    return found if found is not None and len(found) == size else None
 
 
 def _inflated(content: bytes, size: int) -> bytes | None:

@@ -75,8 +75,8 @@ class MemoryLog:
         """Up to `limit` commits with an ordinal above `after`."""
         return self._all[after : after + limit]
 
-    def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
-        """The cells of these numbers."""
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers; none is archived."""
         return {n: self._cells[n - 1] for n in numbers if self._all and 0 < n <= len(self._cells)}
 
     def open_cell(self, number: int) -> OpenCell | None:

@@ -108,8 +108,8 @@ class Log(Protocol):
         """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
         ...
 
-    def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
-        """The cells of these numbers; one that is not there is left out."""
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers; one that is not there is left out, and unless `archived` one in an archive."""
         ...
 
     def open_cell(self, number: int) -> OpenCell | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,20 +24,22 @@ from msgspec import Struct
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
+from vmstore.log.archives import Archives
+from vmstore.log.archiving import Mover
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
+from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.reading import NEVER, cells_of, frames_of
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 from vmstore.log.vault import ENCRYPTED, Vault, checked
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
-_FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _SEEN = (
     "SELECT ordinal, session, first + count - 1, CAST(hash AS BLOB) FROM commits"
     " WHERE ordinal > ? AND ordinal <= ? ORDER BY ordinal"
@@ -48,7 +49,6 @@ _INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
 _LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
 _FILES = f"SELECT {READ_FRAMES} FROM frames WHERE form IN (?, ?)"
 _ORDINAL = "SELECT coalesce(max(ordinal), 0) FROM commits"
-NEVER = (1 << 63) - 1
 UNKNOWN = (
     "whether the commit is there is not known: make room or mend the disk, then look, "
     "or try again with the same request id"
@@ -75,6 +75,7 @@ class SqliteLog:
         self.file = LogFile(path, readonly=readonly)
         self.vault = checked(self.file, vault)
         self.files = CellFiles(path.with_name("blobs"), self.vault)
+        self.archives = Archives(path.with_name("archive"))
         self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
@@ -287,38 +288,19 @@ class SqliteLog:
             after = commit.ordinal
         return commits
 
-    def cells(self, numbers: Iterable[int]) -> dict[int, Cell]:
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers, each frame read once; one that is not there is left out."""
-        found = {}
-        for frame, wanted in self._frames(sorted({at for at in numbers if 0 < at <= NEVER})):
-            for at, cell in opened(frame, wanted, self.files.read):
-                if cell is not None:
-                    found[at] = cell
-        return found
-
-    def _frames(self, numbers: Sequence[int]) -> Iterator[tuple[Frame, Sequence[int]]]:
-        """The frames that hold cells of these numbers, which are in order, each with those it holds."""
-        start = 0
-        self.vault.refresh()
-        while start < len(numbers):
-            with self.file as db:
-                row = db.execute(_FRAME, (numbers[start],)).fetchone()
-            frame = None if row is None else self.vault.opened(frame_of(row))
-            end = start + 1
-            if frame is not None and frame.after > numbers[start]:
-                end = bisect_left(numbers, frame.after, start)
-                yield frame, numbers[start:end]
-            start = end
+        return cells_of(self.file, numbers, self.files.read, self.archives if archived else None, self.vault)
 
     def open_cell(self, at: int) -> OpenCell | None:
         """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
-        for frame, _ in self._frames([at]):
-            if place := in_file(frame, at):
-                file = self.files.open(place.commitment)
-                return None if file is None else OpenCell(place.salt, file)
-            cells = (cell for _, cell in opened(frame, [at], self.files.read) if cell is not None)
-            return next((OpenCell(cell.salt, BytesIO(cell.content)) for cell in cells), None)
-        return None
+        for frame, _ in frames_of(self.file, [at], self.vault):
+            place = in_file(frame, at)
+            file = None if place is None else self.files.open(place.commitment)
+            if place is not None and file is not None:
+                return OpenCell(place.salt, file)
+        cell = self.cells([at]).get(at)
+        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
 
     def head(self, session: int, after: int = 0) -> Head | None:
         """Where a session stands, or None when nothing of it stands beyond the ordinal `after`."""
@@ -346,6 +328,11 @@ class SqliteLog:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to pack it")
         return pack(self.file, self._hold, progress=progress, vault=self.vault)
 
+    @property
+    def mover(self) -> Mover:
+        """What moves cells to archives and back."""
+        return Mover(self.file, self.files, self.archives, self._hold)
+
     @contextmanager
     def _hold(self) -> Iterator[None]:
         with self._turn, self.lock:
@@ -362,7 +349,7 @@ class SqliteLog:
         """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")
-        return destroy(self.file, self.files, self.vault, self._hold, numbers)
+        return destroy(self.file, self.files, self.archives, self.vault, self._hold, numbers)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""
@@ -372,7 +359,9 @@ class SqliteLog:
             with self.file as db:
                 rows = db.execute(_FILES, (FILES, FILES + ENCRYPTED)).fetchall()
             names = {named(frame, at) for frame in map(frame_of, rows) for at in range(frame.cells)}
-            found = [stray for stray in self.files.strays(names.__contains__) if stray.at < before]
+            uids = {place.uid for _, _, place in self.mover.places()}
+            strays = [*self.files.strays(names.__contains__), *self.archives.strays(uids)]
+            found = [stray for stray in strays if stray.at < before]
             if not dry:
                 for stray in found:
                     stray.path.unlink(missing_ok=True)
@@ -384,6 +373,7 @@ class SqliteLog:
             if self._tidying.is_alive():
                 self._tidying.join()
             self._tidy()
+        self.archives.close()
         self.file.close()
         self.lock.close()
         self.vault.close()

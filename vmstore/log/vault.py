@@ -76,6 +76,9 @@ class Clear:
         return held
 
 
+PLAIN = Clear()
+
+
 class Vault(Clear):
     """Encrypts what a log keeps of contents and decrypts it, each subject's under its own key."""
 
@@ -217,7 +220,7 @@ def _context(frame: Frame, form: int, name: bytes, clear: bytes) -> bytes:
 def checked(file: LogFile, vault: Vault | None) -> Clear:
     """What opens a log's contents; raises StoreError where that takes a key and there is none, or the other way."""
     if (file.format == ENCRYPTED_FORMAT) == (vault is not None):
-        return vault or Clear()
+        return vault or PLAIN
     file.close()
     raise StoreError(
         f"{file.path} is encrypted; open its store with its key"

@@ -29,6 +29,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
+from vmstore.shell.arguments_care import add_archive, add_unarchive
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -109,6 +110,30 @@ COMMANDS: dict[str, Command] = {
             ("vmstore compact agent.vms",),
             ("vmstore.shell.upkeep", "compact"),
             (add_store,),
+        ),
+        Command(
+            "archive",
+            "keep",
+            "move the contents of old sessions to one file each",
+            "Moves the contents of sessions that rest to one dense file each, in the folder archive/ of the\n"
+            "namespace. Their commits stay in the log: views, hashes, seals and every answer stay the same, and\n"
+            "contents are read from the file when asked for. The file can be asked alone: `vmql FILE.archive`.",
+            (
+                "vmstore archive agent.vms planning-220",
+                "vmstore archive agent.vms --older-than 90d --dry-run",
+                "vmstore archive agent.vms --list",
+            ),
+            ("vmstore.shell.archives", "archive"),
+            (add_archive,),
+        ),
+        Command(
+            "unarchive",
+            "keep",
+            "bring archived sessions back",
+            "Moves the contents of archived sessions back into the log, and deletes their archives.",
+            ("vmstore unarchive agent.vms planning-220",),
+            ("vmstore.shell.archives", "unarchive"),
+            (add_unarchive,),
         ),
         Command(
             "sweep",

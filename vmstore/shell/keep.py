@@ -7,6 +7,7 @@ import argparse
 import apsw
 import msgspec
 
+from vmstore.engine.verify import ARCHIVE
 from vmstore.errors import CorruptError, InputError
 from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.render import Screen
@@ -100,7 +101,9 @@ def remedies(found: list[Problem], store: str) -> list[str]:
             "What was sealed is not what the store holds: keep a copy, and find out who wrote to its files. "
             "A backup made after the seal can be held against it too."
         )
-    if kinds - VIEWS - {SEAL}:
+    if ARCHIVE in kinds:
+        told.append("An archive is not what the log says: the log itself and all other sessions are sound without it.")
+    if kinds - VIEWS - {SEAL, ARCHIVE}:
         told.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."

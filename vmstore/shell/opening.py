@@ -11,7 +11,7 @@ from vmstore.core.reference import Reference, parse
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.words import listing
 from vmstore.store.encryption import encrypted
-from vmstore.store.folder import LOG, find, namespaces
+from vmstore.store.folder import LOG, find, is_archive, namespaces
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
 
@@ -29,6 +29,8 @@ def open_to_ask(arguments: argparse.Namespace) -> Store:
 
 def opened_to_ask(path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
+    if is_archive(Path(path)):
+        return open_store(path, "r", namespace=namespace)
     folder = find(Path(path), namespace, create=False)
     mode = "rw" if _writable(folder) and not read_only else "r"
     return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace))
@@ -36,6 +38,8 @@ def opened_to_ask(path: str, namespace: str, *, read_only: bool = False, store_k
 
 def open_to_change(arguments: argparse.Namespace) -> Store:
     """An existing store that may be written to."""
+    if is_archive(Path(arguments.store)):
+        raise ReadOnlyError(f"{arguments.store} is an archive, which is only read; name the store it came from")
     folder = find(Path(arguments.store), namespace_of(arguments), create=False)
     if not _writable(folder):
         raise ReadOnlyError(f"{folder} is not writable for you; copy the store, or change its permissions")

@@ -3,6 +3,7 @@
     nightly.bak/backup.json           what is in it: each file's size and SHA-256
     nightly.bak/default/log.sqlite    the log, a consistent copy made while others may write
     nightly.bak/default/blobs/        the blobs it refers to
+    nightly.bak/default/archive/      the archives it refers to
 
 Views are not copied: they are folded again. Restoring copies a backup to where a store may be.
 """
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -22,10 +25,11 @@ from vmstore.core.clock import SystemIds
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
+from vmstore.log.frame import ARCHIVED
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encryption import KEYS, Key, store_key_of, vault_in
-from vmstore.store.folder import BLOBS, LOG, find, namespaces
+from vmstore.store.folder import ARCHIVE, BLOBS, LOG, find, namespaces
 from vmstore.store.reports import Backup, BackupPart
 from vmstore.views.projection import Progress, Projection
 
@@ -33,6 +37,7 @@ LIST = "backup.json"
 VERSION = 1
 STEP_PAGES = 512
 CHUNK_BYTES = 1 << 20
+TRIES = 5
 UNFINISHED = ".new"
 
 
@@ -74,11 +79,7 @@ def backup(
         parts = []
         for number, name in enumerate(names):
             tell = _share(progress, number, len(names))
-            (part / name).mkdir()
-            _copy_log(path / name / LOG, part / name / LOG, _share(tell, 0, 2))
-            _copy_blobs(path / name / BLOBS, part / name / BLOBS)
-            if (path / name / KEYS).is_file():  # after the log: keys come before what is written under them
-                _copy_log(path / name / KEYS, part / name / KEYS, None)
+            _copy_namespace(path / name, part / name, _share(tell, 0, 2))
             parts.append(_proven(part / name, path, vault_in(part / name, store_key, ids), _share(tell, 1, 2)))
         files = [_File(file.relative_to(part).as_posix(), *_measured(file)) for file in _files(part)]
         _write(part / LIST, msgspec.json.format(msgspec.json.encode(_Listing(VERSION, parts, files)), indent=1))
@@ -145,6 +146,29 @@ def _first(path: Path) -> str:
         return "default"
 
 
+def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> None:
+    """Copies a log and the files that hold cells of it; again where cells moved from file to file meanwhile."""
+    for _ in range(TRIES):
+        target.mkdir()
+        before = _archived(source / LOG)
+        _copy_log(source / LOG, target / LOG, progress)
+        for folder in (BLOBS, ARCHIVE):
+            _copy_files(source / folder, target / folder)
+        if (source / KEYS).is_file():  # after the log: keys come before what is written under them
+            _copy_log(source / KEYS, target / KEYS, None)
+        if _archived(source / LOG) == before:
+            return
+        shutil.rmtree(target)
+    raise StoreError(f"{source} is being archived all the time; back it up when that is done")
+
+
+def _archived(log: Path) -> list[Any]:
+    """Which cells of a log lie in archives, in short."""
+    with _connected(log) as db:
+        sql = "SELECT count(*), total(first), total(count) FROM frames WHERE form = ?"
+        return list(db.execute(sql, (ARCHIVED,)).fetchall())
+
+
 def _copy_log(source: Path, target: Path, progress: Progress | None) -> None:
     """Copies a log within one read transaction: writers go on, and are not seen."""
     try:
@@ -185,8 +209,8 @@ def _closing(db: apsw.Connection) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def _copy_blobs(source: Path, target: Path) -> None:
-    """Copies blobs after the log that names them: they are written before it and never changed."""
+def _copy_files(source: Path, target: Path) -> None:
+    """Copies blobs and archives after the log that names them: they are written before it and never changed."""
     if not source.is_dir():
         return
     for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix != UNFINISHED):

@@ -12,12 +12,13 @@ from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemIds
 from vmstore.engine.subject import subject_of
-from vmstore.errors import CorruptError, StoreError
+from vmstore.errors import CorruptError, RefusedError, StoreError
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.encrypt import format_now
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT
 from vmstore.log.port import Progress
 from vmstore.log.vault import Vault
+from vmstore.store.archiving import archived_sessions
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of
 from vmstore.store.folder import COLUMNS, LOG, VIEWS, find
 from vmstore.store.namespace import KNOWN
@@ -92,10 +93,16 @@ def _begin(folder: Path, store_key: StoreKey) -> None:
     if now == ENCRYPTED_FORMAT:
         raise StoreError(f"{folder} is encrypted already; `vmstore rekey` changes its key")
     with open_store(folder.parent, namespace=folder.name) as store:
+        archived = archived_sessions(store)
         problems = store.verify(views=False).problems
     if problems:
         first = problems[0]
         raise CorruptError(f"{folder} cannot be encrypted: {first.kind}, {first.where}: {first.what}; mend that first")
+    if archived:
+        raise RefusedError(
+            f"session {next(iter(archived))!r} of {folder} is archived, and an archive is not encrypted; bring what is "
+            "archived back first, with `vmstore unarchive`"
+        )
     (folder / KEYS).unlink(missing_ok=True)  # of a try that was stopped before anything was encrypted
     Keyring.create(folder / KEYS, store_key, SystemIds())
     handle = os.open(folder, os.O_RDONLY)

@@ -18,6 +18,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.errors import StoreError
+from vmstore.log.archives import SUFFIX
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.upgrade import Upgraded
@@ -27,6 +28,7 @@ from vmstore.views.projection import fingerprint
 LOG = "log.sqlite"
 VIEWS = "views-"
 BLOBS = "blobs"
+ARCHIVE = "archive"
 COLUMNS = "columns"
 
 
@@ -62,6 +64,11 @@ def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Pa
             raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
         _make_namespace(folder, make)
     return folder
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a path is that of an archive's file, which can be asked alone."""
+    return path.suffix == SUFFIX and path.is_file()
 
 
 def namespaces(path: Path) -> list[str]:

@@ -7,12 +7,13 @@ from pathlib import Path
 import apsw
 
 from vmstore.core.clock import Clock, IdSource
-from vmstore.errors import InputError
+from vmstore.errors import InputError, ReadOnlyError
+from vmstore.log.archive import ArchiveLog
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import Key, making, store_key_of, vault_of
-from vmstore.store.folder import LOG, find
+from vmstore.store.folder import LOG, find, is_archive
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
@@ -23,6 +24,8 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
     readonly = mode == "r"
+    if is_archive(path):
+        return _archived(path, readonly, clock, ids)
     store_key = store_key_of(key, ids)
     folder = find(path, name, create=not readonly, make=making(store_key, ids))
     vault = vault_of(folder, store_key, ids)
@@ -33,6 +36,16 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
         log.close()
         raise
     return Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key)
+
+
+def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource) -> Namespace:
+    """An archive as a store of its session; its views are folded in memory."""
+    if not readonly:
+        raise ReadOnlyError(
+            f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from"
+        )
+    log = ArchiveLog(path)
+    return Namespace(log, _in_memory(log), folder=None, readonly=True, clock=clock, ids=ids)
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:

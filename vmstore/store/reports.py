@@ -94,6 +94,36 @@ class Swept(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class ArchivedSession(msgspec.Struct, frozen=True):
+    """A session whose contents moved, or would: how many cells and bytes of them, and its archive with its size."""
+
+    session: str
+    file: str
+    cells: int
+    bytes: int = 0
+    file_bytes: int = 0
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """A session that was left alone, and why."""
+
+    session: str
+    why: str
+
+
+class Archived(msgspec.Struct, frozen=True):
+    """What archiving, or bringing back, did; `done` unless it was only a look.
+
+    The bytes are those of the log, its long contents and all archives together.
+    """
+
+    done: bool
+    sessions: list[ArchivedSession]
+    skipped: list[Skipped]
+    bytes_before: int
+    bytes_after: int
+
+
 class LineProblem(msgspec.Struct, frozen=True):
     """A record kept as a raw page: where it stands and why it could not be read."""
 

@@ -9,8 +9,9 @@ import apsw
 
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
-from vmstore.engine.verify import PROBLEMS_MAX, Finding, verify
+from vmstore.engine.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.columns import VIEW, ColumnStore
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Problem, Verdict
@@ -36,12 +37,22 @@ def verdict_on(
             problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
         follower = histories if seals else None
         counts, found = verify(ns.log, ns.projection, progress, views=views, rules=rules, histories=follower)
+        found += _archives(ns, found)
         for seal in seals:
             found += list(_named(ns, seal.problems(histories)))[:PROBLEMS_MAX]
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+
+
+def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
+    """What is wrong with archives beyond what reading the log's cells found: a commit in one, a file never asked."""
+    if not isinstance(ns.log, SqliteLog):
+        return []
+    named = " ".join(one.what for one in found if one.kind == ARCHIVE)
+    told = ns.log.archives.problems({place.uid for _, _, place in ns.log.mover.places()})
+    return [Finding(ARCHIVE, "archive", what) for what in told if what.split(" ", 1)[0] not in named]
 
 
 def _named(ns: Namespace, found: Iterable[Finding]) -> Iterator[Finding]:

@@ -1,0 +1,264 @@
+"""Archiving is killed, raced, and its files damaged or lost: no content is lost, and every loss has a name."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.disasters.child import joined, start
+from tests.engine.stories import answer, chat
+from tests.store.archives import away, everything, told_at
+from vmstore.errors import CorruptError, StoreError
+from vmstore.log import archives, archiving
+from vmstore.log.archive import ArchiveLog
+from vmstore.log.archives import Archives
+from vmstore.log.archiving import Mover
+from vmstore.store.answers import to_json
+from vmstore.store.archiving import archive, unarchive
+from vmstore.store.backup import backup
+
+ALL = ["long", "other", "plan", "plan-b", "plan-c"]
+SOME = ["plan-b", "long"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of five sessions, made once."""
+    return told_at(tmp_path_factory.mktemp("made") / "a.vms")
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    shutil.copytree(made, tmp_path / "a.vms")
+    return tmp_path / "a.vms"
+
+
+def files(path: Path) -> list[Path]:
+    """Every archive."""
+    return sorted((path / "default" / "archive").glob("*.archive"))
+
+
+STEPS = [
+    (Archives, "_place"),
+    (archives, "flush"),
+    (Mover, "_turned"),
+    (Mover, "_put"),
+    (Mover, "_drop_files"),
+    (Mover, "_give_back"),
+]
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("where", "step"), STEPS)
+def test_a_kill_at_any_step_loses_nothing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, where: object, step: str, after: bool, back: bool
+) -> None:
+    """Killed before or after any step, there and back, every answer stays, and doing it again ends it."""
+    with vmstore.open(path) as store:
+        before = everything(store)
+        if back:
+            archive(store, SOME, grace=0)
+    do, times = getattr(where, step), []
+
+    def killed(*told: object, **more: object) -> object:
+        times.append(1)
+        if len(times) == 2 and not after:
+            os._exit(9)
+        found = do(*told, **more)
+        if len(times) == 2 and after:
+            os._exit(9)
+        return found
+
+    def work() -> None:
+        monkeypatch.setattr(where, step, killed)
+        with vmstore.open(path) as store:
+            (unarchive if back else archive)(store, SOME, **({} if back else {"grace": 0}))  # type: ignore[operator]
+
+    joined(start(work))
+    with vmstore.open(path) as store:
+        assert everything(store) == before and store.verify().ok
+        if back:
+            unarchive(store, SOME)
+        else:
+            archive(store, SOME, grace=0)
+        store.sweep(grace=0)
+        assert everything(store) == before and store.verify().ok
+        assert len(files(path)) == (0 if back else 2) and list(path.glob("default/archive/.*")) == []
+
+
+def test_a_lost_archive_is_named(path: Path) -> None:
+    """Without its archive a session's contents are an error that names file and remedy; all else goes on, and back."""
+    with vmstore.open(path) as store:
+        before = everything(store)
+        archive(store, "other", grace=0)
+        (file,) = files(path)
+        file.rename(path / "kept")
+        page = store.session("other").pages()[0].page
+        with pytest.raises(CorruptError, match=f"{file} is missing.*put it back from a backup"):
+            store.session("other").content(page)
+        (problem,) = store.verify().problems
+        assert problem.kind == "archive" and str(file) in problem.what
+        store.record("plan", chat("Still there?"), answer("Yes."))
+        with pytest.raises(CorruptError, match="is missing"):  # what it said is read to see what is new
+            store.record("other", chat("And you?"), answer("Me too."))
+        for view in path.glob("default/views-*"):
+            view.unlink()
+    with vmstore.open(path) as store:  # views are folded anew without it
+        assert all(to_json(store.session(name).info()) == before[name][0] for name in ALL if name != "plan")
+        assert [info.session for info in store.sessions()] == ALL
+        assert store.session("other").pages()[0].page == page
+        store.rebuild()
+        (path / "kept").rename(file)
+        assert store.verify().ok and store.session("other").content(page) == before["other"][2][0]
+
+
+def test_every_flip_in_an_archive_is_named(path: Path) -> None:
+    """A byte changed anywhere that counts is named as damage of that archive; contents that come are the right ones."""
+    with vmstore.open(path) as store:
+        archive(store, "plan", grace=0)
+        before = everything(store)["plan"][2]
+        pages = [page.page for page in store.session("plan").pages()]
+        cells = store.log.cells(range(999))
+    (file,) = files(path)
+    sound, rng, named = file.read_bytes(), random.Random(5), 0
+    whole = ArchiveLog(file)
+    commits = whole.tail(0, 99)
+    whole.close()
+    for at in rng.sample([at for at, byte in enumerate(sound) if byte], 60):
+        file.write_bytes(sound[:at] + bytes((sound[at] ^ (1 << rng.randrange(8)),)) + sound[at + 1 :])
+        with vmstore.open(path) as store:
+            verdict = store.verify(views=False)
+            assert verdict.ok or {one.kind for one in verdict.problems} <= {"archive", "cell"}
+            if verdict.ok:  # a byte that nothing is read from
+                log = ArchiveLog(file)
+                assert log.tail(0, 99) == commits and store.log.cells(range(999)) == cells
+                log.close()
+            named += not verdict.ok
+            for page, content in zip(pages, before, strict=True):
+                try:
+                    assert store.session("plan").content(page) == content
+                except CorruptError as error:
+                    assert str(file) in str(error) or "verify" in str(error)
+    assert named > 30
+
+
+@pytest.mark.parametrize("wrong", ["older", "of another session", "empty", "text"])
+def test_another_file_in_its_place(path: Path, wrong: str) -> None:
+    """An older archive, another session's, an empty file or no archive at all in its place is named."""
+    with vmstore.open(path) as store:
+        archive(store, ["other", "plan"], grace=0)
+        named = {one.session: Path(one.file) for one in archive(store, ["plan", "other"], grace=0).sessions}
+        uids = dict(store.views.execute("SELECT name, hex(uid) FROM sessions"))
+        named = {name: path / "default/archive" / f"{str(uid).lower()}.archive" for name, uid in uids.items()}
+        file = named["other"]
+        old = file.read_bytes()
+        store.record("other", chat("Unrelated", "Quite.", "What is new?"), answer("This."))
+        archive(store, "other", grace=0)
+        content = {"older": old, "of another session": named["plan"].read_bytes(), "empty": b"", "text": b"x" * 9_000}
+        file.unlink()
+        file.write_bytes(content[wrong])
+        verdict = store.verify(views=False)
+        assert not verdict.ok and {one.kind for one in verdict.problems} <= {"archive", "cell"}
+        with pytest.raises(CorruptError):
+            everything(store)
+        assert store.session("plan").context(call=1).messages()
+
+
+def test_readers_and_writers_go_on_meanwhile(path: Path) -> None:
+    """While sessions move there and back, other threads and handles read the right contents and write."""
+    stop, wrong = threading.Event(), list[object]()
+    with vmstore.open(path) as store, vmstore.open(path) as other:
+        cells = store.log.cells(range(999))
+
+        def read() -> None:
+            while not stop.is_set():
+                found = other.log.cells(range(1, max(cells) + 1))
+                if found != cells:
+                    wrong.append({n for n in cells if found.get(n) != cells[n]})
+
+        def write() -> None:
+            for number in range(20):
+                other.record("busy", chat(f"Number {number}"), answer("Yes."))
+
+        threads = [threading.Thread(target=one) for one in (read, write)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            archive(store, ALL, grace=0)
+            unarchive(store, ALL)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == [] and store.session("busy").info().calls == 20 and store.verify().ok
+
+
+def test_two_who_archive_at_once(path: Path) -> None:
+    """Two processes that archive the same sessions both end, and every answer stays."""
+    with vmstore.open(path) as store:
+        before = everything(store)
+
+    def work() -> None:
+        with vmstore.open(path) as store:
+            archive(store, ALL, grace=0)
+
+    children = [start(work), start(work)]
+    assert [joined(child) for child in children] == [0, 0]
+    with vmstore.open(path) as store:
+        assert everything(store) == before and store.verify().ok and len(files(path)) == 5
+
+
+def test_a_backup_meanwhile_is_whole(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup whose files move to an archive while it copies begins again, and is whole."""
+    from vmstore.store import backup as room
+
+    copy, times = room._copy_files, []
+
+    def moved(source: Path, target: Path) -> None:
+        if not times:
+            times.append(1)
+            with vmstore.open(path) as store:
+                archive(store, ALL, grace=0)
+        copy(source, target)
+
+    monkeypatch.setattr(room, "_copy_files", moved)
+    backup(path, tmp_path / "b")
+    assert len(list((tmp_path / "b/default/archive").iterdir())) == 5
+
+
+def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the archive cannot be written nothing moved, nothing is left, and the error says so."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with vmstore.open(path) as store:
+        before = everything(store)
+        monkeypatch.setattr(archives, "write", full)
+        with pytest.raises(StoreError, match="No space left"):
+            archive(store, "plan", grace=0)
+        assert everything(store) == before and away(store.log) == {}  # type: ignore[arg-type]
+        assert list((path / "default" / "archive").iterdir()) == []
+
+
+def test_what_the_archive_lacks_stays_in_the_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that does not hold what is about to leave the log stops the move: nothing leaves."""
+    compare = archiving.Mover._read
+
+    def other(mover: Mover, frame: object, numbers: object) -> object:
+        found = compare(mover, frame, numbers)  # type: ignore[arg-type]
+        return [cell.__class__(cell.salt, b"changed") for cell in found]
+
+    with vmstore.open(path) as store:
+        before = everything(store)
+        monkeypatch.setattr(archiving.Mover, "_read", other)
+        with pytest.raises(StoreError.__mro__[1], match="does not hold what the log does"):
+            archive(store, "plan", grace=0)
+        assert everything(store) == before

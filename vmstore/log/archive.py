@@ -1,0 +1,233 @@
+"""The file of an archive: a session's commits and cells, dense, with nothing in it that follows from the rest.
+
+    runs    first ordinal | content       up to 512 commits, column by column, as one zstd frame
+    frames  as in a log                   all cells, in long frames
+    heads   session | start hash          what each session's chain starts from and ends with
+    erased  number | commitment           of cells that were destroyed
+
+Hashes and commitments are computed from the cells, and each chain must end as its head says: whoever
+opens an archive has proven every byte of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn
+
+import apsw
+import msgspec
+
+from vmstore.cells.cell import DAMAGED, Cell
+from vmstore.errors import CorruptError, ReadOnlyError
+from vmstore.log.commit import Commit, link
+from vmstore.log.file import APPLICATION_ID, LogFile
+from vmstore.log.frame import densely, opened, squeezed, stretched
+from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
+from vmstore.log.reading import cells_of
+from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
+
+FORMAT = 1001  # far from those of logs, which a file like this is not
+COMMITS_MAX = 512
+# What reading a damaged file may run into; a chain that ends as stated is what proves it.
+DAMAGE = (ValueError, TypeError, KeyError, OverflowError, StopIteration, RuntimeError, struct.error)
+_SCHEMA = f"""
+PRAGMA page_size = 1024;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {FORMAT};
+PRAGMA synchronous = OFF;
+BEGIN;
+CREATE TABLE runs(first INTEGER PRIMARY KEY, size INTEGER NOT NULL, content BLOB NOT NULL);
+CREATE TABLE frames(
+  first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
+  salts BLOB NOT NULL, content BLOB NOT NULL);
+CREATE TABLE heads(session INTEGER PRIMARY KEY, start BLOB NOT NULL, hash BLOB NOT NULL);
+CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL);
+"""
+_HEADS = "SELECT session, CAST(start AS BLOB), CAST(hash AS BLOB) FROM heads ORDER BY session"
+
+
+class _Columns(msgspec.Struct, frozen=True, array_like=True):
+    """Some commits, column by column."""
+
+    session: list[int]
+    first: list[int]
+    count: list[int]
+    at: list[int]
+    lag: list[int]
+    request: list[int]
+    cells: list[int]
+    body: list[bytes]
+
+
+Start = Callable[[Commit], bytes]
+"""What the chain of a session starts from, by its first commit."""
+
+
+def write(path: Path, commits: Iterable[Commit], start: Start) -> None:
+    """Writes a new archive of commits with their cells, numbered as in a log of their own. It is not flushed."""
+    db = apsw.Connection(str(path))
+    try:
+        db.execute(_SCHEMA).fetchall()
+        heads: dict[int, list[Any]] = {}  # by key where the commits are from: key here, start, hash
+        for frame in densely(1, _laid(db, iter(commits), start, heads)):
+            db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", frame)
+        db.executemany("INSERT INTO heads VALUES(?,?,?)", heads.values())
+        db.execute("COMMIT").fetchall()
+    finally:
+        db.close()
+
+
+def _laid(db: apsw.Connection, commits: Iterator[Commit], start: Start, heads: dict[int, list[Any]]) -> Iterator[Cell]:
+    """Writes the columns of commits, and gives their cells one after the other."""
+    ordinal, cell = 0, 0
+    while run := list(islice(commits, COMMITS_MAX)):
+        rows = []
+        for at, c in enumerate(run, ordinal + 1):
+            head = heads.setdefault(c.session, [at, b"", b""])
+            head[1:] = head[1] or start(c), c.hash
+            rows.append((head[0], c.first, c.count, c.at, c.lag, c.request, c.cell_count, c.body))
+            for index, one in enumerate(c.cells):
+                cell += 1
+                if one.erased:
+                    db.execute("INSERT INTO erased VALUES(?,?)", (cell, c.commitment(index)))
+                yield one
+        told = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
+        db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(told), squeezed(told)))
+        ordinal += len(run)
+
+
+class ArchiveFile(LogFile):
+    """The file of an archive, for reading."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, readonly=True, formats=(FORMAT,))
+
+
+class ArchiveLog:
+    """An archive as a log that is only read. Opening it reads and proves all of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = ArchiveFile(path)
+        self._path = path
+        try:
+            with self.file as db:
+                self._commits = list(self._read(db))
+        except BaseException as error:
+            self.file.close()
+            if isinstance(error, DAMAGE):
+                raise self._damaged(str(error)) from error
+            raise
+
+    def _read(self, db: apsw.Connection) -> Iterator[Commit]:
+        """Its commits, each with the commitments and the hash that its cells give."""
+        heads: list[Any] = db.execute(_HEADS).fetchall()
+        self._starts: dict[int, bytes] = {session: start for session, start, _ in heads}
+        stated = {session: end for session, _, end in heads}
+        ends = dict(self._starts)
+        commitments = self._commitments(db)
+        ordinal, cell = 0, 0
+        for first, size, content in db.execute("SELECT first, size, CAST(content AS BLOB) FROM runs ORDER BY first"):
+            columns = msgspec.msgpack.decode(stretched(content, number(size)) or b"", type=_Columns)
+            if first != ordinal + 1:
+                raise self._damaged("commits are missing")
+            for session, *head, cells, body in zip(*msgspec.structs.astuple(columns), strict=True):
+                ordinal += 1
+                sealed = b"".join(next(commitments) for _ in range(cells))
+                p, count, at, lag, request = head
+                digest = ends[session] = link(ends[session], p, count, at, lag, request, body, sealed)
+                yield Commit(p, count, at, lag, body, sealed, digest, request, session, ordinal, cells and cell + 1)
+                cell += cells
+        if next(commitments, None) is not None or ends != stated:
+            raise self._damaged("its chains do not end as it says")
+
+    def _commitments(self, db: apsw.Connection) -> Iterator[bytes]:
+        """The commitments of its cells, in order; stated only for those that were destroyed."""
+        gone: dict[int, Any] = dict(db.execute("SELECT number, CAST(commitment AS BLOB) FROM erased"))
+        after = 1
+        for row in db.execute(f"SELECT {READ_FRAMES} FROM frames ORDER BY first"):
+            frame = frame_of(row)
+            if frame.first != after:
+                raise self._damaged(f"cell {after} is missing")
+            after = frame.after
+            for at, cell in opened(frame, range(frame.first, frame.after), no_file):
+                if cell is None or cell == DAMAGED:
+                    raise self._damaged(f"cell {at} cannot be read")
+                yield blob(gone[at]) if cell.erased else cell.commitment
+
+    def start_of(self, first: Commit) -> bytes:
+        """What the chain of a session starts from, by its first commit."""
+        return self._starts[first.session]
+
+    def _damaged(self, why: str) -> CorruptError:
+        return CorruptError(f"{self._path} is damaged ({why}): put it back from a backup")
+
+    # ---- the log port, for reading
+
+    def tail(self, after: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits with an ordinal above `after`."""
+        return self._commits[max(after, 0) : max(after, 0) + limit]
+
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers."""
+        return cells_of(self.file, numbers, no_file, None)
+
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes to be read in pieces."""
+        cell = self.cells([number]).get(number)
+        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
+
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, where that is beyond an ordinal."""
+        found = (one for one in reversed(self._commits[max(after, 0) :]) if one.session == session)
+        return next((Head(one.last, one.hash) for one in found), None)
+
+    @property
+    def ordinal(self) -> int:
+        """The ordinal of the last commit."""
+        return len(self._commits)
+
+    @property
+    def last_cell(self) -> int:
+        """The number of the last cell."""
+        return max((c.cell + c.cell_count - 1 for c in self._commits if c.cell), default=0)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self.file.close()
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Nothing: an archive is one file."""
+        return []
+
+    def append(self, *_: object, **__: object) -> NoReturn:
+        """Refused."""
+        raise self._refused()
+
+    def together(self, appends: Sequence[Append]) -> NoReturn:
+        """Refused."""
+        raise self._refused()
+
+    def alone(self) -> contextlib.AbstractContextManager[object]:
+        """Refused."""
+        raise self._refused()
+
+    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+        """Refused."""
+        raise self._refused()
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Refused."""
+        raise self._refused()
+
+    def _refused(self) -> ReadOnlyError:
+        return ReadOnlyError(f"{self._path} is an archive, which is only read; write to the store it came from")
+
+
+def no_file(commitment: bytes) -> bytes | None:
+    """What there is of a cell in a file of its own: in an archive there is none."""
+    return None

@@ -1,0 +1,219 @@
+"""The folder of archives: a file a session, there before a frame of the log names it.
+
+    archive/<uid of the session, 32 hex digits>.archive
+
+A file holds the session's commits and cells, and, of a fork, those it inherits before them, so it can
+be opened alone. It is written beside its name, proven, flushed and renamed, and never changes in place.
+Written anew after the session grew, its cells keep their numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from vmstore.cells.cell import DAMAGED, ERASED, Cell
+from vmstore.errors import CorruptError, StoreError
+from vmstore.log.archive import ArchiveFile, ArchiveLog, Start, no_file, write
+from vmstore.log.commit import Commit, follows, genesis
+from vmstore.log.files import flush
+from vmstore.log.lock import WriteLock
+from vmstore.log.port import Stray
+from vmstore.log.reading import cells_of
+
+SUFFIX = ".archive"
+OPEN_MAX = 8  # archives kept open for the next question
+REMEDY = "put it back from a backup; everything else goes on without it"
+
+
+class _Opened(msgspec.Struct):
+    """An archive that is open, and which file that is."""
+
+    file: ArchiveFile
+    state: tuple[int, int, int]
+
+
+class Archives:
+    """The folder of a log's archives; made when the first one comes. Any thread may use it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
+        self._reading = threading.Lock()
+        self._turn = threading.RLock()
+        self._lock = WriteLock(folder.with_suffix(".lock"))
+
+    def path(self, uid: bytes) -> Path:
+        """Where the archive of a session lies."""
+        return self.folder / f"{uid.hex()}{SUFFIX}"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps everybody else from writing archives, and from moving cells into them or out."""
+        with self._turn, self._lock:
+            yield
+
+    # ---- reading
+
+    def cells(self, uid: bytes, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
+        """The cells of some numbers in the archive of a session; None where its file is gone.
+
+        Raises CorruptError, naming the file, where it is damaged or does not hold them.
+        """
+        path = self.path(uid)
+        with self._reading:
+            file = self._open(uid, path)
+            if file is None:
+                return None
+            try:
+                found = cells_of(file, numbers, no_file, None)
+            except CorruptError as error:
+                raise CorruptError(f"{path} is damaged: {REMEDY}") from error
+        if DAMAGED in found.values():
+            raise CorruptError(f"{path} is damaged: {REMEDY}")
+        if len(found) < len(set(numbers)):
+            raise CorruptError(f"{path} is older than the log, and lacks cells that it names: {REMEDY}")
+        return found
+
+    def problems(self, uids: Iterable[bytes]) -> Iterator[str]:
+        """What is wrong with the archives of sessions; each is read and proven."""
+        for uid in sorted(uids):
+            try:
+                ArchiveLog(self.path(uid)).close()
+            except CorruptError as error:
+                yield str(error)
+            except StoreError as error:
+                yield str(error if self.path(uid).exists() else self.missing(uid))
+
+    def _open(self, uid: bytes, path: Path) -> ArchiveFile | None:
+        """The file of an archive, opened again where another one took its name."""
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            return None
+        state = status.st_ino, status.st_mtime_ns, status.st_size
+        kept = self._opened.get(uid)
+        if kept is None or kept.state != state:
+            if kept is not None:
+                kept.file.close()
+                del self._opened[uid]
+            try:
+                kept = self._opened[uid] = _Opened(ArchiveFile(path), state)
+            except (StoreError, CorruptError) as error:
+                raise CorruptError(f"{path} is damaged: {REMEDY}") from error
+            while len(self._opened) > OPEN_MAX:
+                self._opened.popitem(last=False)[1].file.close()
+        self._opened.move_to_end(uid)
+        return kept.file
+
+    def missing(self, uid: bytes) -> CorruptError:
+        """What is said where an archive is not there."""
+        return CorruptError(f"{self.path(uid)} is missing, and with it contents of its session: {REMEDY}")
+
+    # ---- writing
+
+    def write(self, uid: bytes, commits: Iterable[Commit], uids: Mapping[int, bytes]) -> ArchiveLog:
+        """Makes the archive of a session: its commits with their cells, after those it inherits.
+
+        `uids` are those of all their sessions. The archive is read and proven before it takes its
+        name, and given back open.
+        """
+        ends: dict[int, list[bytes]] = {}
+
+        def noted() -> Iterator[Commit]:
+            for commit in commits:
+                yield commit
+                ends.setdefault(commit.last, []).append(commit.hash)
+
+        def start(commit: Commit) -> bytes:
+            before: list[bytes] = [genesis(uids[commit.session]), *ends.get(commit.first - 1, [])]
+            for found in before:
+                if follows(found, commit):
+                    return found
+            raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
+
+        return self._place(self.path(uid), noted(), start)
+
+    def _place(self, path: Path, commits: Iterable[Commit], start: Start) -> ArchiveLog:
+        try:
+            if not self.folder.is_dir():
+                self.folder.mkdir()
+                flush(self.folder.parent)
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=self.folder)
+            os.close(handle)
+            beside = Path(name)
+            try:
+                os.chmod(beside, 0o644)
+                write(beside, commits, start)
+                flush(beside)
+                made = ArchiveLog(beside)
+                os.rename(beside, path)
+            finally:
+                for suffix in ("", "-journal"):
+                    beside.with_name(beside.name + suffix).unlink(missing_ok=True)
+            flush(self.folder)
+        except (OSError, apsw.Error) as error:
+            raise StoreError(f"{path} could not be written ({error}); make room, then try again") from error
+        return made
+
+    def destroy(self, commitments: Iterable[bytes]) -> int:
+        """Writes every archive that holds cells of these commitments anew without their bytes and salts; how many.
+
+        Their numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
+        cell. Nobody else is to write archives meanwhile: see `alone`.
+        """
+        gone, done = set(commitments), 0
+        for path in self.files():
+            with contextlib.closing(ArchiveLog(path)) as old:
+                commits = old.tail(0, old.ordinal)
+                held = {c.cell + i for c in commits for i in range(c.cell_count) if c.commitment(i) in gone}
+                held -= {number for number, cell in old.cells(held).items() if cell.erased}
+                if held:
+                    told = (_with_cells(old, commit, held) for commit in commits)
+                    self._place(path, told, old.start_of).close()
+                    done += 1
+        return done
+
+    def drop(self, uid: bytes) -> None:
+        """Deletes the archive of a session, which no frame names any more."""
+        self.path(uid).unlink(missing_ok=True)
+
+    # ---- looking around
+
+    def files(self) -> list[Path]:
+        """Every archive."""
+        return sorted(self.folder.glob(f"*{SUFFIX}"))
+
+    def strays(self, named: set[bytes]) -> Iterator[Stray]:
+        """Files that no frame names, those a crash left half written included; `named` are uids."""
+        names = {self.path(uid).name for uid in named}
+        for path in sorted(self.folder.glob("*")):
+            with contextlib.suppress(FileNotFoundError):
+                if path.name not in names and path.is_file():
+                    status = path.stat()
+                    yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        with self._reading:
+            for kept in self._opened.values():
+                kept.file.close()
+            self._opened.clear()
+        self._lock.close()
+
+
+def _with_cells(log: ArchiveLog, commit: Commit, without: set[int]) -> Commit:
+    """A commit with its cells, some of them destroyed."""
+    numbers = range(commit.cell, commit.cell + commit.cell_count)
+    found = log.cells(numbers)
+    cells = tuple(ERASED if number in without else found[number] for number in numbers)
+    return msgspec.structs.replace(commit, cells=cells)

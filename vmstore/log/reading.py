@@ -1,0 +1,57 @@
+"""Reads cells by number out of the frames of a log, wherever their bytes lie."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from vmstore.cells.cell import Cell
+from vmstore.log.archived import Archive, opened_there, place_of
+from vmstore.log.file import LogFile
+from vmstore.log.frame import ARCHIVED, Files, Frame, opened
+from vmstore.log.rows import READ_FRAMES, frame_of
+from vmstore.log.vault import PLAIN, Clear
+
+NEVER = (1 << 63) - 1
+_FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
+
+
+def frames_of(file: LogFile, numbers: Sequence[int], vault: Clear = PLAIN) -> Iterator[tuple[Frame, Sequence[int]]]:
+    """The frames that hold cells of these numbers, which are in order, each with those it holds."""
+    start = 0
+    vault.refresh()
+    while start < len(numbers):
+        with file as db:
+            row = db.execute(_FRAME, (numbers[start],)).fetchone()
+        frame = None if row is None else vault.opened(frame_of(row))
+        end = start + 1
+        if frame is not None and frame.after > numbers[start]:
+            end = bisect_left(numbers, frame.after, start)
+            yield frame, numbers[start:end]
+        start = end
+
+
+def cells_of(
+    file: LogFile, numbers: Iterable[int], files: Files, archive: Archive | None, vault: Clear = PLAIN
+) -> dict[int, Cell]:
+    """The cells of these numbers, each frame read once; one that is not there is left out.
+
+    Bytes may move to a file or out of one between a look at the frame and one at the file, so what
+    is not found is looked for once more. Without `archive` what lies in one is left out; with it
+    CorruptError names one that is missing or damaged.
+    """
+    found: dict[int, Cell] = {}
+    gone: Sequence[int] = sorted({at for at in numbers if 0 < at <= NEVER})
+    for last in (False, True):
+        later: list[int] = []
+        for frame, wanted in frames_of(file, gone, vault):
+            there = opened_there(frame, wanted, archive) if frame.form == ARCHIVED else opened(frame, wanted, files)
+            for at, cell in there:
+                if cell is None:
+                    if last and archive is not None and (place := place_of(frame)) is not None:
+                        raise archive.missing(place.uid)
+                    later.append(at)
+                else:
+                    found[at] = cell
+        gone = later
+    return found
