@@ -15,6 +15,7 @@ import msgspec
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, Open, body
 from vmstore.core.page import Origin
+from vmstore.core.sharing import CHARTER_NAME
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
@@ -42,7 +43,7 @@ class Opening(NamedTuple):
     parent_position: int = 0
     source: str | None = None
     key: bytes | None = None
-    hidden: bool = False
+    hidden: int = 0
     spawned_by: int | None = None
 
 
@@ -118,6 +119,11 @@ class Engine:
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
+        if opening.name == CHARTER_NAME and opening.hidden != Open.CHARTER:
+            raise RefusedError(
+                f"a session cannot be called {CHARTER_NAME!r}: the namespace's own session is, which holds what "
+                "belongs to no other; take another name (rule name_is_free)"
+            )
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
         head.hash = genesis(uid)
@@ -149,9 +155,12 @@ class Engine:
         return batch
 
     def _uid(self, session: int) -> bytes:
-        found = self.projection.db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
-        assert isinstance(found, bytes), "a parent is a session of this store"
-        return found
+        found = self.projection.db.execute("SELECT uid, hidden FROM sessions WHERE session = ?", (session,)).fetchone()
+        assert found is not None, "a parent is a session of this store"
+        uid: Any = found[0]
+        if found[1] == Open.CHARTER:
+            raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
+        return bytes(uid)
 
     def _hash_at(self, session: int, position: int) -> bytes:
         """The hash of the commit that ends at a position, which a fork starts from."""

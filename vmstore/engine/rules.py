@@ -30,10 +30,12 @@ from vmstore.core.mutation import (
     Pack,
     Prefetch,
     Reply,
+    Revoke,
     Turn,
     Unknown,
     Update,
 )
+from vmstore.engine.apart import OF_CHARTER, charter_stands_apart
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 from vmstore.errors import InputError
@@ -262,9 +264,11 @@ _SHOWING = (FaultIn, Prefetch, Evict)
 
 
 def reference_came_before(head: Head, m: AnyMutation, place: Place) -> str | None:
-    """What answers a reference stands after it."""
+    """What answers a reference, or takes a share back, stands after it."""
     if isinstance(m, FaultIn | FaultDenied | Prefetch) and not 0 < m.reference <= head.position:
         return f"position {m.reference} is none that came before"
+    if isinstance(m, Revoke) and not 0 < m.share <= head.position:
+        return f"position {m.share} is no share that came before"
     return None
 
 
@@ -298,6 +302,7 @@ RULES: tuple[Rule, ...] = (
     fields_are_typed,
     open_comes_first,
     name_is_free,
+    charter_stands_apart,
     turn_is_next,
     turn_opens_its_commit,
     nothing_follows_an_end,
@@ -343,7 +348,7 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     reply_answers_last_call: (Reply, Message),
     membership_changes: (Pack,),
     content_is_its_own: _SHOWING,
-    reference_came_before: (FaultIn, FaultDenied, Prefetch),
+    reference_came_before: (FaultIn, FaultDenied, Prefetch, Revoke),
     ranks_are_distinct: (Pack,),
     totals_match: (Pack,),
 }
@@ -354,10 +359,10 @@ OF_FIELDS: frozenset[Rule] = frozenset(
 )
 """The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.fields`)."""
 
-_ASKED: dict[tuple[type, type, bool], tuple[Rule, ...]] = {}
+_ASKED: dict[tuple[type, type, bool, bool], tuple[Rule, ...]] = {}
 
 
-def rules_of(kind: type, before: type, sound: bool) -> tuple[Rule, ...]:
+def rules_of(kind: type, before: type, sound: bool, charter: bool) -> tuple[Rule, ...]:
     """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound."""
     if not issubclass(kind, Mutation | Unknown):
         raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
@@ -367,15 +372,17 @@ def rules_of(kind: type, before: type, sound: bool) -> tuple[Rule, ...]:
             return kind is Open or before is NoneType
         if rule is nothing_follows_an_end:
             return issubclass(before, _ENDS)
+        if rule is charter_stands_apart:
+            return charter or kind in OF_CHARTER
         return kind in ABOUT.get(rule, (kind,)) and not (sound and rule in OF_FIELDS)
 
-    rules = _ASKED[kind, before, sound] = tuple(filter(asked, RULES))
+    rules = _ASKED[kind, before, sound, charter] = tuple(filter(asked, RULES))
     return rules
 
 
 def broken(head: Head, mutation: AnyMutation, place: Place, *, sound: bool) -> tuple[str, str] | None:
     """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
-    key = type(mutation), type(place.before), sound
+    key = type(mutation), type(place.before), sound, head.charter
     for rule in _ASKED.get(key) or rules_of(*key):
         reason = rule(head, mutation, place)
         if reason is not None:

@@ -18,6 +18,7 @@ from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, select, whole
 from vmstore.log.sqlite import SqliteLog
+from vmstore.store import charter
 from vmstore.store.imports import imported
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Exported, Import
@@ -40,6 +41,8 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
         if key is None:
             known = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
             raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+        if key == charter.key_of(ns):
+            raise InputError(f"{name!r} is the namespace's own session, which means nothing elsewhere; back it up")
         if isinstance(at, Head):
             wanted.append(whole(ns.views, key))
         else:

@@ -22,6 +22,7 @@ from vmstore.search.index import TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
+from vmstore.views.sessions import NAMED
 
 if TYPE_CHECKING:
     from vmstore.live.runtime import Runtime
@@ -114,7 +115,7 @@ class Namespace:
             if (opened := self._engine.opened(name)) is not None:
                 return opened
             self.follow()
-            key = self.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
+            key = self.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
             if key is None:
                 return None
             self._keys[name] = key
