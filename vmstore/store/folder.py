@@ -53,7 +53,7 @@ def _find(path: Path, namespace: str, create: bool) -> Path:
     folder = path / namespace
     if not (folder / LOG).is_file():
         if not create:
-            raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
+            raise StoreError(f"{path} has no namespace {namespace!r}; name one of the folders in it")
         _make_namespace(folder)
     return folder
 
