@@ -34,9 +34,11 @@ from vmstore.core.mutation import (
     Recall,
     Reference,
     Reply,
+    Revoke,
     Search,
     Segment,
     Settings,
+    Share,
     Turn,
     Unknown,
     Unpin,
@@ -60,7 +62,7 @@ WHY = st.builds(Why, SMALL, COUNT, COUNT, COUNT, COUNT, COUNT, SCORE, LOSERS)
 FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Open: {
         "uid": UID, "name": REF, "origin": SMALL, "parent": st.none() | UID, "parent_position": COUNT,
-        "meta": st.none() | REF, "source": st.none() | REF, "key": st.none() | REF, "hidden": st.integers(0, 1),
+        "meta": st.none() | REF, "source": st.none() | REF, "key": st.none() | REF, "hidden": st.integers(0, 2),
         "spawned_by": st.none() | POSITION,
     },
     Turn: {"number": COUNT},
@@ -126,11 +128,14 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Search: {"query": REF, "found": st.lists(POSITION, max_size=3).map(tuple), "total": COUNT},
     Recall: {"page": POSITION, "corrected": SMALL},
     Pressure: {"level": SMALL, "used": COUNT, "budget": COUNT},
+    Share: {"scope": SMALL, "principal": st.none() | REF, "verbs": SMALL, "by": st.none() | REF},
+    Revoke: {"share": POSITION, "verbs": SMALL, "by": st.none() | REF},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query"}
+CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by"}
 POSITIONS = {
     (Link, "source"),
+    (Cite, "by"),
     *((kind, "content") for kind in (FaultIn, Prefetch, Evict)),
 }  # of pages and of what is shown
 ANY = st.one_of([st.builds(kind, **fields) for kind, fields in FIELDS.items()])

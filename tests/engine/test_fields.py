@@ -15,9 +15,10 @@ from vmstore.core.mutation import Configure, Create, Known, Link, Mark, Pack, Re
 from vmstore.core.page import Role
 from vmstore.engine import fields
 from vmstore.engine.fields import sound
-from vmstore.engine.gate import Opening
 from vmstore.engine.head import Head, Nothing
-from vmstore.engine.rules import OF_FIELDS, RULES, Place, cells_exist, numbers_fit
+from vmstore.engine.opening import Opening
+from vmstore.engine.rules import RULES, Place, cells_exist, numbers_fit
+from vmstore.engine.ruling import OF_FIELDS
 from vmstore.errors import RefusedError
 
 NUMBERS = st.sampled_from([0, 1, 2, 3, 7, 40, -1, 2**63 - 1, 1 - 2**63, 2**63, -(2**63), 2**64, Role.TOOL])

@@ -33,14 +33,16 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Settings,
+    Share,
     Turn,
     Unknown,
     Unpin,
     Update,
 )
 from vmstore.core.page import LinkKind
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.opening import Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
 
@@ -198,6 +200,7 @@ BREAKERS: list[Breaker] = [
     ("reference_came_before", nothing, lambda b: Prefetch(PAGE, SHORT, 1, 2, b.position + 1, WHY)),
     ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 20)])),
     ("ranks_are_distinct", nothing, lambda b: pack(b, [(APART, APART, 0, 30), (PAGE, PAGE, 0, 30)])),
+    ("charter_stands_apart", nothing, lambda b: Share(3, None, 1)),
     ("totals_match", nothing, lambda b: pack(b, [], leaves=3)),
     ("totals_match", nothing, lambda b: pack(b, [], tokens=0)),
     ("totals_match", nothing, lambda b: pack(b, [], root=bytes(32))),

@@ -46,9 +46,11 @@ from vmstore.core.mutation import (
     Recall,
     Reference,
     Reply,
+    Revoke,
     Search,
     Segment,
     Settings,
+    Share,
     Turn,
     Unpin,
     Update,
@@ -193,6 +195,8 @@ def kinds() -> dict[str, str]:
         Search(0, (12, 30), 17),
         Recall(12, 1),
         Pressure(2, 7_210, 8_000),
+        Share(2, 0, 3, (300, 1)),
+        Revoke(300, 2, 0),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

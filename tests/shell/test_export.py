@@ -120,7 +120,7 @@ def test_a_store_is_backed_up_and_restored(run: Run, two: Path, tmp_path: Path) 
     [
         (["backup", "{here}/gone", "{here}/b"], "there is no store at"),
         (["backup", "{store}", "{here}"], "is there already"),
-        (["backup", "{store}", "{here}/b", "--namespace", "x"], "has no namespace 'x'; it has default"),
+        (["backup", "{store}", "{here}/b", "--namespace", "x"], "has no namespace 'x'; name one"),
         (["backup", "{store}", "{here}/no/b"], "is no folder, so b cannot be made in it"),
         (["restore", "{store}", "{here}/b"], "is no finished backup"),
         (["restore", "{here}/gone", "{here}/b"], "is no finished backup"),

@@ -138,7 +138,7 @@ def test_namespaces_are_apart(store_path: Path) -> None:
         assert [info.session for info in store.sessions()] == ["s"]
         with pytest.raises(UnknownError, match="no session 't'"):
             store.session("t")
-        with pytest.raises(StoreError, match="no namespace 'third'; it has default, other"):
+        with pytest.raises(StoreError, match="no namespace 'third'; name one of the folders in it"):
             open_store(store_path, "r", namespace="third")
 
 

@@ -19,7 +19,9 @@ from vmstore.capture.sources.lines import stem
 from vmstore.capture.sources.step import Note, Reading, Step, Track
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.core.sharing import CHARTER_NAME
+from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.views.lane import NEVER, Lane
 
@@ -277,7 +279,8 @@ class Importer:
         elif track.part and not track.name:
             main = f"{main}-{track.part[:8]}"
         name, count = _printable(main), 1
-        while self._engine.projection.db.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone():
+        sql = "SELECT 1 FROM sessions WHERE name = ?"
+        while name == CHARTER_NAME or self._engine.projection.db.execute(sql, (name,)).fetchone():
             count += 1
             name = f"{_printable(main)}-{count}"
         return name

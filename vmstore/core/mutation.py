@@ -33,15 +33,16 @@ from vmstore.core.decision import (
 )
 from vmstore.core.erasure import Erase
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.sharing import Revoke, Share
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
     "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation",
-    "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence",
-    "Search", "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode",
-    "encode", "sealed_again", "wire",
+    "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence", "Revoke",
+    "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs",
+    "decode", "encode", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -54,10 +55,12 @@ class Open(Mutation, frozen=True, array_like=True, tag=1):
     `parent` is the uid of the session forked from, spawned by or continued, at `parent_position`;
     `spawned_by` the page of the tool call that spawned it. `meta` is a cell of JSON (user, agent,
     title), `source` a cell naming where an import came from, `key` a cell with the random key of
-    its record digests. An import is `hidden` until a mark completes it.
+    its record digests. An import is `hidden` (1) until a mark completes it, the
+    namespace's own session for good (CHARTER).
     """
 
     NUMBER: ClassVar[int] = 1
+    CHARTER: ClassVar[int] = 2
     uid: bytes
     name: CellRef
     origin: int = 0
@@ -253,7 +256,8 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
 Stimulus = Settings | Segment | Reference | Cite | Search | Recall
 Recorded = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
-Known = Recorded | Erase | Stimulus | Decision
+Granting = Share | Revoke
+Known = Recorded | Erase | Stimulus | Decision | Granting
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -348,6 +352,8 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Reference: ("evidence",),
     Cite: ("evidence",),
     Search: ("query",),
+    Share: ("principal", "by"),
+    Revoke: ("by",),
 }
 
 

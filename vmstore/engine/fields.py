@@ -36,8 +36,10 @@ from vmstore.core.mutation import (
     Recall,
     Reference,
     Reply,
+    Revoke,
     Search,
     Segment,
+    Share,
     Unpin,
     Update,
     wire,
@@ -57,8 +59,10 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
+from vmstore.core.sharing import Scope, Verb
 
 NUMBER_MAX = 2**63 - 1
+VERBS = frozenset(range(1, sum(Verb) + 1))  # every sum of them
 LINK_KINDS = frozenset(LinkKind)
 LEVELS = frozenset((Level.REDUCED, Level.ABSTRACT, Level.REFERENCE))  # that a content can be compressed to
 WORDS: dict[type, dict[str, frozenset[int]]] = {
@@ -89,6 +93,8 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "signal": frozenset(Signal),
     },
     Pressure: {"level": frozenset(Load)},
+    Share: {"scope": frozenset(Scope), "verbs": VERBS},
+    Revoke: {"verbs": VERBS},
 }
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),

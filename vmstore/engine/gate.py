@@ -15,11 +15,14 @@ import msgspec
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, Open, body
 from vmstore.core.page import Origin
+from vmstore.core.sharing import CHARTER_NAME
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
-from vmstore.engine.rules import Place, broken
+from vmstore.engine.opening import Opening
+from vmstore.engine.rules import Place
+from vmstore.engine.ruling import broken
 from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
@@ -30,20 +33,6 @@ from vmstore.views.projection import Projection
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
-
-
-class Opening(NamedTuple):
-    """What a new session is told at its beginning."""
-
-    name: str
-    meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
-    origin: Origin = Origin.NEW
-    parent: int = 0
-    parent_position: int = 0
-    source: str | None = None
-    key: bytes | None = None
-    hidden: bool = False
-    spawned_by: int | None = None
 
 
 class Engine:
@@ -118,6 +107,11 @@ class Engine:
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
+        if opening.name == CHARTER_NAME and opening.hidden != Open.CHARTER:
+            raise RefusedError(
+                f"a session cannot be called {CHARTER_NAME!r}: the namespace's own session is, which holds what "
+                "belongs to no other; take another name (rule name_is_free)"
+            )
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
         head.hash = genesis(uid)
@@ -150,9 +144,12 @@ class Engine:
         return batch
 
     def _uid(self, session: int) -> bytes:
-        found = self.projection.db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
-        assert isinstance(found, bytes), "a parent is a session of this store"
-        return found
+        found = self.projection.db.execute("SELECT uid, hidden FROM sessions WHERE session = ?", (session,)).fetchone()
+        assert found is not None, "a parent is a session of this store"
+        uid: Any = found[0]
+        if found[1] == Open.CHARTER:
+            raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
+        return bytes(uid)
 
     def _hash_at(self, session: int, position: int) -> bytes:
         """The hash of the commit that ends at a position, which a fork starts from."""

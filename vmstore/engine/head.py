@@ -119,6 +119,7 @@ class Head:
         self.turn = 0
         self.call = 0
         self.opened = False
+        self.charter = False  # whether it is the namespace's own session
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0
@@ -208,7 +209,7 @@ class Head:
             fold(self, mutation)
 
     def _on_open(self, mutation: Open) -> None:
-        self.opened = True
+        self.opened, self.charter = True, mutation.hidden == Open.CHARTER
 
     def _on_turn(self, mutation: Turn) -> None:
         self.turn = mutation.number

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import apsw
 
+from vmstore.core.mutation import Open
 from vmstore.engine.head import Head
 from vmstore.engine.recent import OPAQUE, Content
 from vmstore.views.context import contents
@@ -101,14 +102,16 @@ class ViewLookups:
 
 def load_head(db: apsw.Connection, session: int) -> Head | None:
     """A session's head as the views hold it; None where they hold no such session."""
-    row = db.execute("SELECT uid, position, hash, turns, calls FROM sessions WHERE session = ?", (session,)).fetchone()
+    sql = "SELECT uid, position, hash, turns, calls, hidden FROM sessions WHERE session = ?"
+    row = db.execute(sql, (session,)).fetchone()
     if row is None:
         return None
     lookups = ViewLookups(db, session)
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
     head.begins = lookups.lane.stretches[0].low
-    position, head.hash, head.turn, head.call = row[1:]
+    position, head.hash, head.turn, head.call = row[1:5]
+    head.charter = row[5] == Open.CHARTER
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)
     lookups.prepare(residents)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from types import NoneType
 from typing import Any
 
 import msgspec
@@ -26,18 +25,18 @@ from vmstore.core.mutation import (
     Link,
     Mark,
     Message,
-    Mutation,
     Open,
     Pack,
     Prefetch,
     Reply,
+    Revoke,
     Turn,
     Unknown,
     Update,
 )
+from vmstore.engine.apart import charter_stands_apart
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
-from vmstore.errors import InputError
 
 
 class Place(msgspec.Struct, gc=False):
@@ -52,8 +51,8 @@ class Place(msgspec.Struct, gc=False):
     name_taken: bool = False
 
 
-_ENDS = (Pack, Mark)
-_WEIGHED = (Create, Annotate)
+ENDS = (Pack, Mark)
+WEIGHED = (Create, Annotate)
 IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
@@ -98,7 +97,7 @@ def turn_opens_its_commit(head: Head, m: AnyMutation, place: Place) -> str | Non
 
 def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Packs and marks stand on commit ends."""
-    if isinstance(place.before, _ENDS):
+    if isinstance(place.before, ENDS):
         return f"a {place.before.kind} ends its commit"
     return None
 
@@ -218,7 +217,7 @@ def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def importance_is_a_share(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Importance is a share of one, in parts per million."""
-    if isinstance(m, _WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
+    if isinstance(m, WEIGHED) and m.importance is not None and not 0 <= m.importance <= IMPORTANCE_MAX:
         return f"importance {m.importance} is not within 0 and {IMPORTANCE_MAX}"
     return None
 
@@ -265,7 +264,7 @@ def membership_changes(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def content_is_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A page is shown by a content of its own, at the level that content has."""
-    if not isinstance(m, _SHOWING) or (m.level is None and m.content is None):
+    if not isinstance(m, SHOWING) or (m.level is None and m.content is None):
         return None
     found = None if m.content is None else head.content(m.content)
     if found is None or (found.page, found.level) != (m.page, m.level):
@@ -273,13 +272,15 @@ def content_is_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
-_SHOWING = (FaultIn, Prefetch, Evict)
+SHOWING = (FaultIn, Prefetch, Evict)
 
 
 def reference_came_before(head: Head, m: AnyMutation, place: Place) -> str | None:
-    """What answers a reference stands after it."""
+    """What answers a reference, or takes a share back, stands after it."""
     if isinstance(m, FaultIn | FaultDenied | Prefetch) and not 0 < m.reference <= head.position:
         return f"position {m.reference} is none that came before"
+    if isinstance(m, Revoke) and not 0 < m.share <= head.position:
+        return f"position {m.share} is no share that came before"
     return None
 
 
@@ -313,6 +314,7 @@ RULES: tuple[Rule, ...] = (
     fields_are_typed,
     open_comes_first,
     name_is_free,
+    charter_stands_apart,
     turn_is_next,
     turn_opens_its_commit,
     nothing_follows_an_end,
@@ -337,64 +339,3 @@ RULES: tuple[Rule, ...] = (
     ranks_are_distinct,
     totals_match,
 )
-
-
-ABOUT: dict[Rule, tuple[type, ...]] = {
-    kind_is_known: (Unknown,),
-    name_is_free: (Open,),
-    turn_is_next: (Turn,),
-    turn_opens_its_commit: (Turn,),
-    words_are_listed: tuple(WORDS),
-    cells_exist: tuple(CELL_FIELDS),
-    erased_cells_are_its_own: (Erase,),
-    message_exists: (Create,),
-    page_exists: tuple(PAGES),
-    version_is_next: (Update, Compress),
-    level_is_reduced: (Compress,),
-    link_kind_is_listed: (Link, Create),
-    links_lead_elsewhere: (Link,),
-    sizes_count_up: tuple(COUNTS),
-    importance_is_a_share: _WEIGHED,
-    annotation_says_something: (Annotate,),
-    call_is_next: (Pack,),
-    reply_answers_last_call: (Reply, Message),
-    membership_changes: (Pack,),
-    content_is_its_own: _SHOWING,
-    reference_came_before: (FaultIn, FaultDenied, Prefetch),
-    ranks_are_distinct: (Pack,),
-    totals_match: (Pack,),
-}
-"""The kinds a rule can refuse; one that is not listed is asked of every kind."""
-
-OF_FIELDS: frozenset[Rule] = frozenset(
-    (fields_are_typed, numbers_fit, words_are_listed, level_is_reduced, link_kind_is_listed, sizes_count_up)
-)
-"""The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.fields`)."""
-
-_ASKED: dict[tuple[type, type, bool], tuple[Rule, ...]] = {}
-
-
-def rules_of(kind: type, before: type, sound: bool) -> tuple[Rule, ...]:
-    """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound."""
-    if not issubclass(kind, Mutation | Unknown):
-        raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
-
-    def asked(rule: Rule) -> bool:
-        if rule is open_comes_first:
-            return kind is Open or before is NoneType
-        if rule is nothing_follows_an_end:
-            return issubclass(before, _ENDS)
-        return kind in ABOUT.get(rule, (kind,)) and not (sound and rule in OF_FIELDS)
-
-    rules = _ASKED[kind, before, sound] = tuple(filter(asked, RULES))
-    return rules
-
-
-def broken(head: Head, mutation: AnyMutation, place: Place, *, sound: bool) -> tuple[str, str] | None:
-    """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
-    key = type(mutation), type(place.before), sound
-    for rule in _ASKED.get(key) or rules_of(*key):
-        reason = rule(head, mutation, place)
-        if reason is not None:
-            return rule.__name__, reason
-    return None

@@ -20,7 +20,8 @@ from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.histories import Histories
 from vmstore.engine.lookups import ViewLookups
-from vmstore.engine.rules import Place, broken
+from vmstore.engine.rules import Place
+from vmstore.engine.ruling import broken
 from vmstore.engine.soundness import Erased, unsound
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from vmstore.core.mutation import Open
+from vmstore.core.sharing import CHARTER_NAME
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt, opening_of, tell_anew
 from vmstore.engine.gate import Engine
 from vmstore.errors import InputError, RefusedError
@@ -66,6 +68,8 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
     stated = [(one.name, one.uid, one.upto) for one in reader.sessions]
     if stated != [(one.name, one.uid, one.position) for one in gathering.sessions()]:
         raise InputError(f"{path} is damaged: its first line lists other sessions than it holds; export it again")
+    if any(one.hidden == Open.CHARTER for one in gathering.sessions()):
+        raise InputError(f"{path} holds the own session of another namespace, whose grants are none here; leave it out")
     return Bundle(str(path), reader.sessions, gathering)
 
 
@@ -116,7 +120,7 @@ def _key(engine: Engine, column: str, value: bytes | str) -> int | None:
 def _free(engine: Engine, name: str) -> str:
     """The name, with a number behind it where it is taken."""
     free, count = name, 1
-    while _key(engine, "name", free) is not None:
+    while free == CHARTER_NAME or _key(engine, "name", free) is not None:
         count += 1
         free = f"{name}-{count}"
     return free

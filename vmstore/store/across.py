@@ -113,7 +113,7 @@ def _stood(ns: Namespace, key: int, at: AsOf) -> tuple[Lane, int] | None:
 def sessions_of(ns: Namespace, sought: Sought, wanted: Wanted = ANY, *, hidden: bool = False) -> list[tuple[int, str]]:
     """The sessions that are sought and can hold what is wanted, by name, as far as an index tells."""
     type_ = value("type", PageType, wanted.type)
-    conditions = [f"hidden <= {int(hidden)}"]
+    conditions = ["1" if hidden else "hidden = 0"]
     conditions += [f"{word} = :{word}" for word in sought._fields if getattr(sought, word) is not None]
     if sought == Sought():  # a user's sessions are fewer than what all sessions hold of a type or a tag
         conditions += [_HAS_TYPE] if type_ else []

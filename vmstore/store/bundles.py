@@ -21,6 +21,7 @@ from vmstore.exports.selection import Portion, check_end, commits_of, select, wh
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
+from vmstore.store import charter
 from vmstore.store.imports import imported
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Exported, Import
@@ -43,6 +44,8 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
         if key is None:
             known = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
             raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, known)}")
+        if key == charter.key_of(ns):
+            raise InputError(f"{name!r} is the namespace's own session, which means nothing elsewhere; back it up")
         if isinstance(at, Head):
             wanted.append(whole(ns.views, key))
         else:

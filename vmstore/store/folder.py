@@ -61,7 +61,7 @@ def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Pa
     folder = path / namespace
     if not (folder / LOG).is_file():
         if make is None:
-            raise StoreError(f"{path} has no namespace {namespace!r}; it has {', '.join(namespaces(path))}")
+            raise StoreError(f"{path} has no namespace {namespace!r}; name one of the folders in it")
         _make_namespace(folder, make)
     return folder
 

@@ -14,8 +14,9 @@ import apsw
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.known import Known
+from vmstore.engine.opening import Opening
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan
@@ -23,6 +24,7 @@ from vmstore.search.index import TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
+from vmstore.views.sessions import NAMED
 
 if TYPE_CHECKING:
     from vmstore.live.runtime import Runtime
@@ -118,7 +120,7 @@ class Namespace:
             if (opened := self._engine.opened(name)) is not None:
                 return opened
             self.follow()
-            key = self.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
+            key = self.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
             if key is None:
                 return None
             self._keys[name] = key

@@ -22,10 +22,10 @@ def resolved(ns: Namespace, lane: Lane, session: str, reference: str | int, when
         if isinstance(reference, int)
         else parse(reference)
     )
+    if told.namespace is not None and told.namespace != ns.name:
+        raise UnknownError(f"there is no page {reference} here; all pages here are of namespace {ns.name!r}")
     if told.session is not None and told.session != session:
         raise InputError(f"{reference} names a page of session {told.session!r}, and this is {session!r}")
-    if told.namespace is not None and told.namespace != ns.name:
-        raise InputError(f"{reference} stands in namespace {told.namespace!r}, and this is {ns.name!r}")
     moment = {k: v for k in ("turn", "call", "position") if (v := getattr(told, k)) is not None}
     if moment:
         when = as_of(**moment)

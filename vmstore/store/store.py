@@ -89,7 +89,7 @@ class Store:
     # ---- sessions
 
     def sessions(self, *, user: str | None = None, agent: str | None = None, hidden: bool = False) -> list[SessionInfo]:
-        """Every session by name, or those of a user or an agent; imports not yet complete only where `hidden`."""
+        """Every session by name, or those of a user or an agent; where `hidden`, incomplete imports and its own too."""
         with self._ns.asking():
             keys = sessions_of(self._ns, Sought(user, agent), hidden=hidden)
             return [self._ns.session_info(key) for key, _ in keys]

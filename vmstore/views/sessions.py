@@ -14,6 +14,9 @@ from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector, plain, put
 
+NAMED = "hidden <> 1"
+"""Which sessions can be named: an import under way cannot, the namespace's own session can."""
+
 
 class Standing(msgspec.Struct):
     """A session's row: who it is, its counts and where it stands."""
@@ -49,7 +52,7 @@ class Standing(msgspec.Struct):
 
 
 class Sessions(Projector):
-    """Who exists: names, origins, counts. `hidden` ones are imports not yet complete."""
+    """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2)."""
 
     name = "sessions"
     schema: ClassVar = {

@@ -14,6 +14,7 @@ from vmstore.views.lane import NEVER, Lane
 from vmstore.views.lineage import outdated
 from vmstore.views.moment import Basis, basis, call_position, last, moment_at
 from vmstore.views.residency import knower
+from vmstore.views.sessions import NAMED
 from vmstore.vmql.faults import Own
 from vmstore.vmql.forms import iso
 from vmstore.vmql.handed import HANDED, handed
@@ -293,7 +294,7 @@ def _alone(world: World, tail: Tail, params: Params, key: int, name: str) -> Sco
 
 def key_of(world: World, name: str, span: Span | None) -> int:
     """A session's key by its name; a QueryError names the nearest."""
-    key: int | None = world.views.execute("SELECT session FROM sessions WHERE name = ? AND hidden = 0", (name,)).get
+    key: int | None = world.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
     if key is None:
         names = names_of(world)
         meant = near(name, names)
