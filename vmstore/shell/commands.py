@@ -27,6 +27,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
+from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -226,6 +227,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.seals", "prove"),
             (add_prove,),
         ),
+        ERASE,
         Command(
             "rebuild",
             "keep",
