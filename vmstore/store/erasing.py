@@ -16,6 +16,7 @@ from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.newfile import flush
 from vmstore.store.erasure_plan import Planner, Wanted
+from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
 from vmstore.store.namespace import Namespace
 from vmstore.store.relatives import Owned
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from vmstore.store.keys import Key
     from vmstore.store.store import Store
 
-UNDER_WAY = "erasing"
 GRACE_US = 3_600_000_000  # files that no commit names may be another's, about to be named
 BEYOND = [
     "backups, exports, bundles and copies made before: erase there too, or delete them",
@@ -109,14 +109,21 @@ def wanted(store: Store, subject: Subject, derived: bool, copies: bool) -> Wante
     elif subject.session is not None:
         sessions = [_key(store, subject.session)]
     elif subject.user is not None:
-        rows: Any = ns.views.execute("SELECT session FROM sessions WHERE user = ?", (subject.user,)).fetchall()
-        sessions = [session for (session,) in rows]
-        if not rows:
+        sessions = [session for (session,) in ns.views.execute(_OF_USER, (subject.user,))]
+        if not sessions:
             raise UnknownError(f"no session is of user {subject.user!r}; `vmstore sessions` lists users")
     else:
         assert subject.where is not None, "one of them is told"
         pages = _selected(store, subject.where, subject.in_session)
     return Wanted(frozenset(pages), frozenset(sessions), derived, copies)
+
+
+# What was forked, spawned or continued from a user's session is theirs too, unless it names another user.
+_OF_USER = """WITH RECURSIVE theirs(session) AS (
+  SELECT session FROM sessions WHERE user = ?1
+  UNION SELECT s.session FROM theirs JOIN sessions s ON s.parent = theirs.session
+   WHERE s.user IS NULL OR s.user = ?1)
+SELECT session FROM theirs"""
 
 
 def _key(store: Store, name: str) -> int:
@@ -146,6 +153,12 @@ def _selected(store: Store, where: str, session: str | None) -> list[Owned]:
 # ---- doing
 
 
+def erase_cells(ns: Namespace, told: dict[int, Erase], size: int, certificates: Path) -> None:
+    """Records and destroys what each session is told to lose; `size` is how many bytes that is."""
+    with ns.lock, ns.engine.log.alone():
+        _destroy(ns, _record(ns, told)[0] - 1, size, None, certificates)
+
+
 def _done(ns: Namespace, plan: ErasurePlan, told: dict[int, Erase], reason: str, key: Key | None) -> Erased:
     """Records the erasure, then destroys what it names; every other writer waits."""
     ordinals = _record(ns, told)
@@ -171,7 +184,7 @@ def _record(ns: Namespace, told: dict[int, Erase]) -> list[int]:
     return sorted(ordinals)
 
 
-def _destroy(ns: Namespace, after: int, size: int, key: Key | None) -> Path | None:
+def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path | None = None) -> Path | None:
     """Destroys all that is recorded as erased and lets everything forget it; the certificate of what came `after`."""
     erasures = Erasures(ns.log)
     erasures.follow()
@@ -187,8 +200,8 @@ def _destroy(ns: Namespace, after: int, size: int, key: Key | None) -> Path | No
         made = Certificate(
             KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
         )
-        path = keep(folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
-    (ns.folder / UNDER_WAY).unlink(missing_ok=True)
+        path = keep(kept or folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
+    (ns.folder / ERASING).unlink(missing_ok=True)
     flush(ns.folder)
     return path
 
@@ -245,13 +258,13 @@ def finish_erasing(store: Store) -> int:
 def _mark(folder: Path | None) -> None:
     """Says that an erasure is under way, durable."""
     if folder is not None:
-        (folder / UNDER_WAY).touch()
+        (folder / ERASING).touch()
         flush(folder)
 
 
 def under_way(folder: Path | None) -> bool:
     """Whether an erasure was begun and not finished."""
-    return folder is not None and (folder / UNDER_WAY).exists()
+    return folder is not None and (folder / ERASING).exists()
 
 
 def finish(ns: Namespace, *, look: bool = False) -> int:
@@ -267,7 +280,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
             if ns.folder is not None:
-                (ns.folder / UNDER_WAY).unlink(missing_ok=True)
+                (ns.folder / ERASING).unlink(missing_ok=True)
             return 0
         assert ns.folder is not None, "a store in memory is not killed half way"
         last = max((one.ordinal for one in certificates(folder_of(ns.folder), ns.name)), default=0)

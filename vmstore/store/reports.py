@@ -211,6 +211,13 @@ class Backup(msgspec.Struct, frozen=True):
     namespaces: list[BackupPart]
 
 
+class Restored(Backup, frozen=True):
+    """What was restored; by how many certificates of erasures, and how many cells were erased again by them."""
+
+    certificates: int
+    erased: int
+
+
 class Weight(msgspec.Struct, frozen=True):
     """Bytes on disk: of which part (log, views, blobs, columns, other), and what in it."""
 
