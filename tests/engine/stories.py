@@ -73,7 +73,7 @@ def _relate(path: Path) -> None:
 
 
 def decide(path: Path) -> None:
-    """Settings, a reference, a page that gives way, one that is held, erased words: no recorded call has them."""
+    """Settings, a reference, a page that gives way, one that is held, words that are erased: none is recorded."""
     log = SqliteLog(path / LOG)
     engine = engine_over(log, seed=9)
     engine.follow()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from vmstore.core.kind import Mutation
@@ -26,6 +27,14 @@ class Gone(bytes):
 def gone(position: int) -> Gone:
     """What stands for a content that was erased at a position."""
     return Gone(b"[erased at position %d]" % position)
+
+
+def is_gone(text: str) -> bool:
+    """Whether a text is what stands for an erased content, and nothing else."""
+    return _GONE.fullmatch(text) is not None
+
+
+_GONE = re.compile(r"\[erased at position \d+\]")
 
 
 class Erase(Mutation, frozen=True, array_like=True, tag=16):

@@ -216,6 +216,10 @@ class ArchiveLog:
         """Refused."""
         raise self._refused()
 
+    def destroying(self) -> contextlib.AbstractContextManager[object]:
+        """Refused."""
+        raise self._refused()
+
     def destroy(self, numbers: Iterable[int]) -> Destroyed:
         """Refused."""
         raise self._refused()

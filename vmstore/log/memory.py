@@ -65,6 +65,8 @@ class MemoryLog:
         """Keeps other threads waiting."""
         return self._turn
 
+    destroying = alone
+
     @property
     def _all(self) -> list[Commit]:
         if self._commits is None:

@@ -104,6 +104,10 @@ class Log(Protocol):
         """
         ...
 
+    def destroying(self) -> AbstractContextManager[object]:
+        """Keeps every other writer waiting while cells are recorded as erased and destroyed."""
+        ...
+
     def tail(self, after: int, limit: int) -> list[Commit]:
         """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
         ...

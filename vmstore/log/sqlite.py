@@ -128,6 +128,12 @@ class SqliteLog:
         with self._turn, self.lock:
             yield
 
+    @contextmanager
+    def destroying(self) -> Iterator[None]:
+        """Keeps every other writer waiting, who moves cells to archives and back among them."""
+        with self.archives.alone(), self.alone():
+            yield
+
     def _keep_files(self, one: Waiting) -> None:
         long = [cell for commit in one.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
         if long:

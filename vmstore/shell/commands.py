@@ -30,6 +30,7 @@ from vmstore.shell.arguments import (
     add_view,
 )
 from vmstore.shell.arguments_care import add_archive, add_unarchive
+from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -253,6 +254,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.seals", "prove"),
             (add_prove,),
         ),
+        ERASE,
         Command(
             "key",
             "keep",

@@ -30,6 +30,7 @@ VIEWS = "views-"
 BLOBS = "blobs"
 ARCHIVE = "archive"
 COLUMNS = "columns"
+ERASING = "erasing"  # a file that stands while an erasure is under way
 
 
 def make_log(folder: Path) -> None:

@@ -99,6 +99,11 @@ class Projection:
         """How far all of them have followed the log."""
         return int(self.db.execute("SELECT min(ordinal) FROM positions").get)
 
+    @property
+    def last_erasure(self) -> int:
+        """The ordinal of the last erasure they hold; 0 where there was none."""
+        return int(self.db.execute("SELECT coalesce(max(ordinal), 0) FROM erasures").get)
+
     def close(self) -> None:
         """Lets go of the database and of the lock beside it; what could not be tidied up the log gives back."""
         with suppress(apsw.Error):
@@ -239,7 +244,7 @@ class Projection:
             raise UnknownError(f"there is no view {view!r}; the views are {names}")
 
     def _rebuild(self, progress: Progress | None) -> None:
-        with self._alone(), self._transaction():
+        with self.alone(), self._transaction():
             self._reached = self._anew(self.log.ordinal, progress)
 
     def _replace(self, projector: type[Projector], progress: Progress | None) -> None:
@@ -247,7 +252,7 @@ class Projection:
         self.catch_up()
         beside = Projection(self.log, self.spare(), projectors=self.projectors)
         try:
-            with self._alone():
+            with self.alone():
                 target = self.ordinal
                 beside.catch_up(lambda done, _: self._moved(done, target, progress), upto=target)
                 with self._transaction():
@@ -260,7 +265,8 @@ class Projection:
         finally:
             beside.close()
 
-    def _alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[None]:
+        """Keeps other processes from folding."""
         return nullcontext() if self._applier is None else self._applier.taken()
 
     @contextmanager
