@@ -12,7 +12,7 @@ import pytest
 import vmstore
 from tests.store.secretive import SECRETS, asked, everything, found_in, live, made
 from vmstore.debug.whatif import WhatIfs
-from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.errors import CorruptError, InputError, StoreError, UnknownError
 from vmstore.store.encrypting import encrypt
 from vmstore.store.encryption import drop
 from vmstore.store.storekey import new_store_key
@@ -256,6 +256,21 @@ def test_a_flipped_byte_of_an_encrypted_frame_is_named(tmp_path: Path, key: Path
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         problems = store.verify(views=False).problems
         assert [one.where for one in problems] == [f"cell {n} of commit 1" for n in range(1, count + 1)]
+
+
+def test_any_byte_of_the_file_of_keys_may_break(tmp_path: Path, key: Path) -> None:
+    """With a byte of it changed the store answers in full, or is refused, or names the damage: never a traceback."""
+    made(tmp_path / "a.vms", key).close()
+    path = tmp_path / "a.vms" / "default" / "keys.sqlite"
+    sound, named = path.read_bytes(), 0
+    for at in (*range(0, 112, 3), *range(112, len(sound), 151)):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 255]) + sound[at + 1 :])
+        try:
+            with vmstore.open(tmp_path / "a.vms", "r", key=key) as store:
+                named += not store.verify(views=False).ok
+        except (StoreError, CorruptError):
+            named += 1
+    assert named > 10
 
 
 def test_a_damaged_key_is_named(tmp_path: Path, key: Path) -> None:

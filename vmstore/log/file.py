@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from urllib.parse import quote
@@ -82,9 +83,9 @@ def check_platform() -> None:
 class LogFile:
     """A connection for one thread at a time; after `poison` the next use opens the file again."""
 
-    def __init__(self, path: Path, *, readonly: bool = False) -> None:
+    def __init__(self, path: Path, *, readonly: bool = False, formats: Sequence[int] = FORMATS) -> None:
         check_platform()
-        self.format = check_format(path)
+        self.format = check_format(path, formats)
         self.path = path
         self.readonly = readonly
         self._lock = threading.RLock()
@@ -230,16 +231,16 @@ def _reader(path: Path) -> apsw.Connection:
         return _connect(path, apsw.SQLITE_OPEN_READONLY, "?immutable=1")
 
 
-def check_format(path: Path) -> int:
+def check_format(path: Path, formats: Sequence[int] = FORMATS) -> int:
     """The format by the marks in the file's first bytes, so that a file of somebody else is not touched."""
     version = format_of(path)
     if version == 0:
         raise StoreError(f"{path} has format 0, this vmstore reads format {FORMAT}: run `vmstore upgrade` on its store")
     if version == HALF_ENCRYPTED_FORMAT:
         raise StoreError(f"{path} was being encrypted when that was stopped: run `vmstore encrypt` on its store again")
-    if version not in FORMATS:
+    if version not in formats:
         raise StoreError(
-            f"{path} has format {version}, this vmstore reads format {FORMAT}: "
+            f"{path} has format {version}, this vmstore reads format {formats[0]}: "
             "install the version that wrote it, or export it there and import it here"
         )
     return version
