@@ -46,7 +46,7 @@ SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
 DECISIONS = sorted((SPECS / "decisions").glob("*.md"))
 STRUCTS = {m.MUTATION_NAMES[kind.NUMBER]: kind for kind in m.Mutation.__subclasses__()}
-COMMON = {"--namespace", "--json", "--quiet", "--help"}
+COMMON = {"--namespace", "--store-key", "--json", "--quiet", "--help"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -142,7 +142,7 @@ def options(text: str) -> list[str]:
     """What commands.md gets wrong about the options of each command."""
     wrong = []
     head = text[: text.index("\n## ")]
-    if set(re.findall(r"`(--\w+)", head)) - {"--turn", "--call", "--position", "--time", "--version"} != COMMON:
+    if set(re.findall(r"`(--[\w-]+)", head)) - {"--turn", "--call", "--position", "--time", "--version"} != COMMON:
         wrong.append("the options of every command")
     for name, command in COMMANDS.items():
         # Examples aside: they may show what is wrong.

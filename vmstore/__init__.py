@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     )
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.encrypting import encrypt, rekey
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
+    from vmstore.store.storekey import new_store_key
 
 __version__ = "0.1.0"
 
@@ -38,6 +40,9 @@ __all__ = [
     "aio",
     "backup",
     "restore",
+    "new_store_key",
+    "encrypt",
+    "rekey",
     "new_key",
     "seal",
     "read_seal",
@@ -70,6 +75,9 @@ _HOMES = {
     "memory_store": ("vmstore.store.store", "memory_store"),
     "backup": ("vmstore.store.backup", "backup"),
     "restore": ("vmstore.store.backup", "restore"),
+    "new_store_key": ("vmstore.store.storekey", "new_store_key"),
+    "encrypt": ("vmstore.store.encrypting", "encrypt"),
+    "rekey": ("vmstore.store.encrypting", "rekey"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),

@@ -14,10 +14,15 @@ import pytest
 
 import vmstore
 from tests.store.secretive import asked, found_in, made
+from vmstore.cells.keyring import Keyring
+from vmstore.core.clock import SeededIds
+from vmstore.engine.subject import subject_of
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.encrypt import encrypt as encrypt_log
+from vmstore.log.file import ENCRYPTED_FORMAT, FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.vault import Vault
 from vmstore.store.encrypting import encrypt, rekey
-from vmstore.store.storekey import new_store_key
+from vmstore.store.storekey import new_store_key, read_store_key
 
 
 @pytest.fixture
@@ -63,6 +68,20 @@ def test_a_damaged_store_is_not_encrypted(tmp_path: Path, key: Path) -> None:
     with pytest.raises(CorruptError, match="cannot be encrypted: cell, cell 1 "):
         encrypt(tmp_path / "a.vms", key)
     assert not (tmp_path / "a.vms" / "default" / "keys.sqlite").exists()
+
+
+def test_what_it_cannot_encrypt_is_refused_before_it_begins(tmp_path: Path, key: Path) -> None:
+    """A row of a form that it does not know, as of a session that lies elsewhere, is named, and all stays plain."""
+    made(tmp_path / "a.vms").close()
+    path = tmp_path / "a.vms" / "default" / "log.sqlite"
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE frames SET form = 3 WHERE first = 1")
+    db.close()
+    ids, keys = SeededIds(1), path.with_name("keys.sqlite")
+    Keyring.create(keys, read_store_key(key, ids), ids)
+    with pytest.raises(StoreError, match="holds frames of form 3, which cannot be encrypted; bring archives back"):
+        encrypt_log(path, Vault(Keyring(keys, read_store_key(key, ids), ids), ids, subject_of), lambda: None)
+    assert format_of(path) == FORMAT
 
 
 KILLED = """

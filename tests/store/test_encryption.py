@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import vmstore
@@ -240,3 +241,44 @@ def test_a_plain_namespace_has_nothing_to_drop(tmp_path: Path) -> None:
     with made(tmp_path / "a.vms") as store:
         assert not drop(store._ns, "zoe-user", b"")
         assert store.verify().ok
+
+
+# ---- damage
+
+
+def test_a_flipped_byte_of_an_encrypted_frame_is_named(tmp_path: Path, key: Path) -> None:
+    """Verify names the cells of a frame that does not decrypt, and the frame after it is as it was."""
+    made(tmp_path / "a.vms", key).close()
+    db = apsw.Connection(str(tmp_path / "a.vms" / "default" / "log.sqlite"))
+    count, content = db.execute("SELECT count, content FROM frames WHERE first = 1").get
+    db.execute("UPDATE frames SET content = ? WHERE first = 1", (bytes([content[0] ^ 1]) + content[1:],))
+    db.close()
+    with vmstore.open(tmp_path / "a.vms", key=key) as store:
+        problems = store.verify(views=False).problems
+        assert [one.where for one in problems] == [f"cell {n} of commit 1" for n in range(1, count + 1)]
+
+
+def test_any_byte_of_the_file_of_keys_may_break(tmp_path: Path, key: Path) -> None:
+    """With a byte of it changed the store answers in full, or is refused, or names the damage: never a traceback."""
+    made(tmp_path / "a.vms", key).close()
+    path = tmp_path / "a.vms" / "default" / "keys.sqlite"
+    sound, named = path.read_bytes(), 0
+    for at in (*range(0, 112, 3), *range(112, len(sound), 151)):
+        path.write_bytes(sound[:at] + bytes([sound[at] ^ 255]) + sound[at + 1 :])
+        try:
+            with vmstore.open(tmp_path / "a.vms", "r", key=key) as store:
+                named += not store.verify(views=False).ok
+        except (StoreError, CorruptError):
+            named += 1
+    assert named > 10
+
+
+def test_a_damaged_key_is_named(tmp_path: Path, key: Path) -> None:
+    """A subject's wrapped key with a byte changed: what lies under it cannot be read, and verify says where it is."""
+    made(tmp_path / "a.vms", key).close()
+    db = apsw.Connection(str(tmp_path / "a.vms" / "default" / "keys.sqlite"))
+    db.execute("UPDATE keys SET wrapped = zeroblob(length(wrapped)) WHERE id != zeroblob(16)")
+    db.close()
+    with vmstore.open(tmp_path / "a.vms", key=key) as store:
+        (problem,) = store.verify(views=False).problems
+        assert "keys.sqlite gives no key" in problem.what and "backup" in problem.what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 
 import vmstore
@@ -14,17 +15,23 @@ from vmstore.cells.verify_proof import check
 from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import encode
 from vmstore.log.commit import NO_REQUEST, link
+from vmstore.store.store import Store
+from vmstore.store.storekey import new_store_key
 
 SHARE = Goal("CPU of seal and chain, 20 mutations a commit, as a share of the public append", 0.15, LOWER)
 CHAIN = Goal("the chain alone: commitments and links", "", LOWER)
 PROOF = Goal("proof of a page in a context of 1,000, bytes", 4096, LOWER)
 CHECKED = Goal("the same, checked by Python's own library, ms of CPU", 20, LOWER)
-GOALS = (SHARE, CHAIN, PROOF, CHECKED)
+ENCRYPTED = Goal("CPU that encryption adds to that append, as a share of it", 0.30, LOWER)
+SINGLE = Goal("the same, for commits of one mutation", "", LOWER)
+OPENED = Goal("an encrypted store opened and asked, its views folded anew: s of CPU a 100,000 mutations", "", LOWER)
+GOALS = (SHARE, CHAIN, PROOF, CHECKED, ENCRYPTED, SINGLE, OPENED)
 
 EACH = 20  # mutations a commit
 COMMITS = (200, 20)
 ROUNDS = (9, 2)
 PAGES = 1000
+MUTATIONS = (100_000, 2_000)
 OTHERS = 40  # sessions beside the one a proof is of
 
 
@@ -32,6 +39,9 @@ def measure(bench: Bench) -> Iterator[Row]:
     """All rows of trust."""
     yield from _shares(bench)
     yield from _proof(bench)
+    yield _encrypted(bench, ENCRYPTED, EACH)
+    yield _encrypted(bench, SINGLE, 1)
+    yield _opened(bench)
 
 
 def _shares(bench: Bench) -> Iterator[Row]:
@@ -68,6 +78,43 @@ def _shares(bench: Bench) -> Iterator[Row]:
     both = zip(times["chain"], times["seal"], times["vmstore"], strict=True)
     yield row(SHARE, [(hashes + sealing) / appending for hashes, sealing, appending in both])
     yield row(CHAIN, [one / other for one, other in zip(times["chain"], times["vmstore"], strict=True)])
+
+
+def _encrypted(bench: Bench, goal: Goal, each: int) -> Row:
+    """The same appends to a plain and to an encrypted store, in turns."""
+    commits, rounds = bench.size(*COMMITS), bench.size(*ROUNDS)
+    deeds, names = deeds_of(5, commits * each, each), count()
+    key = new_store_key(bench.memory / f"store-key-{each}")
+    with (
+        doors.opened(bench.memory / f"plain-{each}.vms") as plain,
+        doors.opened(bench.memory / f"encrypted-{each}.vms", key) as encrypted,
+    ):
+
+        def append(store: Store) -> None:
+            session = store.session(f"s{next(names)}", create=True)
+            for one in deeds:
+                doors.write(session, one)
+
+        acts = {"vmstore": partial(append, plain), "encrypted": partial(append, encrypted)}
+        times = bench.race(acts, rounds + 1)
+    pairs = zip(times["encrypted"][1:], times["vmstore"][1:], strict=True)
+    return row(goal, [secret / open - 1 for secret, open in pairs])
+
+
+def _opened(bench: Bench) -> Row:
+    """An encrypted store of one long session, opened and asked for its sessions."""
+    mutations = bench.size(*MUTATIONS)
+    key, path = new_store_key(bench.memory / "store-key"), bench.memory / "long.vms"
+    with doors.opened(path, key) as store:
+        session = store.session("s", create=True)
+        for one in deeds_of(5, mutations, 100):
+            doors.write(session, one)
+
+    def ask() -> None:
+        with doors.opened(path, key) as store:
+            store.sessions()
+
+    return row(OPENED, [bench.time("vmstore", ask) * 100_000 / mutations for _ in range(bench.size(5, 2))])
 
 
 def _proof(bench: Bench) -> Iterator[Row]:

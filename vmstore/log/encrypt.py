@@ -19,7 +19,7 @@ from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, format_of
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILES, Frame, cut, named, opened
+from vmstore.log.frame import FILES, RAW, ZSTD, Frame, cut, named, opened
 from vmstore.log.port import Progress
 from vmstore.log.rows import READ_COMMITS, READ_FRAMES, commit_of, frame_of
 from vmstore.log.vault import ENCRYPTED, PLAIN, SUFFIX, Vault
@@ -28,6 +28,7 @@ STEP_FRAMES = 64
 _FRAMES = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _COMMIT = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal = ?"
+_OTHER = f"SELECT form FROM frames WHERE form NOT IN ({RAW}, {ZSTD}, {FILES}) AND form < {ENCRYPTED} LIMIT 1"
 _OWNERS = "SELECT session, length(commitments) / 32 FROM commits WHERE cell IS NOT NULL ORDER BY ordinal"
 
 
@@ -38,6 +39,10 @@ def encrypt(path: Path, vault: Vault, tidied: Callable[[], None], progress: Prog
     """
     db = _alone(path)
     try:
+        if (form := db.execute(_OTHER).get) is not None:
+            raise StoreError(
+                f"{path} holds frames of form {form}, which cannot be encrypted; bring archives back first"
+            )
         db.execute("PRAGMA secure_delete = ON").fetchall()
         _mark(db, HALF_ENCRYPTED_FORMAT)
         cells = _Rewriting(path, db, vault).run(progress)

@@ -261,7 +261,7 @@ COMMANDS: dict[str, Command] = {
             "make a store key",
             "Makes the file of a store key, which encrypts what a store keeps of contents and names. Everything\n"
             "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
-            ("vmstore key --new store.key", "vmstore import agent.vms session.jsonl --store-key store.key"),
+            ("vmstore key --new store.key", "vmstore key --new /keys/agent.key"),
             ("vmstore.shell.encryption", "key"),
             (add_key,),
         ),

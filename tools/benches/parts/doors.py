@@ -276,6 +276,6 @@ def forget_views(path: Path) -> None:
             shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
-def opened(path: Path) -> Store:
-    """A store, made where there is none."""
-    return vmstore.open(path)
+def opened(path: Path, key: Path | None = None) -> Store:
+    """A store, made where there is none, encrypted with a key."""
+    return vmstore.open(path, key=key)
