@@ -27,7 +27,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
-from vmstore.shell.arguments_care import add_archive, add_unarchive
+from vmstore.shell.arguments_care import add_archive, add_merge, add_unarchive
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -132,6 +132,17 @@ COMMANDS: dict[str, Command] = {
             ("vmstore unarchive agent.vms planning-220",),
             ("vmstore.shell.archives", "unarchive"),
             (add_unarchive,),
+        ),
+        Command(
+            "merge",
+            "keep",
+            "bring the sessions of another store into one",
+            "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
+            "that is not there whole, of one that both have what is missing. Where both went on differently,\n"
+            "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
+            ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
+            ("vmstore.shell.merging", "merge"),
+            (add_merge,),
         ),
         Command(
             "sweep",

@@ -124,6 +124,29 @@ class Archived(msgspec.Struct, frozen=True):
     bytes_after: int
 
 
+class MergedSession(msgspec.Struct, frozen=True):
+    """A session of the other store: what became of it, how many commits came or would, up to where both are the same.
+
+    `outcome` is new, grew, same, behind (it is longer here), or a conflict, with `why` and what to do:
+    parted, taken (its name), orphan (the past it forked from).
+    """
+
+    namespace: str
+    session: str
+    outcome: str
+    commits: int
+    position: int
+    why: str | None = None
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What merging did; `done` unless it was only a look."""
+
+    done: bool
+    sessions: list[MergedSession]
+    conflicts: int
+
+
 class LineProblem(msgspec.Struct, frozen=True):
     """A record kept as a raw page: where it stands and why it could not be read."""
 
