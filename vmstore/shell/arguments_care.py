@@ -55,3 +55,9 @@ def add_merge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", metavar="INTO", help="the store that gains")
     parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
     parser.add_argument("--dry-run", action="store_true", help="only say what would come")
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """How closely a store is looked at."""
+    add_store(parser)
+    parser.add_argument("--full", action="store_true", help="check all that `vmstore verify` checks")

@@ -27,7 +27,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
-from vmstore.shell.arguments_care import add_archive, add_merge, add_unarchive
+from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add_unarchive
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -97,6 +97,17 @@ COMMANDS: dict[str, Command] = {
             ),
             ("vmstore.shell.handing", "export"),
             (add_store, add_export, add_moment),
+        ),
+        Command(
+            "doctor",
+            "keep",
+            "look at a store and say what is to be done",
+            "Looks at a store and says what is to be done, each with the command that does it: damage, seals that\n"
+            "do not hold, views behind the log, strays and leftovers, unfinished imports, missing archives, a full\n"
+            "disk, who uses it. It writes nothing. Leaves with 0 where there is nothing to do, with 1 otherwise.",
+            ("vmstore doctor agent.vms", "vmstore doctor agent.vms --full --json"),
+            ("vmstore.shell.doctor", "doctor"),
+            (add_doctor,),
         ),
         Command(
             "compact",
