@@ -182,8 +182,8 @@ def _standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> _Standi
         return _Standing(foreign, 0, 0)
     session, position = row
     common = min(position, foreign.position)
-    mine = _hash_at(engine.projection.db, engine.log, session, common)
-    if mine is None or mine != _hash_at(gathering.views.db, gathering.log, foreign.session, common):
+    mine = hash_at(engine.projection.db, engine.log, session, common)
+    if mine is None or mine != hash_at(gathering.views.db, gathering.log, foreign.session, common):
         raise ConflictError(
             f"session {foreign.name!r} went on differently here, somewhere up to position {common}; "
             "import it without --exact, as a session of its own"
@@ -191,7 +191,7 @@ def _standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> _Standi
     return _Standing(foreign, session, position)
 
 
-def _hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:
+def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:
     """The hash of the commit that ends at a position, if one does."""
     ordinal = db.execute("SELECT ordinal FROM commits WHERE session = ? AND last = ?", (session, position)).get
     return None if ordinal is None else log.tail(ordinal - 1, 1)[0].hash

@@ -65,7 +65,7 @@ def tables(file: Path) -> list[tuple[str, int]]:
     """
     wal = file.with_name(f"{file.name}-wal")
     pending = wal.stat().st_size if wal.exists() else 0
-    db = _opened(file)
+    db = as_it_is(file)
     try:
         page = int(db.execute("PRAGMA page_size").get)
         free = int(db.execute("PRAGMA freelist_count").get) * page
@@ -77,18 +77,18 @@ def tables(file: Path) -> list[tuple[str, int]]:
     return [*found.items(), ("free pages", free), ("write-ahead log", rest)]
 
 
-def _opened(file: Path) -> apsw.Connection:
+def as_it_is(file: Path) -> apsw.Connection:
     """A connection that leaves no file behind: where nobody writes, or nobody may, it reads the file as it is."""
     uri, flags = file.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    as_it_is = uri + "?immutable=1"
+    frozen = uri + "?immutable=1"
     if not file.with_name(f"{file.name}-wal").exists():
-        return apsw.Connection(as_it_is, flags=flags)
+        return apsw.Connection(frozen, flags=flags)
     try:
         db = apsw.Connection(uri, flags=flags)
         db.setbusytimeout(10_000)
         db.execute("PRAGMA page_count").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError):
-        db = apsw.Connection(as_it_is, flags=flags)
+        db = apsw.Connection(frozen, flags=flags)
     return db
 
 

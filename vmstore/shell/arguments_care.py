@@ -48,3 +48,16 @@ def add_unarchive(parser: argparse.ArgumentParser) -> None:
     """Which sessions come back."""
     add_store(parser)
     parser.add_argument("sessions", metavar="SESSION", nargs="+", help="which sessions")
+
+
+def add_merge(parser: argparse.ArgumentParser) -> None:
+    """Which store comes into which."""
+    parser.add_argument("store", metavar="INTO", help="the store that gains")
+    parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would come")
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """How closely a store is looked at."""
+    add_store(parser)
+    parser.add_argument("--full", action="store_true", help="check all that `vmstore verify` checks")

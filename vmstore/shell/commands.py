@@ -29,7 +29,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
-from vmstore.shell.arguments_care import add_archive, add_unarchive
+from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add_unarchive
 from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
@@ -102,6 +102,17 @@ COMMANDS: dict[str, Command] = {
             (add_store, add_export, add_moment),
         ),
         Command(
+            "doctor",
+            "keep",
+            "look at a store and say what is to be done",
+            "Looks at a store and says what is to be done, each with the command that does it: damage, seals that\n"
+            "do not hold, views behind the log, strays and leftovers, unfinished imports, missing archives, a full\n"
+            "disk, who uses it. It writes nothing. Leaves with 0 where there is nothing to do, with 1 otherwise.",
+            ("vmstore doctor agent.vms", "vmstore doctor agent.vms --full --json"),
+            ("vmstore.shell.doctor", "doctor"),
+            (add_doctor,),
+        ),
+        Command(
             "compact",
             "keep",
             "pack the contents of the log",
@@ -135,6 +146,17 @@ COMMANDS: dict[str, Command] = {
             ("vmstore unarchive agent.vms planning-220",),
             ("vmstore.shell.archives", "unarchive"),
             (add_unarchive,),
+        ),
+        Command(
+            "merge",
+            "keep",
+            "bring the sessions of another store into one",
+            "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
+            "that is not there whole, of one that both have what is missing. Where both went on differently,\n"
+            "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
+            ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
+            ("vmstore.shell.merging", "merge"),
+            (add_merge,),
         ),
         Command(
             "sweep",

@@ -179,6 +179,68 @@ class Archived(msgspec.Struct, frozen=True):
     bytes_after: int
 
 
+class MergedSession(msgspec.Struct, frozen=True):
+    """A session of the other store: what became of it, how many commits came or would, up to where both are the same.
+
+    `outcome` is new, grew, same, behind (it is longer here), or a conflict, with `why` and what to do:
+    parted, taken (its name), orphan (the past it forked from).
+    """
+
+    namespace: str
+    session: str
+    outcome: str
+    commits: int
+    position: int
+    why: str | None = None
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """What merging did; `done` unless it was only a look."""
+
+    done: bool
+    sessions: list[MergedSession]
+    conflicts: int
+
+
+class Symptom(msgspec.Struct, frozen=True):
+    """Something about a store that is not as it should be: of which kind, where, what, and what to do."""
+
+    kind: str
+    where: str
+    what: str
+    remedy: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A file that a process has locked: in use, which is no symptom."""
+
+    file: str
+    pid: int
+    command: str
+
+
+class Ward(msgspec.Struct, frozen=True):
+    """One namespace looked at: its format, commits and bytes, how far each view is behind the log, who uses it."""
+
+    namespace: str
+    format: int | None
+    commits: int | None
+    bytes: int
+    behind: dict[str, int]
+    archives: int
+    held: list[Held]
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How a store is: `ok` where there is nothing to do."""
+
+    ok: bool
+    full: bool
+    versions: dict[str, str | None]
+    namespaces: list[Ward]
+    symptoms: list[Symptom]
+
+
 class LineProblem(msgspec.Struct, frozen=True):
     """A record kept as a raw page: where it stands and why it could not be read."""
 

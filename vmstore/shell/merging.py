@@ -1,0 +1,52 @@
+"""The command that brings the sessions of one store into another."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from vmstore.shell.render import Screen
+from vmstore.shell.sheet import Column, Span, Table
+from vmstore.shell.words import count
+from vmstore.store.answers import to_json
+from vmstore.store.merging import merge as bring
+from vmstore.store.reports import Merged
+
+SAID = {
+    "new": "new",
+    "grew": "grew",
+    "same": "the same",
+    "behind": "longer here",
+    "parted": "parted",
+    "taken": "name taken",
+    "orphan": "no past here",
+}
+
+
+def merge(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Brings the sessions of another store into one; 1 where any is in conflict."""
+    with screen.progress("merging") as tell:
+        found = bring(
+            arguments.store, arguments.other, namespace=arguments.namespace, dry_run=arguments.dry_run, progress=tell
+        )
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet or found.conflicts:
+        _show(found, screen)
+    return 1 if found.conflicts else 0
+
+
+def _show(found: Merged, screen: Screen) -> None:
+    rows = [
+        (one.session, SAID[one.outcome], f"{one.commits:,}", one.namespace) for one in found.sessions if one.commits
+    ]
+    if rows:
+        columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
+        screen.show(Table(columns, rows))
+    told = Counter(SAID[one.outcome] for one in found.sessions)
+    amounts = ", ".join(f"{number} {word}" for word, number in told.items())
+    done = "merged" if found.done else "would merge"
+    screen.show((Span(done, "good"), f": {count(len(found.sessions), 'session')} looked at: {amounts or 'none'}"))
+    for one in found.sessions:
+        if one.why is not None:
+            screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))

@@ -1,0 +1,132 @@
+"""The doctor: looks at a store and says what is to be done; it writes nothing."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import apsw
+
+from vmstore.errors import VmstoreError
+from vmstore.log.file import format_of
+from vmstore.log.port import Progress
+from vmstore.log.sqlite import SqliteLog
+from vmstore.store import symptoms
+from vmstore.store.folder import LOG, find, namespaces
+from vmstore.store.reports import Health, Held, Symptom, Ward
+
+EXTRAS = (
+    "rich",
+    "prompt_toolkit",
+    "dateparser",
+    "duckdb",
+    "numpy",
+    "sqlite-utils",
+    "tantivy",
+    "pillow",
+    "cryptography",
+)
+LOCKS = Path("/proc/locks")
+
+
+def doctor(
+    store: str | os.PathLike[str],
+    *,
+    namespace: str | None = None,
+    full: bool = False,
+    now: int,
+    progress: Progress | None = None,
+) -> Health:
+    """How a store is, or one namespace of it, and what to do about each thing that is not as it should be.
+
+    The structure of the log, its chain and its seals are checked; with `full` all that `verify`
+    checks. `now` is the time in microseconds since 1970. Raises StoreError where there is no store.
+    """
+    path = Path(store)
+    find(path, namespace or next(iter(namespaces(path) if path.is_dir() else ()), "default"), create=False)
+    names = [namespace] if namespace is not None else namespaces(path)
+    wards, found = [], list(symptoms.leftovers(path, now))
+    for name in names:
+        ward, here = _looked_at(path, name, full, now, progress)
+        wards.append(ward)
+        found += here
+    return Health(not found, full, versions(), wards, found)
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of what is at work, None for an extra that is not installed."""
+    found: dict[str, str | None] = {
+        "vmstore": _version("vmstore"),
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "apsw": apsw.apsw_version(),
+    }
+    return found | {name: _version(name) for name in EXTRAS}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _looked_at(path: Path, name: str, full: bool, now: int, progress: Progress | None) -> tuple[Ward, list[Symptom]]:
+    folder = path / name
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    held = list(holders(folder)) if LOCKS.exists() else []  # not there on macOS
+    found = [*symptoms.disk(folder, path), *symptoms.extras(folder, versions())]
+    if LOCKS.exists():
+        found += symptoms.left_wal(folder, path, held)
+    commits: int | None = None
+    archives, behind = 0, dict[str, int]()
+    try:
+        stated: int | None = format_of(folder / LOG)
+        with _opened(folder / LOG) as log:
+            commits = log.ordinal
+            archives = len({place.uid for _, _, place in log.mover.places()})
+            found += symptoms.log(log, folder, path, full, progress)
+            behind, told = symptoms.views(folder, path, log.ordinal, now)
+            found += [*told, *symptoms.strays(log, path, now), *symptoms.archives(log, full)]
+    except VmstoreError as error:
+        stated = None
+        found.append(Symptom("log", str(folder / LOG), str(error), symptoms.mended(str(error), path)))
+    return Ward(name, stated, commits, size, behind, archives, held), found
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[SqliteLog]:
+    """A log that is looked at; a WAL that was left behind is left as it is."""
+    left = file.with_name(file.name + "-wal").exists()
+    log = SqliteLog(file, readonly=True)
+    try:
+        if left:
+            with log.file as db:
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        yield log
+    finally:
+        log.close()
+
+
+def holders(folder: Path) -> Iterator[Held]:
+    """Who has files of a namespace locked, as the system tells it."""
+    lines = LOCKS.read_text().splitlines()
+    names = {file.stat().st_ino: file.name for file in folder.iterdir() if file.name.endswith((".lock", "-shm"))}
+    seen = set()
+    for line in lines:
+        words = line.replace("->", "").split()
+        pid, inode = int(words[4]), int(words[5].rpartition(":")[2])
+        if inode in names and (inode, pid) not in seen:
+            seen.add((inode, pid))
+            yield Held(names[inode], pid, _command(pid))
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()[:200]
+    except OSError:
+        return "?"

@@ -1,0 +1,117 @@
+"""Merges stores: every session of another store comes into this one, its chain kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
+from vmstore.engine.verify import verify
+from vmstore.errors import CorruptError, InputError
+from vmstore.store.folder import find, is_archive, namespaces
+from vmstore.store.namespace import Namespace
+from vmstore.store.opening import memory_namespace, open_namespace
+from vmstore.store.reports import Merged, MergedSession
+from vmstore.views.projection import Progress
+
+
+def merge(
+    into: str | os.PathLike[str],
+    other: str | os.PathLike[str],
+    *,
+    namespace: str | None = None,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Merged:
+    """Brings every session of another store, or of one namespace of it, into a store.
+
+    Sessions are the same where their uids are. One that is not here comes whole; of one that both
+    hold, what is missing here is appended; where both went on differently, its name is taken or the
+    past it forked from is missing, nothing of it is written, and why is said. The other store is
+    verified first, and only read. Done again, or after a kill, it goes on from what is here.
+    """
+    target, source = Path(into), Path(other)
+    _check(target, source)
+    names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
+    found: list[MergedSession] = []
+    for nth, name in enumerate(name or "default" for name in names):
+        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds())) as there:
+            _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
+            missing = dry_run and name not in namespaces(target)
+            mode = "r" if dry_run else "rw"
+            clock, ids = SystemClock(), SystemIds()
+            here = memory_namespace(clock, ids) if missing else open_namespace(target, mode, name, clock, ids)
+            with closing(here):
+                tell = _share(progress, 2 * nth + 1, 2 * len(names))
+                found += _merged(here, there, name, source, dry_run, tell)
+    return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+
+
+def _check(target: Path, source: Path) -> None:
+    find(target, next(iter(namespaces(target)), "default") if target.is_dir() else "default", create=False)
+    if not is_archive(source):
+        find(source, next(iter(namespaces(source)), "default") if source.is_dir() else "default", create=False)
+    if target.resolve() == source.resolve():
+        raise InputError(f"{target} and {source} are one store; name another to merge from")
+
+
+def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
+    """Raises CorruptError where the other store is not sound: nothing of it is taken then."""
+    there.follow()
+    _, problems = verify(there.log, there.projection, progress, views=False)
+    if problems:
+        kind, where, what = problems[0]
+        raise CorruptError(
+            f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
+            "`vmstore verify` names all problems"
+        )
+
+
+def _merged(
+    here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, progress: Progress | None
+) -> Iterator[MergedSession]:
+    work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
+    guests = work.guests()
+    coming: set[bytes] = set()
+    with here.lock:
+        here.follow()
+    for nth, guest in enumerate(guests):
+        with here.lock:
+            standing = work.standing(guest, coming) if dry_run else None
+            new = 0 if standing is None else work.lacks(standing)
+            if standing is None:
+                standing, new = work.bring(guest)
+        if standing.outcome not in CONFLICTS:
+            coming.add(guest.uid)
+        if progress is not None:
+            progress(nth + 1, len(guests))
+        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, _remedy(standing, source, name))
+
+
+def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:
+    """Why nothing of a session came and what to do; None where there is no conflict."""
+    if standing.outcome not in CONFLICTS:
+        return None
+    told = "" if namespace == "default" else f" --namespace {namespace}"
+    name = standing.guest.name
+    if standing.outcome == ORPHAN:
+        return (
+            f"it forked from {standing.name!r} at a place that session does not have here; see what is said of that "
+            "one, or leave it"
+        )
+    anew = (
+        f"`vmstore export {source} {name}{told} --out one.jsonl` and `vmstore import STORE one.jsonl{told}` "
+        "make it a session of its own under a free name; or leave it"
+    )
+    if standing.outcome == PARTED:
+        return f"both went on differently after position {standing.position}; {anew}"
+    return f"another session is called {name!r} here; {anew}"
+
+
+def _share(progress: Progress | None, number: int, of: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * 1000 + 1000 * done // max(total, 1), of * 1000)

@@ -1,0 +1,184 @@
+"""Symptoms: what may be wrong with a namespace, each found by a look and with the command that mends it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.engine.histories import Histories
+from vmstore.engine.seal import Seal, watched
+from vmstore.engine.verify import ChainCheck, Finding, batches_of
+from vmstore.errors import VmstoreError
+from vmstore.exports.weight import as_it_is
+from vmstore.log.compaction import DUE_FRAMES, due
+from vmstore.log.file import ROOM_MIN
+from vmstore.log.port import Progress
+from vmstore.log.sqlite import SqliteLog
+from vmstore.log.upgrade import KEPT
+from vmstore.store.columns import ColumnStore
+from vmstore.store.folder import COLUMNS, LOG, VIEWS, views_file
+from vmstore.store.opening import open_namespace
+from vmstore.store.reports import Held, Symptom
+from vmstore.store.seals import SEAL, folder_of, read_seal
+from vmstore.store.verdict import verdict_on
+
+BEHIND_MIN = 10_000  # commits that take a moment to fold
+RESTING_US = 3_600_000_000
+NAMED_MAX = 20
+BACKUP = "keep a copy, stop writing, and put back a backup"
+
+
+def mended(error: str, store: Path) -> str:
+    """What to do about a log that cannot be opened."""
+    return f"vmstore upgrade {store}" if "vmstore upgrade" in error else BACKUP
+
+
+# ---- the log
+
+
+def log(log: SqliteLog, folder: Path, store: Path, full: bool, progress: Progress | None) -> Iterator[Symptom]:
+    """Damage of the log's file, its chain or its cells, seals that do not hold, and what could be packed."""
+    with log.file as db:
+        told = db.execute("PRAGMA quick_check(1)").get
+    if told != "ok":
+        yield Symptom("log", str(folder / LOG), f"its file is damaged: {told}", BACKUP)
+        return
+    seals: list[Seal] = []
+    for file in sorted(folder_of(folder).glob(f"{folder.name}-*{SEAL}")):
+        try:
+            seals.append(read_seal(file))
+        except VmstoreError as error:
+            yield Symptom("seal", str(file), str(error), f"put back a copy of {file}, or delete it")
+    for kind, where, what in _checked(log, folder, store, seals, full, progress)[:NAMED_MAX]:
+        sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
+        rebuilt = f"vmstore rebuild {store}"
+        remedy = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt}.get(kind, BACKUP)
+        yield Symptom(kind, where, what, remedy)
+    if due(log.file) is not None:
+        yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
+
+
+def _checked(
+    log: SqliteLog, folder: Path, store: Path, seals: Sequence[Seal], full: bool, progress: Progress | None
+) -> list[Finding]:
+    if full:
+        ns = open_namespace(store, "r", folder.name, SystemClock(), SystemIds())
+        with closing(ns), closing(ColumnStore(ns)) as columns:
+            found = verdict_on(ns, columns, progress, views=True, rules=True, seals=seals).problems
+        return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]
+    histories = Histories(watched(seals))
+    check, total = ChainCheck(log, histories), log.ordinal
+    try:
+        for batch in batches_of(log):
+            for commit in batch:
+                check.commit(commit)
+            if progress is not None:
+                progress(min(batch[-1].ordinal, total), total)
+    except VmstoreError as error:
+        check.problems.append(Finding("log", "log", str(error)))
+    return [*check.problems, *(one for seal in seals for one in seal.problems(histories))]
+
+
+def strays(log: SqliteLog, store: Path, now: int) -> Iterator[Symptom]:
+    """Files of cells and archives that no frame names."""
+    found = log.sweep(now - RESTING_US, dry=True)
+    if found:
+        what = f"{len(found)} {'file' if len(found) == 1 else 'files'} of {sum(one.size for one in found):,} bytes that no commit names"
+        yield Symptom("stray", str(found[0].path), what, f"vmstore sweep {store}")
+
+
+def archives(log: SqliteLog, full: bool) -> Iterator[Symptom]:
+    """Archives that are missing, and with `full` those that are damaged."""
+    for uid in sorted({place.uid for _, _, place in log.mover.places()}):
+        if not log.archives.path(uid).exists():
+            yield Symptom(
+                "archive", str(log.archives.path(uid)), "it is missing, and with it contents of its session",
+                "put it back from a backup",
+            )  # fmt: skip
+        elif full:
+            for what in log.archives.problems([uid]):
+                yield Symptom("archive", str(log.archives.path(uid)), what, "put it back from a backup")
+
+
+# ---- the views
+
+
+def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int], list[Symptom]]:
+    """How far each view is behind the log; damaged or old views, and imports that were never finished."""
+    file = views_file(folder)
+    found = [
+        Symptom("old views", str(old), "it is of other projectors, of another version", f"vmstore info {store}")
+        for old in sorted(folder.glob(f"{VIEWS}*.sqlite"))
+        if old != file
+    ]
+    if not file.exists():
+        return {}, found
+    try:
+        with closing(as_it_is(file)) as db:
+            told = db.execute("PRAGMA quick_check(1)").get
+            if told != "ok":
+                raise apsw.CorruptError(str(told))
+            behind = {view: max(end - at, 0) for view, at in db.execute("SELECT view, ordinal FROM positions")}
+            unfinished: list[Any] = db.execute(_UNFINISHED, (now - RESTING_US,)).fetchall()
+    except (apsw.Error, TypeError) as error:
+        return {}, [*found, Symptom("views", str(file), f"they are damaged ({error})", f"vmstore rebuild {store}")]
+    late = max(behind.values(), default=0)
+    if late >= BEHIND_MIN:
+        what = f"{late:,} commits behind the log, which the next question has to fold"
+        found.append(Symptom("behind", str(file), what, f"vmstore info {store}"))
+    for name, source in unfinished:
+        what = f"its import of {source or 'a file'} was never finished, so nobody sees it"
+        found.append(Symptom("unfinished", f"session {name}", what, f"vmstore import {store} FILE, with the same file"))
+    return behind, found
+
+
+# ---- files and disk
+
+
+def left_wal(folder: Path, store: Path, held: Sequence[Held]) -> Iterator[Symptom]:
+    """A WAL with commits in it that nobody has open, as a kill leaves it."""
+    for file in sorted(folder.glob("*.sqlite-wal")):
+        if file.stat().st_size and not any(one.file == file.name.replace("-wal", "-shm") for one in held):
+            what = (
+                f"{file.stat().st_size:,} bytes that a killed process left; they count, and are to stay beside the log"
+            )
+            yield Symptom("wal", str(file), what, f"vmstore info {store}, which folds them in")
+
+
+def disk(folder: Path, store: Path) -> Iterator[Symptom]:
+    """A disk with less room than the log, which an upgrade, a backup or an archive may need, or hardly any."""
+    free = shutil.disk_usage(folder).free
+    if free < max(ROOM_MIN, (folder / LOG).stat().st_size):
+        what = f"{free:,} bytes are free, less than the log is long or than commits may need"
+        yield Symptom("disk", str(folder), what, f"make room; vmstore archive {store} --older-than 90d")
+
+
+def extras(folder: Path, versions: Mapping[str, str | None]) -> Iterator[Symptom]:
+    """Files of an extra that is not installed, which fall behind."""
+    for name, extra, needs in ((COLUMNS, "columns", "duckdb"), ("text", "search", "tantivy")):
+        if (folder / name).is_dir() and versions[needs] is None:
+            what = f"it was made with the extra `{extra}`, which is not installed, and falls behind"
+            yield Symptom("extra", str(folder / name), what, f"pip install 'vmstore[{extra}]'")
+
+
+def leftovers(store: Path, now: int) -> Iterator[Symptom]:
+    """What killed makers, backups and upgrades left half done, and old logs that an upgrade kept."""
+    halves = [*store.parent.glob(f".{store.name}.*.new"), *store.parent.glob(f".{store.name}.*.part")]
+    halves += [*store.glob(".*.new"), *store.glob("*/log.sqlite.new*")]
+    for half in sorted(halves):
+        if half.stat().st_mtime_ns // 1_000 < now - RESTING_US:
+            yield Symptom("left", str(half), "a killed process left it half made", f"rm -r {half}")
+    for kept in sorted(store.glob(f"*/{LOG}{KEPT}*")):
+        yield Symptom("kept", str(kept), "the log from before an upgrade", f"rm {kept}, when the new one is proven")
+
+
+_UNFINISHED = (
+    "SELECT name, source FROM sessions s WHERE hidden = 1"
+    " AND (SELECT max(logged_at) FROM commits c WHERE c.session = s.session) < ? ORDER BY name"
+)
