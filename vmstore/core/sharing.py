@@ -5,11 +5,13 @@ It stands in the namespace's own session, its *charter*, which holds nothing els
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntFlag
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from vmstore.core.kind import CellRef, Mutation
 from vmstore.core.page import Word
+from vmstore.errors import InputError
 
 CHARTER_NAME = "vmstore"
 """What the namespace's own session is called; no other session is given this name."""
@@ -30,6 +32,51 @@ class Verb(IntFlag):
     READ = 1
     WRITE = 2
     GRANT = 4
+
+
+WORDS = {"read": Verb.READ, "write": Verb.WRITE, "grant": Verb.GRANT}
+
+
+NAME_CHARS_MAX = 200
+
+
+class Principal(NamedTuple):
+    """Somebody to whom something is granted: `user:ann`, `sandbox:team-a`, `session:team-a/s1`, or `global`."""
+
+    scope: Scope
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.scope.word if self.scope is Scope.GLOBAL else f"{self.scope.word}:{self.name}"
+
+
+def principal(text: str) -> Principal:
+    """The principal a text names; a word alone is a sandbox. Raises InputError where it names none."""
+    told = text if isinstance(text, str) else repr(text)
+    word, colon, name = told.partition(":")
+    scope = Scope.__members__.get(word.upper()) if colon or word == "global" else Scope.SANDBOX
+    name = name if colon else "" if word == "global" else word
+    if scope is None or not name.isprintable() or len(name) > NAME_CHARS_MAX or bool(name) is (scope is Scope.GLOBAL):
+        raise InputError(f"{told[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
+    return Principal(scope, name)
+
+
+def verbs_of(may: str | Iterable[str]) -> Verb:
+    """The verbs that words list, as `read,write`; who may write or grant may read."""
+    words = [word.strip() for word in may.split(",")] if isinstance(may, str) else list(may)
+    found = Verb(0)
+    for word in words:
+        if word not in WORDS:
+            raise InputError(f"there is no verb {word!r:.40}; there are {', '.join(WORDS)}")
+        found |= WORDS[word]
+    if not found:
+        raise InputError(f"nothing is granted where no verb is named; there are {', '.join(WORDS)}")
+    return found | Verb.READ
+
+
+def words_of(verbs: Verb) -> list[str]:
+    """The words of verbs, in order."""
+    return [word for word, verb in WORDS.items() if verb in verbs]
 
 
 class Share(Mutation, frozen=True, array_like=True, tag=63):

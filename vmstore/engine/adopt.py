@@ -198,6 +198,8 @@ def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes
 
 
 def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], seen: int, new: Counter[int]) -> None:
+    if engine.warden is not None:
+        engine.warden.let((), charter=False)
     for foreign, session, position in there:
         commits = gathering.commits(foreign.session, position)
         if commits:

@@ -1,9 +1,14 @@
-"""The rule that keeps the namespace's own session apart from all others."""
+"""What keeps the namespace's own session apart from all others, and asks who may write."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from vmstore.core.mutation import AnyMutation, Open, Revoke, Share
+from vmstore.core.sharing import CHARTER_NAME, Principal
 from vmstore.engine.head import Head
+from vmstore.errors import RefusedError
 
 OF_CHARTER: frozenset[type] = frozenset((Share, Revoke))
 """The kinds that stand in the namespace's own session alone."""
@@ -19,3 +24,36 @@ def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | Non
     if not head.charter and type(m) in OF_CHARTER:
         return f"a {m.kind} stands in the namespace's own session; see specs/sharing.md"
     return None
+
+
+def check_name(name: str, hidden: int) -> None:
+    """Refuses the name of the namespace's own session to any other."""
+    if name == CHARTER_NAME and hidden != Open.CHARTER:
+        raise RefusedError(
+            f"a session cannot be called {CHARTER_NAME!r}: the namespace's own session is, which holds what "
+            "belongs to no other; take another name (rule name_is_free)"
+        )
+
+
+class Warden(Protocol):
+    """Says what the handle of a region may do, for whom it was opened."""
+
+    who: tuple[Principal, ...]
+
+    def read(self) -> None:
+        """Raises UnknownError where nothing may be read."""
+        ...
+
+    def change(self) -> None:
+        """Raises RefusedError where nothing may be changed."""
+        ...
+
+    def let(self, mutations: Sequence[AnyMutation], *, charter: bool) -> None:
+        """Raises RefusedError with the rule where these may not be written; asked while nobody else can write."""
+        ...
+
+
+def let(warden: Warden, heads: Sequence[Head]) -> None:
+    """Asks for all that is new in heads that are about to be written."""
+    for head in heads:
+        warden.let(head.recent.mutations, charter=head.charter)

@@ -15,7 +15,7 @@ import msgspec
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, Open, body
 from vmstore.core.page import Origin
-from vmstore.core.sharing import CHARTER_NAME
+from vmstore.engine.apart import Warden, check_name, let
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
@@ -51,6 +51,7 @@ class Engine:
         self._erased = 0  # the last erasure that what is known takes into account
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
+        self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
@@ -111,11 +112,7 @@ class Engine:
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
-        if opening.name == CHARTER_NAME and opening.hidden != Open.CHARTER:
-            raise RefusedError(
-                f"a session cannot be called {CHARTER_NAME!r}: the namespace's own session is, which holds what "
-                "belongs to no other; take another name (rule name_is_free)"
-            )
+        check_name(opening.name, opening.hidden)
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
         head.hash = genesis(uid)
@@ -148,12 +145,11 @@ class Engine:
         return batch
 
     def _uid(self, session: int) -> bytes:
-        found = self.projection.db.execute("SELECT uid, hidden FROM sessions WHERE session = ?", (session,)).fetchone()
-        assert found is not None, "a parent is a session of this store"
-        uid: Any = found[0]
+        sql = "SELECT uid, hidden FROM sessions WHERE session = ?"
+        found: Any = self.projection.db.execute(sql, (session,)).fetchone()
         if found[1] == Open.CHARTER:
             raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
-        return bytes(uid)
+        return bytes(found[0])
 
     def _hash_at(self, session: int, position: int) -> bytes:
         """The hash of the commit that ends at a position, which a fork starts from."""
@@ -201,6 +197,13 @@ class Engine:
 
         New ones have different names, and were begun at one end of the log.
         """
+        if self.warden is None:
+            return self._append(batches, dense)
+        with self.log.alone():  # so that nothing is taken back between the look and the write
+            let(self.warden, [batch.head for batch in batches])
+            return self._append(batches, dense)
+
+    def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
         told, before = list[Append](), 0
         for batch in batches:
             seen = None if batch.seen is None else batch.seen + before

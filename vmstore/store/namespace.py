@@ -14,6 +14,7 @@ import apsw
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
+from vmstore.engine.apart import Warden
 from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.known import Known
 from vmstore.engine.opening import Opening
@@ -52,6 +53,7 @@ class Namespace:
         self.known = Known(None if self.views_folder is None or readonly else self.views_folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self.known)
         self.together = Together(self.lock, lambda: self.engine)
+        self.access: Warden | None = None  # of a handle on a region: what its principals may do
         self.live: dict[int, Runtime] = {}  # live sessions that acted here
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
@@ -80,6 +82,8 @@ class Namespace:
         self.check()
         if self.readonly:
             raise ReadOnlyError("this handle was opened for reading; open the store with mode 'rw' to write")
+        if self.access is not None:
+            self.access.change()
         return self._engine
 
     @property
@@ -124,9 +128,22 @@ class Namespace:
         return self._index.corpus(ordinal)
 
     def check(self) -> None:
-        """Raises InputError where the store was closed."""
+        """Raises InputError where the store was closed, UnknownError where it is a region of others."""
         if self._closed:
             raise InputError("the store is closed; open it again")
+        if self.access is not None:
+            self.access.read()
+
+    @property
+    def let(self) -> Namespace:
+        """Itself, where it is no region, or one that may be read."""
+        if self.access is not None:
+            self.access.read()
+        return self
+
+    def guard(self, access: Warden) -> None:
+        """Lets this handle do what the principals of `access` may."""
+        self.access = self._engine.warden = access
 
     def key(self, name: str) -> int | None:
         """A session's key in the log by its name, which never changes."""

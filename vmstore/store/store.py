@@ -24,12 +24,13 @@ from vmstore.store.folder import sizes
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named
 from vmstore.store.opening import memory_namespace, open_namespace
+from vmstore.store.regions import open_region
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
 from vmstore.store.searching import everywhere, search
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
 from vmstore.store.tail import tail
-from vmstore.store.usage import usage
+from vmstore.store.usage import info, usage
 from vmstore.store.verdict import verdict_on
 from vmstore.views.projection import Progress
 
@@ -69,12 +70,12 @@ class Store:
     @property
     def log(self) -> Log:
         """The log, the only truth."""
-        return self._ns.log
+        return self._ns.let.log
 
     @property
     def views(self) -> apsw.Connection:
         """The views' database, for looking."""
-        return self._ns.views
+        return self._ns.let.views
 
     @property
     def folder(self) -> Path | None:
@@ -177,6 +178,10 @@ class Store:
         with self._ns.asking():
             session, page = page_named(self._ns, reference)
             return self.session(session), page
+
+    def region(self, name: str, *, user: str | None = None, session: str | None = None) -> Store:
+        """Another namespace of the store, as far as it is shared with this one, a user or a session of it."""
+        return Store(open_region(self._ns, name, user=user, session=session))
 
     # ---- querying
 
@@ -300,9 +305,10 @@ class Store:
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        if self._ns.folder is None:
+        ns = self._ns.let
+        if ns.folder is None:
             raise InputError("a store in memory has no files to back up; export it")
-        return backup(self._ns.folder.parent, to, namespace=self._ns.name, key=self._ns.store_key, progress=progress)
+        return backup(ns.folder.parent, to, namespace=ns.name, key=ns.store_key, progress=progress)
 
     # ---- columns and tails
 
@@ -328,13 +334,7 @@ class Store:
 
     def info(self) -> Info:
         """What the namespace holds and how large its parts are."""
-        with self._ns.asking():
-            sessions, commits, mutations, pages = self._ns.views.execute(
-                "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
-                " coalesce(sum(pages), 0) FROM sessions"
-            ).get
-            held = sizes(self._ns.folder)
-            return Info(sessions, commits, mutations, pages, *held, self._ns.projection.positions())
+        return info(self._ns)
 
     def verify(
         self, progress: Progress | None = None, *, views: bool = True, rules: bool | None = None,
@@ -373,8 +373,8 @@ class Store:
         """
         with self._ns.lock:
             if view != VIEW:
-                self._ns.projection.rebuild(view, progress)
-            positions = self._ns.projection.positions()
+                self._ns.let.projection.rebuild(view, progress)
+            positions = self._ns.let.projection.positions()
             if view == VIEW or (view is None and self._columns.usable):
                 positions[VIEW] = self._columns.rebuild(progress)
             return positions

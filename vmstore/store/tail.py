@@ -18,7 +18,7 @@ def tail(namespace: Namespace, after: str | None, limit: int | None) -> Iterator
     Others may write meanwhile: no mutation is left out or told twice, and a commit is told whole.
     """
     ordinal, skip = _cursor(after)
-    if ordinal > namespace.log.ordinal:
+    if ordinal > namespace.let.log.ordinal:
         raise UnknownError(f"cursor {after!r} lies beyond the log, which ends at {namespace.log.ordinal}")
     given = 0
     while limit is None or given < limit:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections import Counter
 
 from vmstore.exports.weight import Contents, files
+from vmstore.store.folder import sizes
 from vmstore.store.namespace import Namespace
-from vmstore.store.reports import Sealed, Usage, Weight
+from vmstore.store.reports import Info, Sealed, Usage, Weight
 from vmstore.views.projection import Progress
+
+
+def info(ns: Namespace) -> Info:
+    """What a namespace holds and how large its parts are."""
+    with ns.asking():
+        sessions, commits, mutations, pages = ns.views.execute(
+            "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
+            " coalesce(sum(pages), 0) FROM sessions"
+        ).get
+        return Info(sessions, commits, mutations, pages, *sizes(ns.folder), ns.projection.positions())
 
 
 def usage(ns: Namespace, progress: Progress | None) -> Usage:
