@@ -108,11 +108,11 @@ def retract(
                 return msgspec.structs.replace(merged(overtaken.told, _do(asked)), again=1)
 
 
-class _OvertakenError(Exception):
+class _OvertakenError(OvertakenError):
     """Another writer was first somewhere; what was marked before that."""
 
-    def __init__(self, told: Retraction) -> None:
-        super().__init__()
+    def __init__(self, error: OvertakenError, told: Retraction) -> None:
+        super().__init__(str(error))
         self.told = told
 
 
@@ -142,7 +142,7 @@ def _do(asked: Asked) -> Retraction:
         try:
             made = _mark(asked, part)
         except OvertakenError as error:
-            raise _OvertakenError(msgspec.structs.replace(told, sessions=done)) from error
+            raise _OvertakenError(error, msgspec.structs.replace(told, sessions=done)) from error
         names = [msgspec.structs.replace(old, page=page_name(new)) for old, new in zip(one.rebuilt, made, strict=True)]
         done.append(msgspec.structs.replace(one, rebuilt=names))
     return msgspec.structs.replace(told, sessions=done)
