@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import vmstore
 from tests.store.kept import told_in_memory
 from tests.store.webs import CITE, Web, superseded
-from vmstore.core.page import LinkKind, PageType
+from vmstore.core.mutation import Create, Message
+from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.store.retraction import Retraction
 
@@ -147,6 +148,28 @@ def test_what_a_call_spawned_falls_with_it() -> None:
     assert {page.because for one in told.sessions if one.session == "child" for page in one.pages} == {
         f"spawned p{call}"
     }
+
+
+def test_the_answer_of_a_spawned_session_is_its_parents_result() -> None:
+    """Where the last answer of a spawned session falls, the parent's result falls; where an earlier page does, not."""
+    for last in (False, True):
+        web = Web()
+        web.session("s")
+        call = web.page("s")
+        web.spawn("s", call, "child")
+        pages = []
+        for text in (b"thinking aloud", b"the answer"):
+            with web.store.session("child").batch() as batch:
+                message = batch.add(Message(Role.ASSISTANT, Slot.MESSAGES, batch.cell(b'{"content":{"\\u0000t":0}}')))
+                made = Create(
+                    PageType.TRANSCRIPT, Modality.TEXT, Role.ASSISTANT, message, 0, batch.cell(text), len(text), 4
+                )
+                pages.append(batch.add(made))
+        result = web.page("s", (int(LinkKind.CAUSED_BY), call))
+        claim = web.page("s", (DERIVES, result))
+        vmstore.retract(web.store, page=f"child/p{pages[last]}")
+        assert superseded(web.store, "child") == {pages[last]}
+        assert superseded(web.store, "s") == ({result, claim} if last else set())
 
 
 def test_the_causes_find_their_pages() -> None:
