@@ -7,8 +7,8 @@ from typing import Any
 import vmstore
 from tests.live.small import call
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.core.decision import Cause
-from vmstore.core.mutation import Evict, Link
+from vmstore.core.decision import Cause, Use
+from vmstore.core.mutation import Evict, Link, Reference
 from vmstore.core.page import LinkKind
 from vmstore.store.live import Live
 from vmstore.store.store import Store
@@ -72,6 +72,8 @@ def test_it_comes_back_only_when_a_program_asks() -> None:
         return {"choices": [{"message": said if answers else wanted}]}
 
     assert "False" in session.run(model).text
+    wishes = [one.page for _, one in mutations(session) if isinstance(one, Reference) and one.use == Use.SIGNAL]
+    assert session.position_of(result) not in wishes and "claim_seats" not in session.runtime().spoken.claims
     assert session.page_fault(result).content == POISON.encode()
     assert result in session.pack().pages and result in session.pack().pages
     assert session.check().ok
