@@ -28,6 +28,7 @@ from vmstore.shell.arguments import (
     add_view,
 )
 from vmstore.shell.blame import add_retract
+from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -243,6 +244,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.seals", "prove"),
             (add_prove,),
         ),
+        ERASE,
         Command(
             "rebuild",
             "keep",

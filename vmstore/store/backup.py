@@ -23,7 +23,9 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.folder import BLOBS, LOG, find, namespaces
-from vmstore.store.reports import Backup, BackupPart
+from vmstore.store.ledger import Certificate, certificates
+from vmstore.store.ledger import beside as beside_store
+from vmstore.store.reports import Backup, BackupPart, Restored
 from vmstore.views.projection import Progress, Projection
 
 LIST = "backup.json"
@@ -77,10 +79,23 @@ def backup(
     return Backup(str(target), parts)
 
 
-def restore(backup: str | os.PathLike[str], to: str | os.PathLike[str], *, progress: Progress | None = None) -> Backup:
-    """Makes a store of a backup where none is; its bytes are compared and its log verified in full."""
+def restore(
+    backup: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    erasures: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Restored:
+    """Makes a store of a backup where none is; its bytes are compared and its log verified in full.
+
+    What certificates beside the new store, or in the folder `erasures`, say was erased since is
+    erased again before the store is there; the answer says how much, and in how many they looked.
+    """
     path, target = Path(backup), Path(to)
     listing = _listing(path)
+    ledger = list(_ledger(target, erasures))
+    from vmstore.store.erasing_again import erased_again
+
     with beside(target) as part, naming(target):
         part.mkdir()
         for number, file in enumerate(listing.files):
@@ -94,7 +109,18 @@ def restore(backup: str | os.PathLike[str], to: str | os.PathLike[str], *, progr
         for one in listing.parts:
             if _proven(part / one.namespace, path, _share(progress, 1, 2)) != one:
                 raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
-    return Backup(str(target), listing.parts)
+        erased = sum(erased_again(part, one.namespace, ledger, beside_store(target)) for one in listing.parts)
+    return Restored(str(target), listing.parts, len(ledger), erased)
+
+
+def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Certificate]:
+    """The certificates to be held to."""
+    if folder is not None and not Path(folder).is_dir():
+        raise StoreError(f"{folder} is no folder of certificates; name the one that lies beside the store")
+    if beside_store(target).is_dir():
+        yield from certificates(beside_store(target))
+    if folder is not None:
+        yield from certificates(folder)
 
 
 def _listing(path: Path) -> _Listing:

@@ -27,6 +27,7 @@ LOG = "log.sqlite"
 VIEWS = "views-"
 BLOBS = "blobs"
 COLUMNS = "columns"
+ERASING = "erasing"  # a file that stands while an erasure is under way
 
 
 def find(path: Path, namespace: str, *, create: bool) -> Path:

@@ -10,7 +10,7 @@ from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.folder import LOG, find
+from vmstore.store.folder import ERASING, LOG, find
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
@@ -28,7 +28,12 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     except BaseException:
         log.close()
         raise
-    return Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids)
+    namespace = Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids)
+    if not readonly and (folder / ERASING).exists():
+        from vmstore.store.erasing import finish
+
+        finish(namespace)
+    return namespace
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
