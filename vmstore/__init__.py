@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vmstore.store.encrypting import encrypt, rekey
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
+    from vmstore.store.retracting import retract
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -46,6 +47,7 @@ __all__ = [
     "new_key",
     "seal",
     "read_seal",
+    "retract",
     "Store",
     "Session",
     "Live",
@@ -80,6 +82,7 @@ _HOMES = {
     "rekey": ("vmstore.store.encrypting", "rekey"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
+    "retract": ("vmstore.store.retracting", "retract"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),

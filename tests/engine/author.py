@@ -188,7 +188,7 @@ class Author:
                 Annotate(
                     page,
                     importance=(None, 0, 400_000, 900_000, 1_000_000)[deed.b % 5],
-                    status=(None, *Standing)[deed.c % 6],
+                    status=(None, *Standing)[deed.c % 7],
                     valid_from=deed.c or None,
                     valid_to=deed.d or None,
                     tags=gained if deed.b % 2 else None,

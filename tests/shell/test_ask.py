@@ -203,7 +203,7 @@ def test_sources_and_derived_shape(run: Run, planned: Path) -> None:
     pages = {page["hint"]: page["page"] for page in run("pages", planned, "--json").json["pages"]}
     up = run("sources", planned, "m4", "--json").json
     assert list(up) == ["session", "page", "relations"] and up["page"] == pages["m4"]
-    assert all(list(r) == ["depth", "source", "kind", "target", "position", "text"] for r in up["relations"])
+    assert all(list(r) == ["depth", "source", "kind", "target", "position", "text", "status"] for r in up["relations"])
     walked = {(r["depth"], r["kind"], r["target"]) for r in up["relations"]}
     assert {(1, "derives", pages["m3"]), (1, "supersedes", pages["m2"]), (2, "derives", pages["m1"])} <= walked
     near = run("sources", planned, "m4", "--depth", "1", "--kinds", "supersedes", "--json").json["relations"]

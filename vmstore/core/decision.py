@@ -56,6 +56,7 @@ class Denial(Word):
     NO_LEVEL = 5
     PAGING = 6  # the session pages by itself, the model may not ask
     APPROVAL = 7  # nobody allowed it
+    RETRACTED = 8  # it is superseded, and only a program may ask for it
 
 
 class Cause(Word):
@@ -69,6 +70,7 @@ class Cause(Word):
     ASKED = 5  # somebody asked
     RESTORE = 6  # the context was set back to a mark
     THOUGHT = 7  # it is a model's thinking, which is not sent back
+    RETRACTED = 8  # it is superseded
 
 
 class Holder(Word):

@@ -132,6 +132,7 @@ class Standing(Word):
     COMPLETED = 2
     ABANDONED = 3
     RECURRING = 4
+    SUPERSEDED = 5  # it was retracted: no kernel brings it back by itself
 
 
 class Method(Word):

@@ -118,7 +118,7 @@ def restore(act: Act, name: str) -> list[Answered]:
     return [
         fault(act, number, level, FaultReason.USER_REQUESTED_RECALL, by_model=False)
         for number, level in sorted(wanted.items())
-        if number not in act.state.here or act.state.here[number].level > level
+        if (number not in act.state.here or act.state.here[number].level > level) and number not in act.state.retracted
     ]
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
-from vmstore.core.page import Modality, Role, Slot
+from vmstore.core.page import Modality, Role, Slot, Standing
 from vmstore.live import remembering
 from vmstore.live.facts import Facts, Told
 from vmstore.live.packing import pack
@@ -124,6 +124,9 @@ class Redrive:
                 act.tell(m.Update(page, mutation.version, content, mutation.size, mutation.tokens))
             case m.Link():
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
+            case m.Annotate() if mutation.status == Standing.SUPERSEDED and mutation.page in self._at:
+                said_of = None if mutation.anchors is None else act.cell(self._bytes(mutation.anchors))
+                act.tell(m.Annotate(self._at[mutation.page], status=mutation.status, anchors=said_of))
             case m.Configure():
                 act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm)))
             case m.Reply():

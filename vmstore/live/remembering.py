@@ -65,8 +65,9 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     spoken, here = act.spoken, act.state.here
     message = "\n".join(said.text for said in _texts(act, spoke.pages))
     claims = [one for one in spoken.standing() if one.page not in here]
-    away = partial(spoken.hints.having, without=here, newest=HINTS_MAX)
-    for wanted in signals.wanted(message, claims, away, spoken.summaries):
+    away = partial(spoken.hints.having, without=here.keys() | act.state.retracted.pages.keys(), newest=HINTS_MAX)
+    summaries = [page for page in spoken.summaries if page not in act.state.retracted]
+    for wanted in signals.wanted(message, claims, away, summaries):
         if wanted.page not in here:
             act.tell(Reference(wanted.page, Use.SIGNAL, act.state.call, signal=wanted.signal))
 
@@ -76,7 +77,7 @@ def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
     for number in pages:
         held = act.state.pages[number]
         is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
-        if is_said and held.modality is Modality.TEXT:
+        if is_said and number not in act.state.retracted and held.modality is Modality.TEXT:
             found.append(Said(number, Role(held.role), act.forms.of(number).decode("utf-8", "replace")))
     return found
 
@@ -116,20 +117,25 @@ def state(
     )
     if old is not None and act.state.pages[old].type is PageType.CLAIM:
         act.tell(Link(made, old, LinkKind.SUPERSEDES))
-        act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
+        if old not in act.state.retracted:  # what was retracted stays so
+            act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
     return made
 
 
 def summed_up(act: Act, title: str) -> str:
     """The claims and the key points of the segment under way, as text."""
     here = [held for held in act.state.pages.values() if held.segment == act.state.segment]
-    told = [title] if title else []
-    told += [
+    claims = [
         act.forms.of(held.page).decode("utf-8", "replace")
         for held in here
-        if held.type is PageType.CLAIM and held.importance
+        if held.type is PageType.CLAIM and held.importance and held.page not in act.state.retracted
     ]
-    said = "\n\n".join(one.text for one in _texts(act, [held.page for held in here if held.message]))
+    return summed(title, claims, [one.text for one in _texts(act, [held.page for held in here if held.message])])
+
+
+def summed(title: str, claims: Sequence[str], texts: Sequence[str]) -> str:
+    """A summary of a segment: its title, its claims, and the key points of what was said in it."""
+    said = "\n\n".join(texts)
     points = key_points(Material(content=said.encode()))
-    told += [points.content.decode("utf-8", "replace")] if isinstance(points, Form) else [said[:SUMMARY_CHARS]]
-    return "\n".join(told)
+    about = points.content.decode("utf-8", "replace") if isinstance(points, Form) else said[:SUMMARY_CHARS]
+    return "\n".join([*([title] if title else []), *claims, about])

@@ -74,7 +74,7 @@ class Spoken:
                 self._derived(mutation.source, mutation.target)
             case m.Evict() if mutation.cause == Cause.THOUGHT:
                 self.thoughts[mutation.page] = None
-            case m.Annotate() if mutation.status == Standing.ABANDONED:
+            case m.Annotate() if mutation.status in (Standing.ABANDONED, Standing.SUPERSEDED):
                 for name in [name for name in self.claims if self.named[name] == mutation.page]:
                     del self.claims[name]
             case m.Reply():

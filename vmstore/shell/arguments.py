@@ -328,7 +328,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--importance", type=float, metavar="X", help="how important it is, from 0 to 1")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="a tag it gains; may be given again")
     parser.add_argument("--untag", action="append", default=[], metavar="T", help="a tag it loses")
-    parser.add_argument("--status", metavar="S", help="active, planned, completed, abandoned or recurring")
+    parser.add_argument("--status", metavar="S", help="active, planned, completed, abandoned, recurring or superseded")
     parser.add_argument("--valid-from", metavar="T", help="from when what it says holds, like 2026-11-21")
     parser.add_argument("--valid-to", metavar="T", help="until when")
     parser.add_argument(

@@ -30,6 +30,7 @@ from vmstore.shell.arguments import (
     add_view,
 )
 from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add_unarchive
+from vmstore.shell.blame import add_retract
 from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
@@ -230,6 +231,22 @@ COMMANDS: dict[str, Command] = {
             ),
             ("vmstore.shell.catalog", "annotate"),
             (add_store, add_session, add_page, add_annotate),
+        ),
+        Command(
+            "retract",
+            "keep",
+            "mark what came of a cause superseded",
+            "Marks everything that stands on a page, a session, an actor or a tool superseded, with the reason,\n"
+            "in every session that sees it: what was made from it, at first or second hand, forks and spawned\n"
+            "sessions included. It says first what that is and what speaks against it, and asks. Nothing is\n"
+            "deleted, and the past answers as before; a session that manages its memory sends it no more.",
+            (
+                "vmstore retract agent.vms --tool web_search --reason 'poisoned results' --dry-run",
+                "vmstore retract agent.vms --page s1/p17 --rebuild",
+                "vmstore retract agent.vms --session s1 --reason 'went wrong' --yes",
+            ),
+            ("vmstore.shell.retract", "retract"),
+            (add_retract,),
         ),
         Command(
             "verify",

@@ -27,6 +27,7 @@ EVENTS = {
     "pin": ("·", "good", "held"),
     "unpin": ("·", "warn", "let go"),
 }
+SUPERSEDED = "superseded"
 CONTESTED = ("evict", "fault_in", "prefetch")
 # How a link reads from the page that was asked about towards its source, and back.
 UP = {"derives": "made from", "represents": "represents", "caused_by": "caused by", "part_of": "part of"}
@@ -237,7 +238,9 @@ def _grow(
         kind = (UP if up else DOWN).get(relation.kind, relation.kind.replace("_", " "))
         hint = f" {hints[far]}" if far in hints else ""
         text = Span("  (see above)", "dim") if again else Span(f"  {relation.text}", "dim")
-        lines.append((before, "└─ " if last else "├─ ", Span(f"{kind} ", "warn"), Span(far, "name"), hint, text))
+        stands = Span(f" {SUPERSEDED}" if relation.status == SUPERSEDED else "", "bad")
+        branch = "└─ " if last else "├─ "
+        lines.append((before, branch, Span(f"{kind} ", "warn"), Span(far, "name"), hint, stands, text))
         if not again and far in branches:
             stack.append((far, before + ("   " if last else "│  "), iter(_last_told(branches[far]))))
 

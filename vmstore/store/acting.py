@@ -10,12 +10,13 @@ from typing import TypeVar
 
 from vmstore.core.clock import within
 from vmstore.core.decision import Holder
-from vmstore.core.mutation import Cite, Recall
-from vmstore.core.page import Role
+from vmstore.core.mutation import Annotate, Cite, Link, Recall
+from vmstore.core.page import LinkKind, Role, Standing
 from vmstore.core.reference import page_name
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.live import paging, remembering
 from vmstore.live.configuring import chosen
+from vmstore.live.renewing import Renewal, write
 from vmstore.live.runtime import Act, Runtime
 from vmstore.store.answers import Faulted
 from vmstore.store.called import Called, titled
@@ -114,6 +115,25 @@ class Acting(Session):
             return paging.segment(act, title, text.encode("utf-8", "backslashreplace"))
 
         return self._name(self._act(do, at))
+
+    def renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
+        """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.
+
+        OvertakenError where the session stands no longer at `position`, where that was decided.
+        """
+
+        def do(act: Act) -> list[int]:
+            if act.state.position != position:
+                raise OvertakenError(f"session {self.name!r} moved on while it was looked at")
+            for page, anchors in marks:
+                act.tell(Annotate(page, status=Standing.SUPERSEDED, anchors=act.cell(anchors)))
+            made = []
+            for one in renewals:
+                made.append(write(act, one))
+                act.tell(Link(made[-1], one.replaces, LinkKind.SUPERSEDES))
+            return made
+
+        return self._act(do)
 
     # ---- names
 

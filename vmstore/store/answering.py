@@ -26,6 +26,7 @@ WHY = {
     "no_level": "the page cannot be shown at that level or above; ask for a lower one",
     "paging": "this memory loads pages by itself; answer with what is mapped",
     "approval": "the page may not be loaded without approval",
+    "retracted": "the page was retracted: what it says does not hold; answer without it",
 }
 
 
@@ -54,7 +55,8 @@ class Memory:
 
     def search(self, query: str, modality: Modality | None, limit: int) -> Found:
         """The pages that match best."""
-        hits = self._live.search(query, limit=limit if modality is None else SEARCHED_MAX)
+        gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
+        hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
         best = max((hit.score for hit in hits), default=1.0)
 
         def leaves(runtime: Runtime) -> Found:
@@ -62,10 +64,10 @@ class Memory:
             found = []
             for hit in hits:
                 held = runtime.state.pages[int(hit.page[1:])]
-                if modality is None or held.modality is modality:
+                if held.page not in runtime.state.retracted and modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
                     found.append(Hit(made.of(held, 0, tier, words=False), round(hit.score / best * 1_000_000)))
-            return Found(found[:limit], len(found))
+            return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
 
         return self._live.look(leaves)
 

@@ -157,7 +157,10 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """One link met on a walk: `source` was made from, or otherwise relates to, `target`."""
+    """One link met on a walk: `source` was made from, or otherwise relates to, `target`.
+
+    `text` is the beginning of the page on the far side, `status` how that stands, as `Page` has it.
+    """
 
     depth: int
     source: str
@@ -165,6 +168,7 @@ class Relation(msgspec.Struct, frozen=True):
     target: str
     position: int
     text: str
+    status: str | None = None
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -127,10 +127,12 @@ def _mime(mime: int, labels: str | None) -> str:
     return Mime(mime).type
 
 
-def relations(lane: Lane, log: Log, edges: Iterable[Edge], *, up: bool) -> list[Relation]:
-    """Links as answers, with the beginning of the text on their far side."""
+def relations(lane: Lane, log: Log, edges: Iterable[Edge], position: int, *, up: bool) -> list[Relation]:
+    """Links as answers, with the beginning of the text on their far side and how that stands at a position."""
     edges = list(edges)
-    texts = previews(lane, log, {edge.target if up else edge.source for edge in edges})
+    far = {edge.target if up else edge.source for edge in edges}
+    texts, notes = previews(lane, log, far), notes_of(lane, position, far)
+    stand = {page: Standing(note.status).word for page, note in notes.items() if note.status is not None}
     return [
         Relation(
             edge.depth,
@@ -139,6 +141,7 @@ def relations(lane: Lane, log: Log, edges: Iterable[Edge], *, up: bool) -> list[
             page_name(edge.target),
             edge.position,
             texts.get(edge.target if up else edge.source, ""),
+            stand.get(edge.target if up else edge.source),
         )
         for edge in edges
     ]

@@ -232,7 +232,7 @@ class Session:
                 raise InputError(f"depth {depth!r} is no number of steps from 1 up")
             wanted = None if kinds is None else [_kind(word) for word in kinds]
             edges = walk(lane, number, when.position, up=up, depth=depth, kinds=wanted)
-            return relations(lane, self._ns.log, edges, up=up)
+            return relations(lane, self._ns.log, edges, when.position, up=up)
 
     def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
         """The pages that hold words of a query at a moment, best first by BM25, in context or not."""
@@ -321,8 +321,8 @@ class Session:
     ) -> Page:
         """Says what is known of a page from here on; the page as it stands then. What is left out stays.
 
-        `importance` is a share from 0 to 1; `status` active, planned, completed, abandoned or
-        recurring; the validity, of what the page says, in microseconds since 1970, as `at` is. `tags`
+        `importance` is a share from 0 to 1; `status` active, planned, completed, abandoned,
+        recurring or superseded; the validity, of what the page says, in microseconds since 1970, as `at` is. `tags`
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
         said = checked(Said(importance, status, valid_from, valid_to, tags, untags, anchors))

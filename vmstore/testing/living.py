@@ -39,6 +39,7 @@ ACTS = (
     "user", "user", "model", "model", "call", "call", "call", "pack", "pack", "fault", "fault", "ask", "pin", "unpin",
     "evict", "compress", "claim", "attach", "segment", "mark", "restore", "configure", "recall", "cite", "search",
     "annotate", "fork", "other", "restart", "rebuild", "fail", "record", "narrow", "think", "stand_in",
+    "retract", "retract",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 500), st.integers(0, 7)), min_size=1, max_size=25)
 
@@ -206,6 +207,9 @@ class Played:
                 source, target = self.page(n), self.page(n + 1 + k)
                 with session.batch() as batch:
                     batch.add(Link(int(source[1:]), int(target[1:]), LinkKind.REPRESENTS))
+            case "retract":
+                page = f"{session.name}/{self.page(n)}"
+                vmstore.retract(self.store, page=page, reason="played", rebuild=bool(k % 2), dry_run=k == 7)
             case "fork":
                 name = f"s{len(self.live)}"
                 self.live.append(session.fork(name))

@@ -43,6 +43,7 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
         return Decided([], [])
     room = Room(state)
     deciding = Deciding(state, room)
+    room.withdraw(state.retracted.leaving(state.here))
     for position, told in stimulus:
         if isinstance(told, Reference):
             deciding.answer(position, told)
@@ -58,6 +59,8 @@ def _settled(state: State, stimulus: Sequence[Told]) -> bool:
             held = here.get(told.page)
             if held is None or (held.level > told.level and told.use != Use.SIGNAL):
                 return False
+    if state.retracted.here and state.retracted.leaving(here):
+        return False
     return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
 
 
@@ -84,7 +87,7 @@ class Deciding:
         if held is None:
             self._deny(position, 0, Denial.NO_PAGE, 0)
         elif self.room.level(held) > asked.level:
-            denial = self._refusal(asked)
+            denial = self._refusal(asked, held)
             if denial is None:
                 denial = self._serve(position, asked, held)
             if denial is not None:
@@ -92,8 +95,10 @@ class Deciding:
         elif asked.use in (Use.FAULT, Use.ASKED):
             self.room.asked[held.page] = None  # it is here, and does not leave while that is answered
 
-    def _refusal(self, asked: Reference) -> Denial | None:
-        """Why a page the model asks for may not come, whatever its size; what it used already may."""
+    def _refusal(self, asked: Reference, held: Held) -> Denial | None:
+        """Why a page may not come, whatever its size: one the model asks for, what it used already may."""
+        if held.page in self.state.retracted and asked.use != Use.ASKED:
+            return Denial.RETRACTED
         if asked.use != Use.FAULT:
             return None
         if self.settings.paging == "runtime":
@@ -147,6 +152,8 @@ class Deciding:
         """Brings in what is wished for where there is room without anything leaving for it."""
         held = self.state.pages.get(wish.page)
         if held is None or not self.settings.prefetch or self.room.level(held) < GONE:
+            return
+        if held.page in self.state.retracted:
             return
         room, limit = self.room, self.state.high
         forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]

@@ -8,7 +8,7 @@ yet, level by level, oldest first (READINGS D8).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -92,6 +92,14 @@ class Room:
     def _hold(self) -> None:
         self._back, self._last = self.state.guarded(), self.state.yielding()
 
+    def withdraw(self, pages: Sequence[int]) -> None:
+        """Takes out what was retracted, whatever room there is; nobody stands against it."""
+        if pages:
+            self._hold()
+            steps = {page: Step(0, None, self.state.here[page].tokens) for page in pages}
+            self._levels.update(dict.fromkeys(pages))
+            self._write(steps, (), sum(step.gain for step in steps.values()), len(pages), Cause.RETRACTED, 0)
+
     def held(self, winner: int) -> int:
         """The tokens no fault takes, but for those of the page it is for: pins, the last turns, what just came."""
         self._hold()
@@ -124,7 +132,8 @@ class Room:
         """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
         for page in self.state.unseen:
             held = self.state.here[page]
-            if held.tokens > tokens_max and not held.pinned and page not in self.asked and may_shorten(held):
+            free = not held.pinned and page not in self.asked and page not in self.state.retracted.here
+            if held.tokens > tokens_max and free and may_shorten(held):
                 self._shorten(held, tokens_max)
 
     def _shorten(self, held: Held, tokens_max: int) -> None:

@@ -17,6 +17,7 @@ from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role
 from vmstore.vm.held import Form, Held
 from vmstore.vm.policies.registry import policy
 from vmstore.vm.policy import Now, Policy
+from vmstore.vm.retracted import Retracted
 from vmstore.vm.settings import PPM, Settings, decoded
 
 RANK_STEP = 1_024
@@ -61,6 +62,7 @@ class State:
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
         self.pinned_pages = 0
+        self.retracted = Retracted()
 
     @property
     def now(self) -> Now:
@@ -189,10 +191,12 @@ class State:
             held.forms[made.level] = Form(position, made.tokens, _METHODS.get(made.method))
 
     def _on_annotate(self, position: int, said: m.Annotate) -> None:
+        held = self.pages[said.page]
         if said.importance is not None:
-            held = self.pages[said.page]
             held.importance = said.importance
             self._touched(held)
+        if said.status is not None:
+            self.retracted.say(held.page, said.status, self.here)
 
     # ---- uses
 
@@ -319,6 +323,7 @@ class State:
         del self.here[held.page]
         self.used -= held.tokens
         self.unseen.pop(held.page, None)
+        self.retracted.here.pop(held.page, None)
         held.left = self.turn
         self.moved[held.page] = None
         if self.policy is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vmstore.core.metric import Metric
 from vmstore.core.mutation import MUTATION_NAMES
-from vmstore.core.page import Level, LinkKind, PageType, Role, Tier, Word
+from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, Word
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
 from vmstore.vmql.relation import Field, Relation, made
 from vmstore.vmql.shared import LATER
@@ -147,6 +147,7 @@ LINEAGE = made(
     _field("target", PAGE, "the page it relates to"),
     _field("position", INTEGER, "the position that said so"),
     _field("text", TEXT, "the beginning of the page on the far side"),
+    _field("status", said(Standing), "how the page on the far side stands"),
 )
 
 WHY = made(

@@ -233,9 +233,9 @@ def lineage(query: Query, statement: Lineage) -> Result:
         with faults_at(statement.span, "unknown-word"):
             found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds)
         listed = [
-            (edge.depth, page_position(edge.source), edge.kind, page_position(edge.target), edge.position, edge.text)
-            for edge in found
-            if scope.since < edge.position <= scope.until
+            (e.depth, page_position(e.source), e.kind, page_position(e.target), e.position, e.text, e.status)
+            for e in found
+            if scope.since < e.position <= scope.until
         ]
         return query.select(made.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
 

@@ -45,6 +45,13 @@ def asked(leaf: Leaf) -> tuple[str, Any]:
     return str(inner.get("name") or ""), next((inner[key] for key in ARGUMENTS if key in inner), None)
 
 
+def tool_called(text: str) -> str:
+    """The tool that the text of a call names, whoever wrote it; its kind where it has no name, empty where neither."""
+    told = _object(text)
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    return str(inner.get("name") or told.get("type") or "")
+
+
 def object_of(given: Any) -> dict[str, Any]:
     """Arguments as the object they are, or as one that holds their text: providers take nothing else."""
     found = _object(given)

@@ -1,0 +1,66 @@
+"""A retraction as it is told: what is marked in each session, what is made anew, what a person should know first."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Retracted(msgspec.Struct, frozen=True):
+    """A page that is marked, why it falls (`itself`, or the step that leads to it), and the beginning of its text."""
+
+    page: str
+    type: str
+    hint: str | None
+    because: str
+    text: str
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """A page made anew from what is left; `page` is None before it is written, `replaces` the one it stands in for."""
+
+    page: str | None
+    type: str
+    replaces: str
+    text: str
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """What speaks against a mark, or limits it: its kind, where, and what about it; `page` is None of a session."""
+
+    kind: str
+    session: str
+    page: str | None
+    about: str
+
+
+class SessionRetracted(msgspec.Struct, frozen=True):
+    """What a retraction does to one session: `already` pages of it are superseded, `calls` were sent any of it."""
+
+    session: str
+    pages: list[Retracted]
+    rebuilt: list[Rebuilt]
+    already: int
+    calls: int
+    first_call: int | None
+    last_call: int | None
+
+
+class Retraction(msgspec.Struct, frozen=True):
+    """What a retraction did, or would do where not `done`; `again` is how often another writer made it decide anew."""
+
+    cause: str
+    reason: str | None
+    done: bool
+    again: int
+    sessions: list[SessionRetracted]
+    conflicts: list[Conflict]
+
+    @property
+    def pages(self) -> int:
+        """How many pages are marked, in all sessions."""
+        return sum(len(one.pages) for one in self.sessions)
+
+    @property
+    def work(self) -> bool:
+        """Whether there is anything to mark, or was."""
+        return any(one.pages for one in self.sessions)
