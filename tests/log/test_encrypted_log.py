@@ -17,7 +17,7 @@ from vmstore.cells.storekey import KeyAtHand
 from vmstore.core.clock import SystemIds
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit, genesis
-from vmstore.log.frame import FILES, RAW, ZSTD
+from vmstore.log.frame import FILES, RAW, ZSTD, raw
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import ENCRYPTED, Vault
@@ -166,6 +166,25 @@ def test_nothing_is_written_under_a_key_that_another_handle_dropped(tmp_path: Pa
         one.close()
     assert again.cell == 5
     assert len({name for (name,) in rows(tmp_path, "SELECT substr(salts, 1, 16) FROM frames")}) == 2
+
+
+def test_a_key_goes_with_the_last_cell_under_it(tmp_path: Path) -> None:
+    """Where all cells under a key were destroyed it is dropped, where any is left it stays."""
+    log = opened(tmp_path)
+    for subject in (b"ann", b"bob", b"ann"):
+        wrote(log, subject, b"%d" % log.ordinal)
+    ring = log.vault.keyring  # type: ignore[attr-defined]
+    ann, bob = ring.name(b"ann"), ring.name(b"bob")
+    gone: list[tuple[bytes, int]] = []
+    for first, dropped in ((1, 0), (3, 1), (5, 1)):
+        with log.file as db:
+            blank = log.vault.closed(raw(first, [ERASED, ERASED]), bob if first == 3 else ann)
+            db.execute("UPDATE frames SET sizes = ?, salts = ?, content = ? WHERE first = ?", (*blank[3:], first))
+            assert log.vault.drop_emptied(db) == dropped
+            gone += [(name, first) for name in (ann, bob) if ring.key(name) == DROPPED]
+    assert gone == [(bob, 3), (ann, 5), (bob, 5)]
+    assert set(log.cells(range(1, 7)).values()) == {ERASED}
+    log.close()
 
 
 def test_a_dropped_key_is_in_no_file(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tests.store.secretive import SECRETS, asked, everything, found_in, live, ma
 from vmstore.debug.whatif import WhatIfs
 from vmstore.errors import CorruptError, InputError, StoreError
 from vmstore.store.encrypting import encrypt
-from vmstore.store.encryption import drop
 from vmstore.store.storekey import new_store_key
 
 
@@ -225,8 +224,8 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
     """With a user's key all that their sessions hold is destroyed, and named as long as no erasure is recorded."""
     with made(tmp_path / "a.vms", key) as store:
         store.follow()
-        assert drop(store._ns, "zoe-user", b"")
-        assert not drop(store._ns, "zoe-user", b"") and not drop(store._ns, "nobody", b"")
+        keyring = store.log.vault.keyring  # type: ignore[attr-defined]
+        assert keyring.drop(keyring.name(b"user\0zoe-user")) and not keyring.drop(keyring.name(b"user\0nobody"))
         assert store.session("other").request(call=1)["messages"][0]["content"] == "zquery"
         verdict = store.verify(views=False)
         assert {one.what.partition(": ")[2] for one in verdict.problems} == {
@@ -234,13 +233,6 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
         }
         with pytest.raises(CorruptError, match="no erasure is recorded"):
             store.session("zebra-session").request(call=1)
-
-
-def test_a_plain_namespace_has_nothing_to_drop(tmp_path: Path) -> None:
-    """Dropping a key where there are none does nothing and says so."""
-    with made(tmp_path / "a.vms") as store:
-        assert not drop(store._ns, "zoe-user", b"")
-        assert store.verify().ok
 
 
 # ---- damage

@@ -106,16 +106,11 @@ class Keyring:
         return name
 
     def drop(self, name: bytes) -> bool:
-        """Destroys a subject's key and its successors: what lies under them is gone; whether there was any."""
-        gone = False
-        with self._lock, self._told(), self._db:
-            while (wrapped := self._row(name)) is not None:
-                if wrapped != DROPPED:
-                    self._db.execute("UPDATE keys SET wrapped = ? WHERE id = ?", (DROPPED, name))
-                    gone = True
-                self._keys[name] = DROPPED
-                name = self._digest(b"next\0" + name)
-        return gone
+        """Destroys a key: what lies under it is gone; whether there was one."""
+        with self._lock, self._told():
+            self._db.execute("UPDATE keys SET wrapped = ? WHERE id = ? AND wrapped != ?", (DROPPED, name, DROPPED))
+            self._keys.pop(name, None)
+            return self._db.changes() > 0
 
     def refresh(self) -> bool:
         """Forgets the keys at hand where another process has changed the file, as one may be dropped; whether it did.

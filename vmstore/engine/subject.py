@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from vmstore.core.mutation import Open, decode
 from vmstore.log.commit import Commit
-
-
-def subject(user: str | None, uid: bytes) -> bytes:
-    """The data subject of a session with this user and uid."""
-    return b"session\0" + uid if user is None else b"user\0" + user.encode("utf-8", "replace")
 
 
 def subject_of(first: Commit) -> bytes:
@@ -21,8 +18,8 @@ def subject_of(first: Commit) -> bytes:
         return b""
     if not isinstance(opened, Open):
         return b""
-    user = None
+    user: Any = None
     if isinstance(opened.meta, int) and opened.meta < len(first.cells):
         meta = msgspec.json.decode(first.cells[opened.meta].content)
         user = meta.get("user") if isinstance(meta, dict) else None
-    return subject(user if isinstance(user, str) else None, opened.uid)
+    return b"user\0" + user.encode("utf-8", "replace") if isinstance(user, str) else b"session\0" + opened.uid

@@ -79,6 +79,7 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
                     blank = vault.closed(blanked(frame, fresh), held.salts[:ID_BYTES])
                     db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
             db.execute("COMMIT")
+            vault.drop_emptied(db)
         except BaseException:
             if db.in_transaction:
                 db.execute("ROLLBACK")

@@ -26,6 +26,7 @@ from vmstore.log.commit import Commit
 from vmstore.log.file import ENCRYPTED_FORMAT, LogFile
 from vmstore.log.frame import ERASED_SIZE, FILES, RAW, Frame
 from vmstore.log.port import Append
+from vmstore.log.rows import frame_of
 
 ENCRYPTED = 16  # added to the form of a frame
 DAMAGED = -1  # a form that nothing is read from
@@ -66,6 +67,10 @@ class Clear:
     def framed_again(self, frames: Iterable[Frame], framing: Framing) -> Iterable[Frame]:
         """Frames that hold the same cells as `framing` lays them."""
         return framing(frames)
+
+    def drop_emptied(self, db: apsw.Connection) -> int:
+        """Drops every key under which no cell is left; how many. The writers' lock is held."""
+        return 0
 
     def closed_file(self, commitment: bytes, content: bytes, name: bytes) -> bytes:
         """The bytes of a cell's file."""
@@ -159,6 +164,15 @@ class Vault(Clear):
             if not readable:
                 yield from (old for old, _ in held.values())
 
+    def drop_emptied(self, db: apsw.Connection) -> int:
+        """Drops every key under which no cell is left: what copies hold under it cannot be read any more."""
+        left: dict[bytes, bool] = {}
+        for frame in map(frame_of, db.execute(_ALL)):
+            there = frame.sizes != _ERASED * frame.cells
+            left[frame.salts[:ID_BYTES]] = there or left.get(frame.salts[:ID_BYTES], False)
+        self._ciphers.clear()
+        return sum(self.keyring.drop(name) for name, there in left.items() if not there)
+
     # ---- files
 
     def closed_file(self, commitment: bytes, content: bytes, name: bytes) -> bytes:
@@ -203,6 +217,7 @@ class Vault(Clear):
 
 _FIRST = """SELECT CAST(f.salts AS BLOB), f.form FROM commits c
   JOIN frames f ON f.first = (SELECT max(first) FROM frames WHERE first <= c.cell) WHERE c.ordinal = ?"""
+_ALL = f"SELECT first, count, form, sizes, CAST(salts AS BLOB), x'' FROM frames WHERE form >= {ENCRYPTED}"
 _ERASED = struct.pack(">I", ERASED_SIZE)
 _FILE = b"vmstore file"
 _PLACE = struct.Struct(">QIB")

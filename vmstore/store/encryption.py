@@ -1,4 +1,4 @@
-"""Namespaces under keys: made, opened, and a data subject's key dropped."""
+"""Namespaces under keys: which key is meant, and how they are made and opened."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from pathlib import Path
 from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import IdSource
-from vmstore.engine.subject import subject, subject_of
+from vmstore.engine.subject import subject_of
 from vmstore.errors import InputError, StoreError
 from vmstore.log.file import ENCRYPTED_FORMAT, check_format
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.folder import LOG, make_log
-from vmstore.store.namespace import Namespace
 from vmstore.store.storekey import read_store_key
 
 KEYS = "keys.sqlite"
@@ -68,17 +67,3 @@ def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault |
 def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
     """The same, where the key is that of all namespaces which are encrypted."""
     return vault_of(folder, store_key if encrypted(folder) else None, ids)
-
-
-def drop(namespace: Namespace, user: str | None, uid: bytes) -> bool:
-    """Destroys the key of a data subject, a user or a session without one (by its uid); whether there was one.
-
-    What lay under it then reads as destroyed, here and in every copy that has this file of keys. For
-    who records the erasure: without that `verify` names every cell. Nothing in a plain namespace.
-    """
-    log = namespace.engine.log
-    vault = log.vault if isinstance(log, SqliteLog) else None
-    if not isinstance(vault, Vault):
-        return False
-    with log.alone():  # nobody writes under it meanwhile, and each append looks before it does
-        return vault.keyring.drop(vault.keyring.name(subject(user, uid)))

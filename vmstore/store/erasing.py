@@ -15,7 +15,6 @@ import msgspec
 from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.newfile import flush
-from vmstore.store.encryption import drop
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
@@ -86,19 +85,7 @@ def erase_contents(
             if not plan.cells:
                 return Erased(plan, reason, [], None, BEYOND)
             told = planner.erases(int(why))
-            done = _done(ns, plan, told, reason, key)
-            _drop_key(store, Subject(**subject))
-            return done
-
-
-def _drop_key(store: Store, subject: Subject) -> None:
-    """Destroys the key of a data subject of whom nothing is left, where there are keys."""
-    ns = store._ns
-    if subject.user is not None:
-        drop(ns, subject.user, b"")
-    elif subject.session is not None:
-        uid: Any = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (_key(store, subject.session),)).get
-        drop(ns, None, bytes(uid))
+            return _done(ns, plan, told, reason, key)
 
 
 def wanted(store: Store, subject: Subject, derived: bool, copies: bool) -> Wanted:
