@@ -17,9 +17,10 @@ import msgspec
 from vmstore.core.asof import Position
 from vmstore.core.mutation import AnyMutation, CellRef, Known, Open, Pack, Unknown, decode, sealed_again
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Engine, Opening
+from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head
 from vmstore.engine.lookups import ViewLookups
+from vmstore.engine.opening import Opening
 from vmstore.engine.verify import Counts, Finding, verify
 from vmstore.errors import ConflictError, InputError
 from vmstore.log.commit import Commit
