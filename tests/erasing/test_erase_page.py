@@ -9,7 +9,8 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
-from vmstore.errors import ErasedError
+from vmstore.core.mutation import Mark
+from vmstore.errors import ErasedError, OvertakenError
 from vmstore.store.erasing import erase_contents as erase
 from vmstore.store.erasing import plan_erasure
 
@@ -106,3 +107,22 @@ def test_a_plan_writes_nothing(path: Path) -> None:
         assert store.log.ordinal == before
         erase(store, page="p6", in_session="s", copies=True)
         assert store.search("combination") == []
+
+
+def test_a_fork_names_nothing_that_was_erased_meanwhile(path: Path) -> None:
+    """A batch that named a content of its past before another handle erased it is refused, and decides again."""
+    with vmstore.open(path) as other, vmstore.open(path) as store:
+        key = other._ns.key("s-b")
+        assert key is not None
+        batch = other._ns.engine.batch(key)
+        assert isinstance(batch.cell(SECRET.encode()), tuple)
+        batch.add(Mark(Mark.NAMED, name=batch.cell(SECRET.encode())))
+        erase(store, page="p6", in_session="s")
+        with pytest.raises(OvertakenError, match="erased meanwhile"):
+            batch.commit(0)
+        batch = other._ns.engine.batch(key)
+        ref = batch.cell(SECRET.encode())
+        assert isinstance(ref, int)
+        batch.add(Mark(Mark.NAMED, name=ref))
+        batch.commit(0)
+        assert other.verify().ok and store.verify().ok

@@ -71,6 +71,7 @@ class Cause(Word):
     RESTORE = 6  # the context was set back to a mark
     THOUGHT = 7  # it is a model's thinking, which is not sent back
     RETRACTED = 8  # it is superseded
+    ERASED = 9  # what it says was erased
 
 
 class Holder(Word):

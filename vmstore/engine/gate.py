@@ -18,13 +18,14 @@ from vmstore.core.page import Origin
 from vmstore.engine.apart import Warden, check_name, let
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.inherited import lost
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
-from vmstore.engine.lookups import ViewLookups, load_head
+from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
 from vmstore.engine.opening import Opening
 from vmstore.engine.rules import Place
 from vmstore.engine.ruling import broken
 from vmstore.engine.sealing import Sealing
-from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
+from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
@@ -118,9 +119,9 @@ class Engine:
         head.hash = genesis(uid)
         if opening.parent:
             self.follow()
-        parent = self._uid(opening.parent) if opening.parent else None
+        parent = parent_uid(self.projection.db, opening.parent) if opening.parent else None
         if opening.origin is Origin.FORK:
-            head.hash = self._hash_at(opening.parent, opening.parent_position)
+            head.hash = fork_hash(self.projection.db, self.log, opening.parent, opening.parent_position)
             head.stand(opening.parent_position)
             head.begins = opening.parent_position
         batch = Batch(self, head)
@@ -143,27 +144,6 @@ class Engine:
         if opening.origin is Origin.FORK:
             batch.end(at)
         return batch
-
-    def _uid(self, session: int) -> bytes:
-        sql = "SELECT uid, hidden FROM sessions WHERE session = ?"
-        found: Any = self.projection.db.execute(sql, (session,)).fetchone()
-        if found[1] == Open.CHARTER:
-            raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
-        return bytes(found[0])
-
-    def _hash_at(self, session: int, position: int) -> bytes:
-        """The hash of the commit that ends at a position, which a fork starts from."""
-        owner = ViewLookups(self.projection.db, session).lane.owner(position)
-        row = self.projection.db.execute(
-            "SELECT last, ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
-            (owner, position),
-        ).fetchone()
-        if row is None or row[0] != position:
-            raise RefusedError(
-                f"position {position} is no commit end, so nothing can fork there (rule fork_stands_on_a_commit_end); "
-                + (f"the next one is {row[0]}" if row else "the session ends before it")
-            )
-        return self.log.tail(row[1] - 1, 1)[0].hash
 
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
         """Forks a session at a commit end, in one commit; the child's key in this log."""
@@ -195,12 +175,20 @@ class Engine:
     def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
         """Writes batches of different sessions with one flush and takes their heads; what came of each.
 
-        New ones have different names, and were begun at one end of the log.
+        New ones have different names, and were begun at one end of the log. Who names what a fork
+        inherits writes alone: nothing erases that in between.
         """
-        if self.warden is None:
+        inherited = any(batch.inherited for batch in batches)
+        if self.warden is None and not inherited:
             return self._append(batches, dense)
-        with self.log.alone():  # so that nothing is taken back between the look and the write
-            let(self.warden, [batch.head for batch in batches])
+        with self.log.alone():  # so that nothing is taken back or erased between the look and the write
+            if self.warden is not None:
+                let(self.warden, [batch.head for batch in batches])
+            if inherited:
+                self.follow()
+            if any(lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches):
+                error = OvertakenError("a content that was named was erased meanwhile; decide again")
+                return [error for _ in batches]
             return self._append(batches, dense)
 
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
@@ -274,6 +262,7 @@ class Batch:
         self.seen: int | None = None  # what a new session's name was checked against
         self.opening: Opening | None = None
         self.written: list[Written] = []
+        self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
         self.place = Place()
         self._engine = engine
         self.commits: list[Commit] = []
@@ -321,6 +310,8 @@ class Batch:
         assert place.commitment is not None, "it was looked at"
         ref = (place.position, place.cell)
         self.head.recent.named[ref] = place.commitment
+        if place.position <= self.head.begins:
+            self.inherited.append(ref)
         return ref
 
     def _seal(self, content: bytes, digest: bytes) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import apsw
 
 from vmstore.core.mutation import Open
 from vmstore.engine.head import Head
 from vmstore.engine.recent import OPAQUE, Content
+from vmstore.errors import RefusedError
+from vmstore.log.port import Log
 from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.residency import Resident, resident_at
@@ -117,3 +120,27 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     lookups.prepare(residents)
     head.restore(r[:4] for r in residents)
     return head
+
+
+def parent_uid(db: apsw.Connection, session: int) -> bytes:
+    """The uid of a session that another one comes of; RefusedError where nothing may come of it."""
+    sql = "SELECT uid, hidden FROM sessions WHERE session = ?"
+    found: Any = db.execute(sql, (session,)).fetchone()
+    if found[1] == Open.CHARTER:
+        raise RefusedError("nothing can come of the namespace's own session (rule charter_stands_apart)")
+    return bytes(found[0])
+
+
+def fork_hash(db: apsw.Connection, log: Log, session: int, position: int) -> bytes:
+    """The hash of the commit that ends at a position, which a fork starts from; RefusedError where none does."""
+    owner = ViewLookups(db, session).lane.owner(position)
+    row = db.execute(
+        "SELECT last, ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
+        (owner, position),
+    ).fetchone()
+    if row is None or row[0] != position:
+        raise RefusedError(
+            f"position {position} is no commit end, so nothing can fork there (rule fork_stands_on_a_commit_end); "
+            + (f"the next one is {row[0]}" if row else "the session ends before it")
+        )
+    return log.tail(row[1] - 1, 1)[0].hash
