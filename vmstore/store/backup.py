@@ -136,7 +136,7 @@ def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> No
     for _ in range(TRIES):
         target.mkdir()
         before = _archived(source / LOG)
-        _copy_log(source / LOG, target / LOG, progress)
+        copy_log(source / LOG, target / LOG, progress)
         for folder in (BLOBS, ARCHIVE):
             _copy_files(source / folder, target / folder)
         if _archived(source / LOG) == before:
@@ -152,7 +152,7 @@ def _archived(log: Path) -> list[Any]:
         return list(db.execute(sql, (ARCHIVED,)).fetchall())
 
 
-def _copy_log(source: Path, target: Path, progress: Progress | None) -> None:
+def copy_log(source: Path, target: Path, progress: Progress | None) -> None:
     """Copies a log within one read transaction: writers go on, and are not seen."""
     try:
         with _connected(source) as log, _closing(apsw.Connection(str(target))) as copy:
