@@ -20,10 +20,13 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.archiving import archive, unarchive
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.doctor import doctor
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
+    from vmstore.store.merging import merge
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -38,6 +41,10 @@ __all__ = [
     "aio",
     "backup",
     "restore",
+    "archive",
+    "unarchive",
+    "merge",
+    "doctor",
     "new_key",
     "seal",
     "read_seal",
@@ -70,6 +77,10 @@ _HOMES = {
     "memory_store": ("vmstore.store.store", "memory_store"),
     "backup": ("vmstore.store.backup", "backup"),
     "restore": ("vmstore.store.backup", "restore"),
+    "archive": ("vmstore.store.archiving", "archive"),
+    "unarchive": ("vmstore.store.archiving", "unarchive"),
+    "merge": ("vmstore.store.merging", "merge"),
+    "doctor": ("vmstore.store.doctor", "doctor"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
