@@ -120,15 +120,7 @@ def read(content: bytes, key: bytes | None = None) -> Seal:
             raise ValueError("its heads do not give its root")
         if not signed(seal.key, seal.signing, seal.signature):
             raise ValueError("its signature does not hold")
-    except (
-        msgspec.MsgspecError,
-        ValueError,
-        TypeError,
-        KeyError,
-        OverflowError,
-        RecursionError,
-        struct.error,
-    ) as error:
+    except WRONG as error:
         raise CorruptError(f"this is no sound seal ({error}); use another copy of it") from error
     return seal
 
