@@ -20,11 +20,14 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.archiving import archive, unarchive
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.doctor import doctor
     from vmstore.store.encrypting import encrypt, rekey
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
+    from vmstore.store.merging import merge
     from vmstore.store.retracting import retract
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
@@ -44,6 +47,10 @@ __all__ = [
     "new_store_key",
     "encrypt",
     "rekey",
+    "archive",
+    "unarchive",
+    "merge",
+    "doctor",
     "new_key",
     "seal",
     "read_seal",
@@ -80,6 +87,10 @@ _HOMES = {
     "new_store_key": ("vmstore.store.storekey", "new_store_key"),
     "encrypt": ("vmstore.store.encrypting", "encrypt"),
     "rekey": ("vmstore.store.encrypting", "rekey"),
+    "archive": ("vmstore.store.archiving", "archive"),
+    "unarchive": ("vmstore.store.archiving", "unarchive"),
+    "merge": ("vmstore.store.merging", "merge"),
+    "doctor": ("vmstore.store.doctor", "doctor"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "retract": ("vmstore.store.retracting", "retract"),

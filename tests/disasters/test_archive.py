@@ -200,6 +200,26 @@ def test_readers_and_writers_go_on_meanwhile(path: Path) -> None:
         assert wrong == [] and store.session("busy").info().calls == 20 and store.verify().ok
 
 
+def test_frames_that_are_packed_meanwhile_are_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another handle packs the very frames that are about to move, they are read again and move."""
+    turned, times = Mover._turned, []
+
+    def packed(self: Mover, *told: object) -> object:
+        found = turned(self, *told)  # type: ignore[arg-type]
+        if len(times) < 1:
+            times.append(1)
+            with vmstore.open(path) as other:
+                other.compact()
+        return found
+
+    with vmstore.open(path) as store:
+        before = everything(store)
+        monkeypatch.setattr(Mover, "_turned", packed)
+        archive(store, ALL, grace=0)
+        assert times and everything(store) == before
+        assert sum(away(store.log).values()) == store.log.last_cell  # type: ignore[arg-type]
+
+
 def test_two_who_archive_at_once(path: Path) -> None:
     """Two processes that archive the same sessions both end, and every answer stays."""
     with vmstore.open(path) as store:

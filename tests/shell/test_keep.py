@@ -151,6 +151,9 @@ def test_upgrade_shape(run: Run, tmp_path: Path) -> None:
     old_log(log, golden())
     refused = run("info", tmp_path / "old.vms")
     assert refused.code == 1 and "run `vmstore upgrade`" in refused.err
+    tried = run("upgrade", tmp_path / "old.vms", "--rehearse")
+    assert tried.code == 0 and "rehearsed from format 0 to 1: 8 commits" in tried.out
+    assert run("upgrade", tmp_path / "old.vms", "--rehearse", "--json").json["ready"]
     told = f"upgraded from format 0 to 1: 8 commits; the old log is {log}.format-0\n"
     assert run("upgrade", tmp_path / "old.vms").out == told
     found = run("upgrade", tmp_path / "old.vms", "--json").json

@@ -19,6 +19,7 @@ from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
 from tests.log.test_upgrade import golden, old_log
 from tests.store.archives import told_at
+from vmstore.core.clock import ManualClock
 from vmstore.engine.gate import Opening
 from vmstore.errors import StoreError
 from vmstore.log import compaction
@@ -30,7 +31,7 @@ from vmstore.store.doctor import doctor
 from vmstore.store.folder import views_file
 from vmstore.store.reports import Health
 
-NOW = 4_000_000_000_000_000  # long after everything was written
+NOW = ManualClock(4_000_000_000_000_000)  # long after everything was written
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def path(made: Path, tmp_path: Path) -> Iterator[Path]:
 def look(path: Path, *, full: bool = False) -> Health:
     """What the doctor says; every file is as it was."""
     before = tree(path.parent)
-    found = doctor(path, now=NOW, full=full)
+    found = doctor(path, clock=NOW, full=full)
     assert tree(path.parent) == before, "it writes nothing"
     return found
 
@@ -302,11 +303,11 @@ def test_every_namespace_is_looked_at(path: Path) -> None:
     torn(path)
     found = look(path)
     assert [ward.namespace for ward in found.namespaces] == ["default", "work"] and not found.ok
-    assert doctor(path, namespace="work", now=NOW).ok
+    assert doctor(path, namespace="work", clock=NOW).ok
 
 
 def test_no_store_is_an_error(tmp_path: Path) -> None:
     """Where there is no store the doctor says so."""
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(StoreError):
-            doctor(path, now=NOW)
+            doctor(path, clock=NOW)

@@ -11,24 +11,22 @@ opens an archive has proven every byte of it.
 
 from __future__ import annotations
 
-import contextlib
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import BytesIO
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, Cell
-from vmstore.errors import CorruptError, ReadOnlyError
+from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, link
 from vmstore.log.file import APPLICATION_ID, LogFile
 from vmstore.log.frame import densely, opened, squeezed, stretched
-from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
 from vmstore.log.reading import cells_of
+from vmstore.log.readlog import ReadLog
 from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 
 FORMAT = 1001  # far from those of logs, which a file like this is not
@@ -108,12 +106,12 @@ class ArchiveFile(LogFile):
         super().__init__(path, readonly=True, formats=(FORMAT,))
 
 
-class ArchiveLog:
+class ArchiveLog(ReadLog):
     """An archive as a log that is only read. Opening it reads and proves all of it."""
 
     def __init__(self, path: Path) -> None:
         self.file = ArchiveFile(path)
-        self._path = path
+        super().__init__(path)
         try:
             with self.file as db:
                 self._commits = list(self._read(db))
@@ -164,7 +162,7 @@ class ArchiveLog:
         return self._starts[first.session]
 
     def _damaged(self, why: str) -> CorruptError:
-        return CorruptError(f"{self._path} is damaged ({why}): put it back from a backup")
+        return CorruptError(f"{self.path} is damaged ({why}): put it back from a backup")
 
     # ---- the log port, for reading
 
@@ -175,16 +173,6 @@ class ArchiveLog:
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers."""
         return cells_of(self.file, numbers, no_file, None)
-
-    def open_cell(self, number: int) -> OpenCell | None:
-        """A cell's bytes to be read in pieces."""
-        cell = self.cells([number]).get(number)
-        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
-
-    def head(self, session: int, after: int = 0) -> Head | None:
-        """Where a session stands, where that is beyond an ordinal."""
-        found = (one for one in reversed(self._commits[max(after, 0) :]) if one.session == session)
-        return next((Head(one.last, one.hash) for one in found), None)
 
     @property
     def ordinal(self) -> int:
@@ -199,37 +187,6 @@ class ArchiveLog:
     def close(self) -> None:
         """Lets go of the file."""
         self.file.close()
-
-    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
-        """Nothing: an archive is one file."""
-        return []
-
-    def append(self, *_: object, **__: object) -> NoReturn:
-        """Refused."""
-        raise self._refused()
-
-    def together(self, appends: Sequence[Append]) -> NoReturn:
-        """Refused."""
-        raise self._refused()
-
-    def alone(self) -> contextlib.AbstractContextManager[object]:
-        """Refused."""
-        raise self._refused()
-
-    def destroying(self) -> contextlib.AbstractContextManager[object]:
-        """Refused."""
-        raise self._refused()
-
-    def destroy(self, numbers: Iterable[int]) -> Destroyed:
-        """Refused."""
-        raise self._refused()
-
-    def compact(self, progress: Progress | None = None) -> Packed:
-        """Refused."""
-        raise self._refused()
-
-    def _refused(self) -> ReadOnlyError:
-        return ReadOnlyError(f"{self._path} is an archive, which is only read; write to the store it came from")
 
 
 def no_file(commitment: bytes) -> bytes | None:

@@ -76,7 +76,8 @@ class Mover:
             while at < end:
                 old = self._step(at, end)
                 new, size = self._turned(old, uid, run, keep)
-                self._put(old, new)
+                if not self._put(old, new):
+                    continue
                 self._drop_files(old, new)
                 at, moved = max(old[-1].after, at + 1), moved + size
             if progress is not None:
@@ -94,17 +95,12 @@ class Mover:
         """Moves all cells in the archive of a session back; how many. The archive is deleted then."""
         moved = 0
         for first, cells in [(first, cells) for first, cells, place in self.places() if place.uid == uid]:
-            old = self._step(first, first + cells)
-            new: list[Frame] = []
-            for frame in old:
-                place = place_of(frame)
-                if place is None or place.uid != uid:
-                    new.append(frame)
-                    continue
-                held = self._read(frame, range(frame.first, frame.after))
-                moved += sum(cell is None for cell in kept(frame) or ())
-                new += self._laid(frame.first, held)
-            self._put(old, new)
+            at = first
+            while at < first + cells:
+                old = self._step(at, first + cells)
+                new, size = self._returned(old, uid)
+                if self._put(old, new):
+                    at, moved = max(old[-1].after, at + 1), moved + size
         self._archives.drop(uid)
         self._give_back()
         return moved
@@ -153,6 +149,19 @@ class Mover:
             moved += sum(len(cell.content) for cell, here in zip(inside, left, strict=True) if here is None)
         return list(joined(new)), moved
 
+    def _returned(self, old: Sequence[Frame], uid: bytes) -> tuple[list[Frame], int]:
+        """Frames with the cells in the archive of a session in the log again, and how many cells that moves."""
+        new: list[Frame] = []
+        moved = 0
+        for frame in old:
+            place = place_of(frame)
+            if place is None or place.uid != uid:
+                new.append(frame)
+                continue
+            moved += sum(cell is None for cell in kept(frame) or ())
+            new += self._laid(frame.first, self._read(frame, range(frame.first, frame.after)))
+        return new, moved
+
     def _read(self, frame: Frame, numbers: Sequence[int]) -> list[Cell]:
         """All cells of a frame; CorruptError where one is not as it should be."""
         there = (
@@ -189,9 +198,9 @@ class Mover:
                 self._files.keep(named(frame, 0), cells[frame.first - first].content)
             yield frame
 
-    def _put(self, old: Sequence[Frame], new: Sequence[Frame]) -> None:
-        if list(old) != list(new) and not replace(self._file, self._hold, old, new, secure=True):
-            raise OvertakenError(f"{self._file.path} was packed meanwhile; try again, it goes on from here")
+    def _put(self, old: Sequence[Frame], new: Sequence[Frame]) -> bool:
+        """Puts frames in the place of others; False where those were packed meanwhile, and are to be read again."""
+        return list(old) == list(new) or replace(self._file, self._hold, old, new, secure=True)
 
     def _drop_files(self, old: Sequence[Frame], new: Sequence[Frame]) -> None:
         """Deletes the files of long cells that moved."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,12 @@ import apsw
 
 from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, StoreError
+from vmstore.log.commit import Commit
 from vmstore.log.file import FORMAT, FORMATS, create, format_of
 from vmstore.log.files import CellFiles, flush
 from vmstore.log.frame import FILES, Frame, cut, named
 from vmstore.log.port import Progress
+from vmstore.log.readlog import ReadLog
 from vmstore.log.rows import COMMITS, READ_COMMITS, blob, commit_of
 from vmstore.log.sqlite import SqliteLog
 
@@ -37,8 +39,16 @@ class Upgraded(NamedTuple):
     kept: str | None
 
 
-def upgrade(path: Path, progress: Progress | None = None) -> Upgraded:
-    """Puts a log of format 1 in the place of one of format 0, once it is known to hold the same."""
+Prove = Callable[["OldLog", SqliteLog], None]
+"""Raises CorruptError where what the new log gives is not what the old one gave."""
+
+
+def upgrade(path: Path, progress: Progress | None = None, prove: Prove | None = None) -> Upgraded:
+    """Puts a log of format 1 in the place of one of format 0, once it is known to hold the same.
+
+    The old log keeps its name until then, and lies beside the new one afterwards. `prove` is asked
+    last, with both.
+    """
     before = format_of(path)
     if before in FORMATS:
         return Upgraded(before, before, 0, None)
@@ -53,14 +63,18 @@ def upgrade(path: Path, progress: Progress | None = None) -> Upgraded:
     try:
         create(new)
         commits = _copy(old, new, CellFiles(path.with_name("blobs")), progress)
-        _compare(old, new)
+        _compare(old, new, prove)
     except BaseException:
-        new.unlink(missing_ok=True)
+        for left in path.parent.glob(new.name + "*"):
+            left.unlink()
         raise
     finally:
         old.close()
     kept = path.with_name(path.name + KEPT)
-    os.link(path, kept)
+    if not (kept.exists() and kept.samefile(path)):  # else a try was killed between the two
+        if kept.exists():
+            raise StoreError(f"{kept} is there already, and {path} is another log; move one of them away, then upgrade")
+        os.link(path, kept)
     os.replace(new, path)
     flush(path.parent)
     return Upgraded(before, FORMAT, commits, str(kept))
@@ -94,6 +108,41 @@ def _copy(old: apsw.Connection, new: Path, files: CellFiles, progress: Progress 
     return _count(old, "commits")
 
 
+class OldLog(ReadLog):
+    """A log of format 0, for comparing."""
+
+    def __init__(self, path: Path, db: apsw.Connection) -> None:
+        super().__init__(path)
+        self._db = db
+
+    def tail(self, after: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits with an ordinal above `after`."""
+        sql = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
+        return [commit_of(row) for row in self._db.execute(sql, (after, limit))]
+
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers."""
+        found = {}
+        for number in set(numbers):
+            row = self._db.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone()
+            if row is not None:
+                found[number] = _cell(number, row)
+        return found
+
+    @property
+    def ordinal(self) -> int:
+        """The ordinal of the last commit."""
+        return _count(self._db, "commits")
+
+    @property
+    def last_cell(self) -> int:
+        """The number of the last cell."""
+        return _count(self._db, "cells")
+
+    def close(self) -> None:
+        """Nothing: whoever upgrades has it open."""
+
+
 def _count(db: apsw.Connection, table: str) -> int:
     return int(db.execute(f"SELECT count(*) FROM {table}").get)
 
@@ -125,7 +174,7 @@ def _cell(expected: int, row: Any) -> Cell:
     return cell
 
 
-def _compare(old: apsw.Connection, new: Path) -> None:
+def _compare(old: apsw.Connection, new: Path, prove: Prove | None) -> None:
     """Raises CorruptError where the new log does not hold every commit of the old one and the cells they seal."""
     log = SqliteLog(new)
     try:
@@ -141,6 +190,8 @@ def _compare(old: apsw.Connection, new: Path) -> None:
                 if copied != commit or not sealed:
                     raise CorruptError(f"commit {commit.ordinal} is damaged; put back a backup, then upgrade")
             after = commits[-1].ordinal
+        if prove is not None:
+            prove(OldLog(new, old), log)
     except KeyError as error:
         raise CorruptError(f"cell {error} is missing; put back a backup, then upgrade") from error
     finally:

@@ -61,3 +61,9 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     """How closely a store is looked at."""
     add_store(parser)
     parser.add_argument("--full", action="store_true", help="check all that `vmstore verify` checks")
+
+
+def add_upgrade(parser: argparse.ArgumentParser) -> None:
+    """Whether it is only tried."""
+    add_store(parser)
+    parser.add_argument("--rehearse", action="store_true", help="do it on a copy, say what it takes, and leave nothing")

@@ -29,7 +29,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
-from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add_unarchive
+from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add_unarchive, add_upgrade
 from vmstore.shell.blame import add_retract
 from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
@@ -174,9 +174,9 @@ COMMANDS: dict[str, Command] = {
             "bring a store of an older format up to date",
             "Writes the log of an older format anew, beside it, checks it against the old one and puts it in\n"
             "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
-            ("vmstore upgrade agent.vms",),
+            ("vmstore upgrade agent.vms --rehearse", "vmstore upgrade agent.vms"),
             ("vmstore.shell.upkeep", "upgrade"),
-            (add_store,),
+            (add_upgrade,),
         ),
         Command(
             "du",

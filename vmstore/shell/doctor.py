@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from vmstore.core.clock import SystemClock
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Span
 from vmstore.shell.words import count, size
@@ -16,9 +15,7 @@ from vmstore.store.reports import Health
 def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
     """Looks at a store; 1 where something is to be done."""
     with screen.progress("looking") as tell:
-        found = look(
-            arguments.store, namespace=arguments.namespace, full=arguments.full, now=SystemClock().now(), progress=tell
-        )
+        found = look(arguments.store, namespace=arguments.namespace, full=arguments.full, progress=tell)
     if arguments.json:
         screen.json(to_json(found))
     elif not screen.quiet or not found.ok:

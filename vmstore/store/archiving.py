@@ -8,6 +8,7 @@ reads, names and labels, stays there too. Contents are read from the file when s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -185,10 +186,16 @@ def _spans(ns: Namespace, key: int, upto: int) -> tuple[list[tuple[int, int]], i
     return rows, sum(cells for _, cells in rows)
 
 
-def _left(log: SqliteLog, runs: Iterable[Run]) -> int:
+def _left(log: SqliteLog, runs: Sequence[Run]) -> int:
     """How many cells of these runs lie in no archive."""
-    held = {at for first, cells, _ in log.mover.places() for at in range(first, first + cells)}
-    return sum(at not in held for run in runs for at in range(run.first, run.first + run.cells))
+    held = [(first, first + cells) for first, cells, _ in log.mover.places()]
+    starts = [first for first, _ in held]
+    left = 0
+    for run in runs:
+        end = run.first + run.cells
+        near = held[max(bisect_right(starts, run.first) - 1, 0) : bisect_right(starts, end)]
+        left += run.cells - sum(max(min(end, after) - max(run.first, first), 0) for first, after in near)
+    return left
 
 
 def _folded(ns: Namespace, keys: set[int]) -> set[int]:

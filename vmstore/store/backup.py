@@ -176,11 +176,11 @@ def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> No
     for _ in range(TRIES):
         target.mkdir()
         before = _archived(source / LOG)
-        _copy_log(source / LOG, target / LOG, progress)
+        copy_log(source / LOG, target / LOG, progress)
         for folder in (BLOBS, ARCHIVE):
             _copy_files(source / folder, target / folder)
         if (source / KEYS).is_file():  # after the log: keys come before what is written under them
-            _copy_log(source / KEYS, target / KEYS, None)
+            copy_log(source / KEYS, target / KEYS, None)
         if _archived(source / LOG) == before:
             return
         shutil.rmtree(target)
@@ -194,7 +194,7 @@ def _archived(log: Path) -> list[Any]:
         return list(db.execute(sql, (ARCHIVED,)).fetchall())
 
 
-def _copy_log(source: Path, target: Path, progress: Progress | None) -> None:
+def copy_log(source: Path, target: Path, progress: Progress | None) -> None:
     """Copies a log within one read transaction: writers go on, and are not seen."""
     try:
         with _connected(source) as log, _closing(apsw.Connection(str(target))) as copy:

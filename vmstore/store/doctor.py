@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.core.clock import Clock, SystemClock
 from vmstore.errors import VmstoreError
 from vmstore.log.file import format_of
 from vmstore.log.port import Progress
@@ -38,15 +39,15 @@ def doctor(
     *,
     namespace: str | None = None,
     full: bool = False,
-    now: int,
+    clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Health:
     """How a store is, or one namespace of it, and what to do about each thing that is not as it should be.
 
     The structure of the log, its chain and its seals are checked; with `full` all that `verify`
-    checks. `now` is the time in microseconds since 1970. Raises StoreError where there is no store.
+    checks. Raises StoreError where there is no store.
     """
-    path = Path(store)
+    path, now = Path(store), (clock or SystemClock()).now()
     find(path, namespace or next(iter(namespaces(path) if path.is_dir() else ()), "default"), create=False)
     names = [namespace] if namespace is not None else namespaces(path)
     wards, found = [], list(symptoms.leftovers(path, now))

@@ -19,10 +19,7 @@ import apsw
 
 from vmstore.errors import StoreError
 from vmstore.log.archives import SUFFIX
-from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
-from vmstore.log.upgrade import Upgraded
-from vmstore.log.upgrade import upgrade as upgrade_log
 from vmstore.views.projection import fingerprint
 
 LOG = "log.sqlite"
@@ -144,11 +141,6 @@ def _flush(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def upgrade(path: Path, namespace: str, progress: Progress | None = None) -> Upgraded:
-    """Brings the log of a namespace to this version's format; see `log.upgrade`."""
-    return upgrade_log(find(path, namespace, create=False) / LOG, progress)
 
 
 def views_file(folder: Path) -> Path:

@@ -241,6 +241,24 @@ class Health(msgspec.Struct, frozen=True):
     symptoms: list[Symptom]
 
 
+class Rehearsal(msgspec.Struct, frozen=True):
+    """An upgrade that was tried on a copy: formats, commits, views that gave the same, and what it takes.
+
+    `seconds` is how long it took, `bytes` how much more room it needed at most, `bytes_after` how
+    long the new log is, `bytes_free` how much room there is. `ready` where the real one has it.
+    """
+
+    ready: bool
+    format_before: int
+    format: int
+    commits: int
+    views: int
+    seconds: float
+    bytes: int
+    bytes_after: int
+    bytes_free: int
+
+
 class LineProblem(msgspec.Struct, frozen=True):
     """A record kept as a raw page: where it stands and why it could not be read."""
 

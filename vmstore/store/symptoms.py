@@ -89,8 +89,8 @@ def strays(log: SqliteLog, store: Path, now: int) -> Iterator[Symptom]:
     """Files of cells and archives that no frame names."""
     found = log.sweep(now - RESTING_US, dry=True)
     if found:
-        files, size = "file" if len(found) == 1 else "files", sum(one.size for one in found)
-        what = f"{len(found)} {files} of {size:,} bytes that no commit names"
+        files = "file" if len(found) == 1 else "files"
+        what = f"{len(found)} {files} of {sum(one.size for one in found):,} bytes that no commit names"
         yield Symptom("stray", str(found[0].path), what, f"vmstore sweep {store}")
 
 

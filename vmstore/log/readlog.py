@@ -1,0 +1,100 @@
+"""A log that is only read: what the log port asks of one beyond its commits and cells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from io import BytesIO
+from pathlib import Path
+from typing import NoReturn
+
+from vmstore.cells.cell import Cell
+from vmstore.errors import ReadOnlyError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
+
+BATCH = 256
+
+
+class ReadLog(ABC):
+    """Refuses every write."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def tail(self, after: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits with an ordinal above `after`."""
+
+    @abstractmethod
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers."""
+
+    @property
+    @abstractmethod
+    def ordinal(self) -> int:
+        """The ordinal of the last commit."""
+
+    @property
+    @abstractmethod
+    def last_cell(self) -> int:
+        """The number of the last cell."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of the file."""
+
+    def open_cell(self, number: int) -> OpenCell | None:
+        """A cell's bytes to be read in pieces."""
+        cell = self.cells([number]).get(number)
+        return None if cell is None else OpenCell(cell.salt, BytesIO(cell.content))
+
+    def head(self, session: int, after: int = 0) -> Head | None:
+        """Where a session stands, where that is beyond an ordinal."""
+        found = None
+        while batch := self.tail(after, BATCH):
+            for commit in batch:
+                found = Head(commit.last, commit.hash) if commit.session == session else found
+            after = batch[-1].ordinal
+        return found
+
+    def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
+        """Nothing: it is one file."""
+        return []
+
+    def append(
+        self,
+        commits: Sequence[Commit],
+        session: int,
+        expected: int,
+        *,
+        after: int = 0,
+        seen: int | None = None,
+        dense: bool = False,
+    ) -> NoReturn:
+        """Refused."""
+        raise self._refused()
+
+    def together(self, appends: Sequence[Append]) -> NoReturn:
+        """Refused."""
+        raise self._refused()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Refused."""
+        raise self._refused()
+
+    def destroying(self) -> AbstractContextManager[object]:
+        """Refused."""
+        raise self._refused()
+
+    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+        """Refused."""
+        raise self._refused()
+
+    def compact(self, progress: Progress | None = None) -> Packed:
+        """Refused."""
+        raise self._refused()
+
+    def _refused(self) -> ReadOnlyError:
+        return ReadOnlyError(f"{self.path} is only read; write to the store it came from")
