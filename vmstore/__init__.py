@@ -21,9 +21,11 @@ if TYPE_CHECKING:
         VmstoreError,
     )
     from vmstore.store.backup import backup, restore
+    from vmstore.store.bringing import bring, origin
     from vmstore.store.context import Context
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
+    from vmstore.store.regions import grants, regions, revoke, share
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
@@ -41,6 +43,12 @@ __all__ = [
     "new_key",
     "seal",
     "read_seal",
+    "share",
+    "revoke",
+    "grants",
+    "regions",
+    "bring",
+    "origin",
     "Store",
     "Session",
     "Live",
@@ -73,6 +81,12 @@ _HOMES = {
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
+    "share": ("vmstore.store.regions", "share"),
+    "revoke": ("vmstore.store.regions", "revoke"),
+    "grants": ("vmstore.store.regions", "grants"),
+    "regions": ("vmstore.store.regions", "regions"),
+    "bring": ("vmstore.store.bringing", "bring"),
+    "origin": ("vmstore.store.bringing", "origin"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
     "Live": ("vmstore.store.live", "Live"),

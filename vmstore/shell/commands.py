@@ -28,6 +28,7 @@ from vmstore.shell.arguments import (
     add_view,
 )
 from vmstore.shell.questions import QUESTIONS
+from vmstore.shell.sharing import SHARING
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -226,6 +227,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.seals", "prove"),
             (add_prove,),
         ),
+        *SHARING,
         Command(
             "rebuild",
             "keep",

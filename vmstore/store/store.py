@@ -304,9 +304,9 @@ class Store:
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        if self._ns.let.folder is None:
+        if (folder := self._ns.let.folder) is None:
             raise InputError("a store in memory has no files to back up; export it")
-        return backup(self._ns.folder.parent, to, namespace=self._ns.name, progress=progress)
+        return backup(folder.parent, to, namespace=self._ns.name, progress=progress)
 
     # ---- columns and tails
 
