@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     )
     from vmstore.store.archiving import archive, unarchive
     from vmstore.store.backup import backup, restore
+    from vmstore.store.bringing import bring, origin
     from vmstore.store.context import Context
     from vmstore.store.doctor import doctor
     from vmstore.store.encrypting import encrypt, rekey
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
     from vmstore.store.merging import merge
+    from vmstore.store.regions import grants, regions, revoke, share
     from vmstore.store.retracting import retract
     from vmstore.store.seals import read_seal, seal
     from vmstore.store.session import Session
@@ -55,6 +57,12 @@ __all__ = [
     "seal",
     "read_seal",
     "retract",
+    "share",
+    "revoke",
+    "grants",
+    "regions",
+    "bring",
+    "origin",
     "Store",
     "Session",
     "Live",
@@ -95,6 +103,12 @@ _HOMES = {
     "seal": ("vmstore.store.seals", "seal"),
     "retract": ("vmstore.store.retracting", "retract"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
+    "share": ("vmstore.store.regions", "share"),
+    "revoke": ("vmstore.store.regions", "revoke"),
+    "grants": ("vmstore.store.regions", "grants"),
+    "regions": ("vmstore.store.regions", "regions"),
+    "bring": ("vmstore.store.bringing", "bring"),
+    "origin": ("vmstore.store.bringing", "origin"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
     "Live": ("vmstore.store.live", "Live"),

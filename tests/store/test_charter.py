@@ -112,7 +112,7 @@ def test_its_name_is_kept(store_path: Path) -> None:
 def test_a_session_that_had_its_name_keeps_it(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a session was called so before, it goes on as it was, and the charter takes the next name."""
     with monkeypatch.context() as before:
-        before.setattr("vmstore.engine.gate.CHARTER_NAME", "")  # as a version without charters did
+        before.setattr("vmstore.engine.apart.CHARTER_NAME", "")  # as a version without charters did
         with vmstore.open(store_path) as store:
             store.record("vmstore", chat("hello"), None)
     with vmstore.open(store_path) as store:

@@ -20,10 +20,12 @@ from tests.engine.stories import answer, chat
 from tests.store.doors import Handle, Words, reads, writes
 from vmstore.core.asof import Position
 from vmstore.core.clock import ManualClock
+from vmstore.core.mutation import Mark
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.store import charter
 from vmstore.store.access import Access
 from vmstore.store.regions import grants, regions, revoke, share
+from vmstore.vmql.problems import QueryError
 
 REGION = "lessons"
 HANDLES: dict[str, tuple[str, dict[str, str], set[str]]] = {
@@ -223,6 +225,47 @@ def test_every_door_of_an_open_handle_closes(store_path: Path) -> None:
             with pytest.raises(UnknownError, match="region_is_shared"):
                 look()
         region.close()
+
+
+def test_who_may_read_changes_nothing(store_path: Path) -> None:
+    """Whatever writes to a region, in whichever way, is refused to who may only read, and nothing is written."""
+    with kept(store_path, "team-b") as keeper, vmstore.open(store_path, namespace="team-a") as home:
+        share(keeper, "team-a")
+        region, bundle, messages = home.region(REGION), store_path.parent / "b.jsonl", store_path.parent / "m.jsonl"
+        session = region.session("s")
+        home.record("other", chat("mine"), None)
+        home.export(bundle)
+        messages.write_text('{"role":"user","content":"hello"}\n')
+
+        def batch() -> None:
+            with session.batch() as batch:
+                batch.add(Mark(0))
+
+        attempts: list[Callable[[], Any]] = [
+            batch,
+            lambda: region.record("s", chat("more"), None),
+            lambda: region.record_gap("s", "lost"),
+            lambda: session.record(chat("more"), None),
+            lambda: session.annotate("p4", tags=["seen"]),
+            lambda: session.fork("mine"),
+            lambda: region.session("new", create=True),
+            lambda: region.session("new", l0_tokens_max=4_000),
+            lambda: region.redrive("s", "new", l0_tokens_max=4_000),
+            lambda: region.import_file(messages),
+            lambda: region.import_file(bundle),
+            lambda: region.import_file(bundle, exact=True),
+            lambda: list(region.query("FORK SESSION s AT CALL 1 AS mine")),
+            lambda: share(region, "user:ann"),
+            lambda: revoke(region, "team-b"),
+            region.compact,
+            region.sweep,
+        ]
+        before = keeper.log.ordinal
+        for attempt in attempts:
+            with pytest.raises((RefusedError, QueryError), match="is_granted"):
+                attempt()
+        region.close()
+        assert keeper.log.ordinal == before and keeper.verify().ok
 
 
 def test_what_is_no_principal_is_refused(store_path: Path) -> None:

@@ -164,6 +164,10 @@ class Store:
         told = partial(self._store.redrive, source, name, progress=progress, **settings)
         return Live(await self._worker.do(told), self._worker)
 
+    async def region(self, name: str, *, user: str | None = None, session: str | None = None) -> Store:
+        """See `vmstore.Store.region`; the region is open, and is closed like any other."""
+        return await Store(partial(self._store.region, name, user=user, session=session))
+
     async def find(self, reference: str) -> tuple[Session, str]:
         """See `vmstore.Store.find`."""
         session, page = await self._worker.do(self._store.find, reference)

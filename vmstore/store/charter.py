@@ -8,7 +8,7 @@ session of that name was there before, `vmstore-2`, and so on. Who names it may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import apsw
@@ -88,7 +88,7 @@ def _begun(ns: Namespace, now: int) -> Batch:
         raise OvertakenError("the namespace's own session was opened meanwhile; decide again") from error
 
 
-def entries(ns: Namespace, after: int = 0) -> Iterator[Entry]:
+def entries(ns: Namespace, after: int = 0) -> list[Entry]:
     """All that was logged in the charter beyond an ordinal of the log, in order; its `open` is left out.
 
     Asking writes nothing, and of a namespace without a charter there is nothing to tell.
@@ -98,13 +98,15 @@ def entries(ns: Namespace, after: int = 0) -> Iterator[Entry]:
         sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last"
         rows: list[Any] = ns.views.execute(sql, (key or 0,)).fetchall()
         places: dict[int, Commit] = {}
+        found: list[Entry] = []
         for (ordinal,) in rows:
             commit = ns.log.tail(ordinal - 1, 1)[0]
             places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
             for index, mutation in enumerate(decode(commit.body) if ordinal > after else ()):
                 if not isinstance(mutation, Open):
                     told = (commit.first + index, ordinal, commit.at, commit.logged_at, mutation)
-                    yield Entry(*told, places, ns.log, ns.views)
+                    found.append(Entry(*told, places, ns.log, ns.views))
+        return found
 
 
 _KEY = "SELECT session FROM sessions WHERE name >= ? AND name < ? AND hidden = ? ORDER BY session LIMIT 1"

@@ -28,6 +28,7 @@ from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
+from vmstore.store.bringing import here
 from vmstore.store.called import titled
 from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
@@ -189,7 +190,8 @@ class Live(Acting):
     ) -> Faulted:  # fmt: skip
         """Asks for a page at a level, 0 for its exact bytes; what came of it, with the reason where it was denied.
 
-        A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for.
+        A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for,
+        one of a region that may be read is copied in first.
         """
         why = FaultReason.of(reason) if isinstance(reason, str) else None
         if why is None:
@@ -198,7 +200,7 @@ class Live(Acting):
         if isinstance(level, bool) or not isinstance(level, int) or level not in tuple(Level):
             raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
 
-        asked = str(page)[:ASKED_CHARS_MAX]
+        asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
 
         def do(act: Act) -> Faulted:
             number = self._called.asked(act, page)

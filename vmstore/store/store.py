@@ -305,10 +305,9 @@ class Store:
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
         """Copies this namespace to a new folder, verified, while others may write; see `vmstore.backup`."""
-        ns = self._ns.let
-        if ns.folder is None:
+        if (folder := self._ns.let.folder) is None:
             raise InputError("a store in memory has no files to back up; export it")
-        return backup(ns.folder.parent, to, namespace=ns.name, key=ns.store_key, progress=progress)
+        return backup(folder.parent, to, namespace=self._ns.name, key=self._ns.store_key, progress=progress)
 
     # ---- columns and tails
 

@@ -1,0 +1,138 @@
+"""Pages of regions in other sessions: copied in by value, with where they come from.
+
+A copy is a page like any other: it stays when the region changes, is taken back or is gone, so the
+past of a session never hangs on what another namespace holds.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, NoReturn
+
+from vmstore.core.mutation import Create
+from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.core.reference import Reference, page_name, parse
+from vmstore.core.tokens import estimate
+from vmstore.engine.gate import Batch
+from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
+from vmstore.live.runtime import Act
+from vmstore.store.acting import Acting
+from vmstore.store.answers import Page
+from vmstore.store.namespace import Namespace
+from vmstore.store.regions import open_region
+from vmstore.store.session import Session
+
+FROM = "from:"
+
+
+class Copy(NamedTuple):
+    """A page of a region, to be copied: as it stands there, its bytes, and the address of just that version."""
+
+    page: Page
+    content: bytes
+    origin: str
+
+    @property
+    def name(self) -> str:
+        """What the copy is called: one name for each version."""
+        told = parse(self.origin)
+        return f"{told.namespace}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
+
+
+def bring(session: Session, address: str, *, at: int | None = None) -> str:
+    """Copies a page of a region into a session, and names the copy; the one there is, where it was brought before.
+
+    `address` is `vm://region/session/page`, with a moment where it is not the newest version that is
+    wanted. What may be read is what the sandbox, the session and its user were granted.
+    """
+    told = parse(address)
+    ns = session._ns
+    if told.namespace is None or told.namespace == ns.name:
+        raise InputError(f"{address} names no page of a region; write vm://region/session/page")
+    copy = copied(ns, session, told)
+    with ns.lock:
+        there = brought(session, copy)
+        if there is not None:
+            return page_name(there)
+        if isinstance(session, Acting):
+            return page_name(session._act(lambda act: _told(act, copy), at))
+        with session.batch(at=at) as batch:
+            return page_name(batch.add(_create(batch, copy)))
+
+
+def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
+    """What there is to copy; UnknownError where there is no such region, or none for these."""
+    user = session.info().user
+    assert told.namespace is not None and told.session is not None, "a namespace stands before a session"
+    region = open_region(ns, told.namespace, user=user, session=session.name)
+    try:
+        key = region.key(told.session)
+        if key is None:
+            raise UnknownError(f"there is no session {told.session!r} in region {told.namespace!r}")
+        source, address = Session(region, _recording, key, told.session), str(told)
+        page, content = source.page(address), source.content(address, level=0)
+        versions = [one for one in source.versions(address) if one.level == 0 and one.version == page.version]
+        position = versions[-1].position
+        where = Reference(namespace=told.namespace, session=source.name, page=page.page, position=position)
+        return Copy(page, content, str(where))
+    finally:
+        region.close()
+
+
+def here(session: Session, page: str | int) -> str | int:
+    """What a page is called in a session: where it is a region's, its copy, made now if it may be."""
+    try:
+        told = parse(page) if isinstance(page, str) else None
+        if told is None or told.namespace in (None, session._ns.name):
+            return page
+        return bring(session, str(page))
+    except VmstoreError:  # what is not there and what is not theirs are the same: nobody knows the page
+        return page
+
+
+def origin(session: Session, page: str | int) -> str | None:
+    """The address of the version of a region's page that a page is a copy of; None where it is no copy."""
+    with session._ns.asking():
+        lane, number = session._lane(), session.position_of(page)
+        sql = "SELECT labels FROM pages WHERE session = ? AND page = ?"
+        labels: Any = lane.db.execute(sql, (lane.owner(number), number)).get
+        return None if labels is None else json.loads(labels).get("origin")
+
+
+def brought(session: Session, copy: Copy) -> int | None:
+    """The copy that a session has already."""
+    with session._ns.asking():
+        try:
+            number = session.position_of(copy.name)
+        except UnknownError:
+            return None
+        return number if origin(session, number) == copy.origin else None
+
+
+def _recording() -> NoReturn:
+    raise ReadOnlyError("a page is copied from a region, and nothing is written there")
+
+
+def _told(act: Act, copy: Copy) -> int:
+    return act.tell(_create(act, copy))
+
+
+def _create(to: Batch | Act, copy: Copy) -> Create:
+    page = copy.page
+    region = parse(copy.origin).namespace
+    labels = {"hint": copy.name, "tags": [*page.tags, f"{FROM}{region}"], "actor": page.actor, "origin": copy.origin}
+    modality = Modality[page.modality.upper()]
+    mime = next((one for one in Mime if one.type == page.mime), Mime.OTHER)
+    return Create(
+        type=PageType[page.type.upper()],
+        modality=modality,
+        role=Role[page.role.upper()],
+        message=0,
+        part=0,
+        content=to.cell(copy.content),
+        size=len(copy.content),
+        tokens=estimate(copy.content, modality),
+        mime=mime,
+        labels=to.cell(json.dumps(labels if mime is not Mime.OTHER else {**labels, "mime": page.mime}).encode()),
+        importance=round(page.importance * 1_000_000),
+    )
