@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vmstore.errors import (
         ConflictError,
         CorruptError,
+        ErasedError,
         InputError,
         OvertakenError,
         ReadOnlyError,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     )
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
+    from vmstore.store.erasing import erase, plan_erasure
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
     from vmstore.store.seals import read_seal, seal
@@ -38,6 +40,8 @@ __all__ = [
     "aio",
     "backup",
     "restore",
+    "erase",
+    "plan_erasure",
     "new_key",
     "seal",
     "read_seal",
@@ -55,6 +59,7 @@ __all__ = [
     "VmstoreError",
     "StoreError",
     "UnknownError",
+    "ErasedError",
     "InputError",
     "RefusedError",
     "ConflictError",
@@ -70,6 +75,8 @@ _HOMES = {
     "memory_store": ("vmstore.store.store", "memory_store"),
     "backup": ("vmstore.store.backup", "backup"),
     "restore": ("vmstore.store.backup", "restore"),
+    "erase": ("vmstore.store.erasing", "erase"),
+    "plan_erasure": ("vmstore.store.erasing", "plan_erasure"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),

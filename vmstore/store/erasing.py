@@ -59,7 +59,7 @@ def plan_erasure(
         return Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
 
 
-def erase_contents(
+def erase(
     store: Store,
     *,
     derived: bool = False,
