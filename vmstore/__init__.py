@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vmstore.errors import (
         ConflictError,
         CorruptError,
+        ErasedError,
         InputError,
         OvertakenError,
         ReadOnlyError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from vmstore.store.context import Context
     from vmstore.store.doctor import doctor
     from vmstore.store.encrypting import encrypt, rekey
+    from vmstore.store.erasing import erase, plan_erasure
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
     from vmstore.store.merging import merge
@@ -53,6 +55,8 @@ __all__ = [
     "unarchive",
     "merge",
     "doctor",
+    "erase",
+    "plan_erasure",
     "new_key",
     "seal",
     "read_seal",
@@ -77,6 +81,7 @@ __all__ = [
     "VmstoreError",
     "StoreError",
     "UnknownError",
+    "ErasedError",
     "InputError",
     "RefusedError",
     "ConflictError",
@@ -99,6 +104,8 @@ _HOMES = {
     "unarchive": ("vmstore.store.archiving", "unarchive"),
     "merge": ("vmstore.store.merging", "merge"),
     "doctor": ("vmstore.store.doctor", "doctor"),
+    "erase": ("vmstore.store.erasing", "erase"),
+    "plan_erasure": ("vmstore.store.erasing", "plan_erasure"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "retract": ("vmstore.store.retracting", "retract"),

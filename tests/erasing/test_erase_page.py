@@ -11,8 +11,7 @@ from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from vmstore.core.mutation import Mark
 from vmstore.errors import ErasedError, OvertakenError
-from vmstore.store.erasing import erase_contents as erase
-from vmstore.store.erasing import plan_erasure
+from vmstore.store.erasing import erase, plan_erasure
 
 SECRET = "the combination is 4711-violet-9"
 ALIKE = "as I said: the combination is 4711-violet-9, remember"
@@ -39,6 +38,8 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
         page = next(p.page for p in session.pages() if p.role == "user" and session.content(p.page) == SECRET.encode())
         done = erase(store, page=page, in_session="s")
         assert done.plan.cells == 3
+        assert session.history(page)[-1].event == "erase" and session.history(page)[-1].detail == "asked"
+        assert "erase" not in [event.event for event in session.history(page, call=1)]
         at = next(info.position for info in store.sessions() if info.session == "s")
         told = f"erased at position {at}"
         for _ in range(2):

@@ -11,7 +11,7 @@ from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from vmstore.errors import ErasedError
 from vmstore.shell.main import main
-from vmstore.store.erasing import erase_contents
+from vmstore.store.erasing import erase
 from vmstore.store.seals import read_seal, seal
 
 SECRET = "the combination is 4711-violet-9"
@@ -33,9 +33,9 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         key = vmstore.new_key(tmp_path / "key")
         seal(store, key, tmp_path / "seal")
         if request.param == "page":
-            erase_contents(store, page="p6", in_session="s")
+            erase(store, page="p6", in_session="s")
         else:
-            erase_contents(store, session="s")
+            erase(store, session="s")
     return path
 
 

@@ -11,7 +11,7 @@ from tests.erasing.found import found_in
 from vmstore.errors import ErasedError
 from vmstore.replay.check import Checked
 from vmstore.store import replaying
-from vmstore.store.erasing import erase_contents
+from vmstore.store.erasing import erase
 from vmstore.testing.living import SETTINGS
 
 SECRET = "Let's go with Postgres, the number is 4711-violet."
@@ -58,7 +58,7 @@ def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
         for both in held.values():
             for one in both:
                 one.stats()
-        erase_contents(store, page="p8", in_session="s", derived=True)
+        erase(store, page="p8", in_session="s", derived=True)
         assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
         for name, (theirs, _) in held.items():
             assert "p8" not in goes_on(store, name)
@@ -73,7 +73,7 @@ def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
 def test_a_fault_is_told_where_it_was_erased(path: Path) -> None:
     """Who asks for it, the model or the program, hears at which position it was erased, and nothing is empty."""
     with vmstore.open(path) as store:
-        erase_contents(store, page="p8", in_session="s")
+        erase(store, page="p8", in_session="s")
         at = next(info.position for info in store.sessions() if info.session == "s") - 2
         for name in ("s", "s-b"):
             live = store.session(name)
@@ -88,7 +88,7 @@ def test_a_session_that_was_erased_cannot_be_decided_again(path: Path) -> None:
     """Its settings are gone with it, and the answer says so; its fork goes on with settings of its own."""
     with vmstore.open(path) as store:
         uid = store._ns.views.execute("SELECT hex(uid) FROM sessions WHERE name = 's'").get
-        erase_contents(store, session="s")
+        erase(store, session="s")
         name = f"erased-{uid.lower()[:12]}"
         with pytest.raises(ErasedError, match="settings"):
             checked(store, name)
