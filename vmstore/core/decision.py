@@ -70,8 +70,8 @@ class Cause(Word):
     ASKED = 5  # somebody asked
     RESTORE = 6  # the context was set back to a mark
     THOUGHT = 7  # it is a model's thinking, which is not sent back
-    RETRACTED = 8  # it is superseded
-    ERASED = 9  # what it says was erased
+    ERASED = 8  # what it says was erased
+    RETRACTED = 9  # it is superseded
 
 
 class Holder(Word):

@@ -16,7 +16,6 @@ from vmstore.live.spoken import Spoken
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live import Live
 from vmstore.testing.living import Played, Step, played
-from vmstore.vm.retracted import Retracted
 from vmstore.vm.signals import Hints
 from vmstore.vm.state import State
 
@@ -57,7 +56,7 @@ def plain(thing: Any) -> Any:
 
 
 def _told(thing: object) -> object:
-    return vars(thing) if isinstance(thing, Hints | Retracted) else repr(thing)
+    return vars(thing) if isinstance(thing, Hints) else repr(thing)
 
 
 # ---- 6: the budget and the pins

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+import msgspec
+
 from vmstore.core.page import Standing
 from vmstore.vm.held import Held
 
 
-class Retracted:
+class Retracted(msgspec.Struct):
     """`pages` hold no more, and only a program brings one back; those `here` go once nothing pins them."""
 
-    def __init__(self) -> None:
-        self.pages: dict[int, None] = {}
-        self.here: dict[int, None] = {}
+    pages: dict[int, None] = {}
+    here: dict[int, None] = {}
 
     def __contains__(self, page: int) -> bool:
         return page in self.pages
