@@ -102,6 +102,8 @@ class Sharing(RuleBasedStateMachine):
         self.homes = {name: vmstore.open(path, namespace=home) for name, (home, _, _) in HANDLES.items()}
         self.model, self.open = Model(), dict[str, vmstore.Store]()
         self.past: list[tuple[int, list[Given]]] = []
+        self.keeper_shares("sandbox:team-a", frozenset({"grant"}))  # who may grant and not write is rare else
+        self.opens("a")
 
     def teardown(self) -> None:
         """Asks for every past moment, then lets go."""
@@ -185,7 +187,7 @@ class Sharing(RuleBasedStateMachine):
 
 def test_grants_are_a_list() -> None:
     """What each may read, write and grant, and what held at every past moment, is what a list of grants says."""
-    few = settings(max_examples=10, stateful_step_count=25, deadline=None, phases=[Phase.generate])
+    few = settings(max_examples=20, stateful_step_count=25, deadline=None, phases=[Phase.generate])
     run_state_machine_as_test(Sharing, settings=few)  # type: ignore[no-untyped-call]
 
 
