@@ -84,6 +84,7 @@ def archive(
             with log.archives.alone():
                 _write(log, one)
                 size = log.mover.away(one.uid, one.runs, keep, _share(progress, nth, len(chosen)))
+            _forget(ns, one)
         moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
     return Archived(not dry_run, moved, skipped, before, _bytes(ns))
 
@@ -194,11 +195,9 @@ def _left(log: SqliteLog, runs: Sequence[Run]) -> int:
 
 def _folded(ns: Namespace, keys: set[int]) -> set[int]:
     """The cells that folding these sessions, and those that share their past, reads: names and labels."""
-    forks: list[Any] = ns.views.execute("SELECT session FROM sessions WHERE origin = ?", (int(Origin.FORK),)).fetchall()
-    heirs = {key for (key,) in forks if keys & {stretch.session for stretch in Lane(ns.views, key).stretches}}
     cellar = ns.projection.fold.cellar
     found: set[int] = set()
-    for key in keys | heirs:
+    for key in keys | _heirs(ns, keys):
         rows: list[Any] = ns.views.execute("SELECT ordinal FROM commits WHERE session = ?", (key,)).fetchall()
         for (ordinal,) in rows:
             commit = ns.log.tail(ordinal - 1, 1)[0]
@@ -211,7 +210,21 @@ def _folded(ns: Namespace, keys: set[int]) -> set[int]:
     return found
 
 
+def _heirs(ns: Namespace, keys: set[int]) -> set[int]:
+    """The forks that share the past of these sessions."""
+    forks: list[Any] = ns.views.execute("SELECT session FROM sessions WHERE origin = ?", (int(Origin.FORK),)).fetchall()
+    return {key for (key,) in forks if keys & {stretch.session for stretch in Lane(ns.views, key).stretches}}
+
+
 # ---- writing
+
+
+def _forget(ns: Namespace, one: _Chosen) -> None:
+    """Forgets which contents were sealed in an archived session, so that later ones are not named after them."""
+    with ns.lock:
+        rows: list[Any] = ns.views.execute("SELECT first FROM commits WHERE session = ?", (one.key,)).fetchall()
+        for key in {one.key} | _heirs(ns, {one.key}):
+            ns.forget(key, [first for (first,) in rows])
 
 
 def _write(log: SqliteLog, one: _Chosen) -> None:
