@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import InputError, OvertakenError, RefusedError, UnknownError
 from vmstore.exports.selection import Portion, commits_of, select, whole
 from vmstore.log.archiving import Run, runs_of
 from vmstore.log.commit import NO_REQUEST
@@ -83,7 +83,7 @@ def archive(
         if not dry_run:
             with log.archives.alone():
                 _write(log, one)
-                size = log.mover.away(one.uid, one.runs, keep, _share(progress, nth, len(chosen)))
+                size = _move(log, one, keep, _share(progress, nth, len(chosen)))
             _forget(ns, one)
         moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
     return Archived(not dry_run, moved, skipped, before, _bytes(ns))
@@ -231,6 +231,16 @@ def _write(log: SqliteLog, one: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
     commits = chain.from_iterable(commits_of(log, portion) for portion in one.portions)
     log.archives.write(one.uid, commits, {portion.session: portion.uid for portion in one.portions}).close()
+
+
+def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | None) -> int:
+    """Moves the cells of a session, how many bytes; an archive that does not hold them is not left behind."""
+    try:
+        return log.mover.away(one.uid, one.runs, keep, progress)
+    except OvertakenError:
+        if all(place.uid != one.uid for _, _, place in log.mover.places()):
+            log.archives.drop(one.uid)
+        raise
 
 
 def _bytes(ns: Namespace) -> int:
