@@ -111,12 +111,14 @@ def test_a_session_grows_on_and_moves_again(path: Path) -> None:
 def test_what_is_archived_is_not_named_again(path: Path) -> None:
     """A content that lies in an archive is sealed anew, so what is written later can be read without it."""
     with vmstore.open(path) as store:
+        store.record("other", chat("Unrelated", "Quite.", "And?"), answer("A word or two."))
         archive(store, "other", grace=0)
         (file,) = files(path)
-        store.record("other", chat("Unrelated", "Quite.", "Where to?"), answer("Late."))
+        said = chat("Unrelated", "Quite.", "And?", "A word or two.", "Say it again")
+        store.record("other", said, answer("A word or two."))
         last = store.session("other").pages()[-1]
         file.unlink()
-        assert store.session("other").content(last.page) == b"Late."
+        assert store.session("other").content(last.page) == b"A word or two."
 
 
 def test_forks_read_through(path: Path) -> None:

@@ -12,7 +12,6 @@ import os
 import struct
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 
 import apsw
 
@@ -41,7 +40,7 @@ def destroy(
 ) -> Destroyed:
     """Destroys cells; see `Log.destroy`. Archives come first: the log forgets where their cells lie."""
     wanted = sorted(set(numbers))
-    with archives.alone() if archives.files() else nullcontext(), hold():
+    with archives.alone(), hold():
         if archives.files():
             archives.destroy(_commitments(file, wanted))
         done, gone = _rewritten(file, vault, wanted)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
-from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.errors import InputError, OvertakenError, RefusedError, UnknownError
 from vmstore.exports.selection import Portion, commits_of, select, whole
 from vmstore.log.archiving import Run, runs_of
 from vmstore.log.commit import NO_REQUEST
@@ -84,7 +84,8 @@ def archive(
         if not dry_run:
             with log.archives.alone():
                 _write(log, one)
-                size = log.mover.away(one.uid, one.runs, keep, _share(progress, nth, len(chosen)))
+                size = _move(log, one, keep, _share(progress, nth, len(chosen)))
+            _forget(ns, one)
         moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
     return Archived(not dry_run, moved, skipped, before, _bytes(ns))
 
@@ -200,11 +201,9 @@ def _left(log: SqliteLog, runs: Sequence[Run]) -> int:
 
 def _folded(ns: Namespace, keys: set[int]) -> set[int]:
     """The cells that folding these sessions, and those that share their past, reads: names and labels."""
-    forks: list[Any] = ns.views.execute("SELECT session FROM sessions WHERE origin = ?", (int(Origin.FORK),)).fetchall()
-    heirs = {key for (key,) in forks if keys & {stretch.session for stretch in Lane(ns.views, key).stretches}}
     cellar = ns.projection.fold.cellar
     found: set[int] = set()
-    for key in keys | heirs:
+    for key in keys | _heirs(ns, keys):
         rows: list[Any] = ns.views.execute("SELECT ordinal FROM commits WHERE session = ?", (key,)).fetchall()
         for (ordinal,) in rows:
             commit = ns.log.tail(ordinal - 1, 1)[0]
@@ -217,13 +216,37 @@ def _folded(ns: Namespace, keys: set[int]) -> set[int]:
     return found
 
 
+def _heirs(ns: Namespace, keys: set[int]) -> set[int]:
+    """The forks that share the past of these sessions."""
+    forks: list[Any] = ns.views.execute("SELECT session FROM sessions WHERE origin = ?", (int(Origin.FORK),)).fetchall()
+    return {key for (key,) in forks if keys & {stretch.session for stretch in Lane(ns.views, key).stretches}}
+
+
 # ---- writing
+
+
+def _forget(ns: Namespace, one: _Chosen) -> None:
+    """Forgets which contents were sealed in an archived session, so that later ones are not named after them."""
+    with ns.lock:
+        rows: list[Any] = ns.views.execute("SELECT first FROM commits WHERE session = ?", (one.key,)).fetchall()
+        for key in {one.key} | _heirs(ns, {one.key}):
+            ns.forget(key, [first for (first,) in rows])
 
 
 def _write(log: SqliteLog, one: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
     commits = chain.from_iterable(commits_of(log, portion) for portion in one.portions)
     log.archives.write(one.uid, commits, {portion.session: portion.uid for portion in one.portions}).close()
+
+
+def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | None) -> int:
+    """Moves the cells of a session, how many bytes; an archive that does not hold them is not left behind."""
+    try:
+        return log.mover.away(one.uid, one.runs, keep, progress)
+    except OvertakenError:
+        if all(place.uid != one.uid for _, _, place in log.mover.places()):
+            log.archives.drop(one.uid)
+        raise
 
 
 def _bytes(ns: Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -118,6 +118,10 @@ class Namespace:
         self._keys.clear()
         self.live.clear()
         self.known.reload()
+
+    def forget(self, key: int, positions: Iterable[int]) -> None:
+        """Forgets which contents a session sealed in the commits that begin at some positions."""
+        self.known.forget(key, positions)
 
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""
