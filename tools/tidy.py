@@ -35,6 +35,8 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         # Asking, recording, importing and handing on: none waits for what only the others need.
         ("vmstore/store/store.py", "vmstore"),
         ("vmstore/store/sessions.py", "vmstore"),
+        ("vmstore/store/opening.py", "vmstore"),
+        ("vmstore/store/backup.py", "vmstore"),
         ("vmstore/aio/twins.py", "vmstore"),
         ("vmstore/aio/store.py", "vmstore"),
         ("vmstore/aio/__init__.py", "vmstore"),

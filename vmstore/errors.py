@@ -18,6 +18,10 @@ class UnknownError(VmstoreError):
     """A session, page, turn, call or position that does not exist; names the nearest that does."""
 
 
+class ErasedError(UnknownError):
+    """A content that was there and was erased; says at which position."""
+
+
 class InputError(VmstoreError):
     """A file, request or reference that cannot be taken in; nothing of it was written."""
 

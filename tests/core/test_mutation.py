@@ -17,6 +17,7 @@ from vmstore.core.mutation import (
     Compress,
     Configure,
     Create,
+    Erase,
     Evict,
     FaultDenied,
     FaultIn,
@@ -100,6 +101,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "envelopes": st.lists(st.tuples(POSITION, REF), max_size=3).map(tuple), "shape": st.none() | SMALL,
         "renderer": SMALL,
     },
+    Erase: {"reason": SMALL, "cells": st.lists(st.tuples(POSITION, SMALL), max_size=3).map(tuple), "upto": COUNT},
     Segment: {"number": COUNT, "summary": st.none() | POSITION, "title": st.none() | REF},
     Settings: {"told": REF},
     FaultIn: {

@@ -12,6 +12,7 @@ import vmstore
 from tests.engine.author import engine_over
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, Holder, Use, Why
+from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Evict, Link, Mark, Pin, Reference, Settings
 from vmstore.core.page import LinkKind
 from vmstore.engine.verify import Finding, verify
@@ -72,17 +73,22 @@ def _relate(path: Path) -> None:
 
 
 def decide(path: Path) -> None:
-    """Settings, a reference, a page that gives way and one that is held, which no recorded call has."""
+    """Settings, a reference, a page that gives way, one that is held, words that are erased: none is recorded."""
     log = SqliteLog(path / LOG)
     engine = engine_over(log, seed=9)
     engine.follow()
     batch = engine.batch(engine.projection.db.execute("SELECT session FROM sessions WHERE name = 'other'").get)
     page = engine.projection.db.execute("SELECT min(page) FROM pages WHERE session = ?", (batch.head.session,)).get
     batch.add(Settings(batch.cell(b'{"l0_tokens_max": 100}')))
+    batch.add(Reference(page, Use.QUOTE, evidence=batch.cell(b"a secret")))
+    (stored,) = batch.commit(engine.clock.now())
+    batch = engine.batch(stored.session)
+    batch.add(Erase(ErasureReason.SECRET, ((stored.first, 1),)))
     batch.add(Reference(page, Use.QUOTE, evidence=batch.cell(b"as you said")))
     batch.add(Evict(page, Cause.PRESSURE, 9, 7, why=Why(1, 100, 109, 9, 0, 1, 7, ())))
     batch.add(Pin(page, Holder.HAND))
     batch.commit(engine.clock.now())
+    log.destroy([stored.cell + 1])
     log.close()
 
 

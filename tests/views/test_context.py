@@ -7,8 +7,9 @@ import pytest
 from tests.views.pen import Pen
 from tests.views.test_alphabet import store_over
 from vmstore.cells.cell import ERASED
+from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.page import LinkKind
-from vmstore.errors import CorruptError, UnknownError
+from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
 from vmstore.store.session import Session
 from vmstore.views import context, lineage
@@ -58,12 +59,19 @@ def test_what_is_remembered_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("ask", ["content", "open"])
 def test_a_destroyed_cell_says_that_it_was_erased(ask: str) -> None:
-    """A cell whose bytes were destroyed in the log is told apart from one that is missing or damaged."""
+    """A cell that was destroyed says where it was erased, and one of which no erasure is recorded is damage."""
     pen = Pen()
     page = pen.page("a secret")
     session = store_over(pen.engine).session("s")
     number = pen.lane.db.execute("SELECT cell FROM pages WHERE page = ?", (page,)).get
     assert isinstance(pen.engine.log, MemoryLog)
     pen.engine.log._cells[number - 1] = ERASED
-    with pytest.raises(UnknownError, match="was erased"):
+    with pytest.raises(CorruptError, match="no erasure is recorded"):
         getattr(session, ask)(page)
+    batch = pen.engine.batch(1)
+    at = batch.add(Erase(ErasureReason.ASKED, ((page, number - pen.engine.log.tail(0, 9)[-1].cell),)))
+    batch.commit(0)
+    for _ in range(2):  # before the views follow, and after
+        with pytest.raises(ErasedError, match=f"was erased at position {at};"):
+            getattr(session, ask)(page)
+        pen.engine.follow()

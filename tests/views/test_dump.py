@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
+from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -21,7 +22,13 @@ VIEWS = [projector.name for projector in PROJECTORS]
 def log() -> MemoryLog:
     """A log with something for every view."""
     log = MemoryLog()
-    Author(engine_over(log)).write(STORY)
+    engine = engine_over(log)
+    Author(engine).write(STORY)
+    first = log.tail(0, 1)[0]
+    batch = engine.batch(first.session)
+    batch.add(Erase(ErasureReason.ASKED, ((first.first, 0),)))
+    batch.commit(0)
+    log.destroy([first.cell])
     return log
 
 

@@ -9,7 +9,7 @@ import gc
 from collections.abc import Callable, Iterator
 
 from vmstore.capture.conversation import Conversation
-from vmstore.capture.unseen import Unseen
+from vmstore.capture.unseen import Unseen, unlike
 from vmstore.core.mutation import AnyMutation, Open
 from vmstore.core.page import Origin
 from vmstore.engine.gate import Engine
@@ -29,9 +29,13 @@ def reader(engine: Engine, lane: Lane) -> Callable[[int], bytes]:
         row = engine.projection.db.execute(
             "SELECT cell, commitment FROM versions WHERE session = ? AND position = ?", (lane.owner(position), position)
         ).fetchone()
-        return b"" if row is None or row[0] is None else read_cells(engine.log, {row[0]: row[1]})[row[0]]
+        return b"" if row is None or row[0] is None else _content(engine, *row)
 
     return read
+
+
+def _content(engine: Engine, cell: int, commitment: bytes) -> bytes:
+    return read_cells(engine.log, engine.projection.db, {cell: commitment}, unlike)[cell]
 
 
 def load(engine: Engine, session: int) -> Conversation:
@@ -54,7 +58,7 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
         walk = Walk([unseen], lambda commit, first: (0, 0, _before(first, unseen)), Cellar(engine.log, lane.db))
         for commit in _commits(engine.log, lane, position):
             walk.through(commit, decoded(commit))
-        unseen.settle(engine.log)
+        unseen.settle(engine.log, engine.projection.db)
     if unseen.position - position > COLLECTED_MIN and gc.isenabled():
         gc.collect()  # now, and not in a later call: the collector comes by when much is new, and looks at all of it
     return unseen.position

@@ -13,6 +13,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from vmstore.core.erasure import Gone
 from vmstore.errors import InputError
 
 TEXT, JSON, BASE64 = "\0t", "\0j", "\0b"
@@ -73,7 +74,7 @@ def fill(skeleton: Any, contents: Sequence[bytes] | dict[int, bytes]) -> Any:
     if isinstance(skeleton, dict):
         if len(skeleton) == 1:
             ((kind, index),) = skeleton.items()
-            if kind == TEXT:
+            if kind == TEXT or (kind in (JSON, BASE64) and isinstance(contents[index], Gone)):
                 return bytes_text(contents[index])
             if kind == JSON:
                 return loads(contents[index])

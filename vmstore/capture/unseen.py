@@ -10,9 +10,12 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import apsw
+
 from vmstore.capture.conversation import OPAQUE_HINT, Conversation
 from vmstore.capture.held import Held, HeldPage, Kin, digest
 from vmstore.capture.skeleton import fill, loads
+from vmstore.core.erasure import Gone
 from vmstore.core.mutation import CellRef, Compress, Configure, Create, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Role, Slot, Status
 from vmstore.log.port import Log
@@ -38,6 +41,11 @@ class Labels(NamedTuple):
     omitted: bool
     tokens: int
     sealed: Sealed
+
+
+def unlike(position: int) -> bytes:
+    """What stands for an erased content: nothing that is sent equals it, so that it is written anew."""
+    return Gone(b"\0erased\0%d" % position)
 
 
 class Unseen:
@@ -144,10 +152,10 @@ class Unseen:
 
     # ---- what it says
 
-    def settle(self, log: Log) -> None:
+    def settle(self, log: Log, db: apsw.Connection) -> None:
         """Reads what was taken in, and has the conversation know it."""
         conversation = self._conversation
-        contents = self._read(log)
+        contents = self._read(log, db)
         for position, labels in self._labels.items():
             self._name(position, labels, object_of(contents[labels.sealed[0]]))
         for held, sealed in self._skeletons.items():
@@ -166,13 +174,13 @@ class Unseen:
             conversation.know(held)
         self._stand(contents)
 
-    def _read(self, log: Log) -> dict[int, bytes]:
+    def _read(self, log: Log, db: apsw.Connection) -> dict[int, bytes]:
         """The bytes of every cell that counts, by number; number 0 is empty."""
         sealed = [one.sealed for made in self._made.values() for one in made]
         sealed += [labels.sealed for labels in self._labels.values()]
         sealed += self._skeletons.values()
         sealed += [] if self._rest is None else [self._rest]
-        return {0: b"", **read_cells(log, {number: commitment for number, commitment in sealed if number})}
+        return {0: b"", **read_cells(log, db, {number: commitment for number, commitment in sealed if number}, unlike)}
 
     def _name(self, page: int, labels: Labels, told: dict[str, Any]) -> None:
         """Takes in what a page is called, and which tool call it makes or answers."""

@@ -31,16 +31,17 @@ from vmstore.core.decision import (
     Settings,
     Unpin,
 )
+from vmstore.core.erasure import Erase
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
-    "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open",
-    "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence", "Search",
-    "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode", "encode",
-    "sealed_again", "wire",
+    "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation",
+    "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence",
+    "Search", "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode",
+    "encode", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -252,7 +253,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
 Stimulus = Settings | Segment | Reference | Cite | Search | Recall
 Recorded = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
-Known = Recorded | Stimulus | Decision
+Known = Recorded | Erase | Stimulus | Decision
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode

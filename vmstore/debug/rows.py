@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from vmstore.core.erasure import gone
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Role
 from vmstore.core.reference import page_name
@@ -103,7 +104,7 @@ class Rows:
         """The moments that were named."""
         found = list(self._each(_MARKS))
         sealed = {cell: None for _, _, cell in found if cell is not None}
-        notes = read_cells(self._log, sealed)
+        notes = read_cells(self._log, self._lane.db, sealed, gone)
         return [Named(position, name or "", _pages_of(notes.get(cell))) for position, name, cell in found]
 
     def annotations(self) -> Iterator[tuple[int, int]]:

@@ -59,7 +59,7 @@ def texts(store: Store, session: Session, positions: Sequence[int], *, whole: bo
                 found[str(position)] = Text("", 0, False, missing="its source never held it")
                 continue
             try:
-                content = read_cells(ns.log, {sealed.cell: sealed.commitment})[sealed.cell]
+                content = read_cells(ns.log, lane.db, {sealed.cell: sealed.commitment})[sealed.cell]
             except UnknownError as error:
                 found[str(position)] = Text("", sealed.size, False, missing=str(error))
                 continue

@@ -109,7 +109,7 @@ def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> bytes:
     ).get
     earlier = log.tail(ordinal - 1, 1)[0]
     number = earlier.cell + ref[1]
-    return read_cells(log, {number: earlier.commitment(ref[1])})[number]
+    return read_cells(log, lane.db, {number: earlier.commitment(ref[1])})[number]
 
 
 class Commits(Sequence[Commit]):

@@ -10,10 +10,11 @@ from typing import Any
 
 import apsw
 
-from vmstore.engine.soundness import Erased, nothing_erased, unsound
+from vmstore.engine.soundness import Erased, unsound
 from vmstore.engine.verify import Finding
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
+from vmstore.views.erased import Erasures
 from vmstore.views.lane import Lane
 
 BATCH = 200  # commits looked up at once
@@ -22,9 +23,9 @@ BATCH = 200  # commits looked up at once
 class Chain:
     """One session's chain, from the root it descends from to its end; counts what it read."""
 
-    def __init__(self, log: Log, db: apsw.Connection, lane: Lane, erased: Erased = nothing_erased) -> None:
+    def __init__(self, log: Log, db: apsw.Connection, lane: Lane, erased: Erased | None = None) -> None:
         self._log = log
-        self._erased = erased
+        self._erased = erased or Erasures(log)
         self._db = db
         self._lane = lane
         self.commits = 0

@@ -13,12 +13,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
     Cite,
     Compress,
     Create,
+    Erase,
     Evict,
     FaultDenied,
     FaultIn,
@@ -69,6 +71,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "mime": frozenset(Mime),
     },
     Annotate: {"status": frozenset(Standing)},
+    Erase: {"reason": frozenset(ErasureReason)},
     Compress: {"method": frozenset(Method)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},

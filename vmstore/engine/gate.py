@@ -59,6 +59,7 @@ class Engine:
         self._heads: OrderedDict[int, Head] = OrderedDict()
         self._unsettled = self._unsettled_commits = 0
         self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
+        self._erased = 0  # the last erasure that what is known takes into account
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
 
@@ -67,6 +68,9 @@ class Engine:
         reached = self.projection.catch_up()
         if reached < self._end:  # they are held where they were
             return reached
+        if reached > self._end and (erased := self.projection.last_erasure) != self._erased:
+            self._erased = erased
+            self.known.reload()
         self._end = reached
         self._opened.clear()
         for session, head in self._heads.items() if self._unsettled else ():
@@ -127,6 +131,7 @@ class Engine:
         if opening.origin is Origin.FORK:
             head.hash = self._hash_at(opening.parent, opening.parent_position)
             head.stand(opening.parent_position)
+            head.begins = opening.parent_position
         batch = Batch(self, head)
         batch.place.name_taken = self._taken(opening.name)
         batch.seen, batch.opening = self._end, opening

@@ -112,6 +112,7 @@ class Head:
         self.uid = uid
         self.lookups = lookups
         self.session = 0
+        self.begins = 0  # the position its own mutations come after: where a fork began
         self.known = 0  # the ordinal as of which it stands so
         self.position = 0
         self.hash = b""

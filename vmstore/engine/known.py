@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,16 @@ CREATE TABLE IF NOT EXISTS commits(session INTEGER, position INTEGER, digests BL
   PRIMARY KEY(session, position)) WITHOUT ROWID;
 INSERT INTO key SELECT randomblob(16) WHERE NOT EXISTS (SELECT 1 FROM key);
 """  # the key is random, and nothing of the log depends on it
+
+_RENEW = """
+PRAGMA secure_delete = ON;
+BEGIN IMMEDIATE;
+DELETE FROM commits;
+UPDATE key SET key = randomblob(16);
+COMMIT;
+VACUUM;
+PRAGMA wal_checkpoint(TRUNCATE);
+"""
 
 
 class Sealed(NamedTuple):
@@ -108,14 +118,25 @@ class Known:
                     for cell in range(len(digests) // DIGEST_BYTES):
                         yield position, cell, digests[cell * DIGEST_BYTES : (cell + 1) * DIGEST_BYTES]
 
-    def forget(self, session: int, positions: Iterable[int]) -> None:
-        """Deletes what lies at these positions of a session, from memory and from the file."""
-        gone = set(positions)
-        for key in [k for k, place in self._places.items() if k[0] == session and place.position in gone]:
-            del self._places[key]
-        self.flush()
-        sql = "DELETE FROM commits WHERE session = ? AND position = ?"
-        self._connection().executemany(sql, [(session, position) for position in gone])
+    def reload(self) -> None:
+        """Forgets what memory holds: something was erased, and another process may have renewed the file."""
+        self._places.clear()
+        self._noted, self._waiting = [], 0
+        if self._db is not None:
+            with contextlib.suppress(apsw.Error):
+                self._key = self._db.execute("SELECT key FROM key").get
+
+    def renew(self) -> None:
+        """Forgets everything, in the file too, and draws another key: no guess can be tested against what it held."""
+        if self._file is not None and (self._db is not None or self._file.exists()):
+            try:
+                self._connection().execute(_RENEW).fetchall()
+            except apsw.Error:  # somebody keeps it open: they keep a file that has no name any more
+                self._connection().close()
+                self._db = None
+                for suffix in ("", "-wal", "-shm"):
+                    self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+        self.reload()
 
     def flush(self) -> None:
         """Writes what was noted; where that is not possible it is forgotten."""

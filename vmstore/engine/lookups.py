@@ -107,6 +107,7 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     lookups = ViewLookups(db, session)
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
+    head.begins = lookups.lane.stretches[0].low
     position, head.hash, head.turn, head.call = row[1:]
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)

@@ -19,6 +19,7 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Erase,
     Evict,
     FaultDenied,
     FaultIn,
@@ -144,6 +145,20 @@ def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     for field, words in WORDS.get(type(m), {}).items():
         if getattr(m, field) not in words and (type(m), field, getattr(m, field)) != (Annotate, "status", None):
             return f"{getattr(m, field)} is no {field}"
+    return None
+
+
+def erased_cells_are_its_own(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What is erased was brought by earlier commits of this very session; what a fork inherits is its parent's."""
+    if not isinstance(m, Erase):
+        return None
+    if not m.cells and not m.upto:
+        return "an erasure that names no cell"
+    if m.upto and not head.begins < m.upto <= head.position:
+        return f"position {m.upto} is none of this session's earlier ones"
+    for position, index in m.cells:
+        if not (head.begins < position <= head.position and 0 <= index < head.cells(position)):
+            return f"cell {(position, index)} was brought by no earlier commit of this session"
     return None
 
 
@@ -304,6 +319,7 @@ RULES: tuple[Rule, ...] = (
     numbers_fit,
     words_are_listed,
     cells_exist,
+    erased_cells_are_its_own,
     message_exists,
     page_exists,
     version_is_next,
@@ -330,6 +346,7 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     turn_opens_its_commit: (Turn,),
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
+    erased_cells_are_its_own: (Erase,),
     message_exists: (Create,),
     page_exists: tuple(PAGES),
     version_is_next: (Update, Compress),

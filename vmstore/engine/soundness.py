@@ -16,7 +16,7 @@ Erased = Callable[[int], bool]
 
 
 def nothing_erased(number: int) -> bool:
-    """What holds while no kind of mutation records an erasure."""
+    """Of a log that records no erasure."""
     return False
 
 

@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from vmstore.core.mutation import AnyMutation, Compress, Create, Open, Pack, Unknown, Update, decode
+from vmstore.core.mutation import AnyMutation, Compress, Create, Erase, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.histories import Histories
 from vmstore.engine.lookups import ViewLookups
 from vmstore.engine.rules import Place, broken
-from vmstore.engine.soundness import Erased, nothing_erased, unsound
+from vmstore.engine.soundness import Erased, unsound
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
+from vmstore.views.erased import Erasures
 from vmstore.views.fold import fork_moment
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
@@ -61,9 +62,11 @@ def verify(
     views: bool = True,
     rules: bool = True,
     histories: Histories | None = None,
-    erased: Erased = nothing_erased,
+    erased: Erased | None = None,
 ) -> tuple[Counts, list[Finding]]:
     """Checks every hash of a log and its cells, then the rules and the views that follow it, unless told not to.
+
+    What was erased is what the log records, unless `erased` says.
 
     `histories` follow what is read, for whoever holds it against a seal.
     """
@@ -102,10 +105,12 @@ def commits_of(log: Log) -> Iterator[Commit]:
 class ChainCheck:
     """Follows every session's chain and checks the cells it covers."""
 
-    def __init__(self, log: Log, histories: Histories | None = None, erased: Erased = nothing_erased) -> None:
+    def __init__(self, log: Log, histories: Histories | None = None, erased: Erased | None = None) -> None:
         self.log = log
         self.histories = histories
-        self.erased = erased
+        self.erasures = Erasures(log)
+        self.erased = erased or self.erasures
+        self._erases = False  # whether any commit records an erasure
         self.problems: list[Finding] = []
         self.commits = 0
         self.mutations = 0
@@ -146,6 +151,7 @@ class ChainCheck:
             self._add("commit", where, f"it counts {commit.count} mutations and holds {len(mutations)}")
         self.heads[commit.session] = (commit.last, commit.hash)
         self._ends[(commit.session, commit.last)] = commit.hash
+        self._erases = self._erases or any(isinstance(mutation, Erase) for mutation in mutations)
         if self.histories is not None:
             self.histories.follow(commit, mutations)
         self._cells(commit)
@@ -218,9 +224,18 @@ class ChainCheck:
                     self._add("cell", f"cell {number} of commit {commit.ordinal}", what)
 
     def end(self) -> None:
-        """Checks that no cell lies beyond the last commit."""
+        """Checks that no cell lies beyond the last commit, and that what is recorded as erased is gone."""
         if self.log.last_cell > self._last_cell:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
+
+        if self._erases:
+            self.erasures.follow()
+            numbers = self.erasures.numbers
+            for start in range(0, len(numbers), CELLS):
+                for number, cell in self.log.cells(numbers[start : start + CELLS]).items():
+                    if not cell.erased:
+                        what = "it is recorded as erased and still there; run `vmstore erase STORE --finish`"
+                        self._add("erasure", f"cell {number}", what)
 
     def _add(self, kind: str, where: str, what: str) -> None:
         self.problems.append(Finding(kind, where, what))
@@ -327,6 +342,7 @@ def _head(fresh: Projection, session: int, opening: Open) -> Head:
         return Head(opening.uid, Nothing(opening.uid))
     head = Head(opening.uid, ViewLookups(fresh.db, session).inherited())
     head.stand(opening.parent_position)
+    head.begins = opening.parent_position
     head.turn, head.call = fork_moment(fresh.db, opening)
     head.restore(r[:4] for r in resident_at(Lane(fresh.db, session), opening.parent_position))
     return head

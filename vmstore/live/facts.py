@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from vmstore.core.erasure import Gone
 from vmstore.core.mutation import AnyMutation, CellRef, decode
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
@@ -13,6 +14,7 @@ from vmstore.views.cellar import Cellar
 from vmstore.views.lane import NEVER, Lane
 
 READ_AT_ONCE = 256  # commits
+NOTHING = Gone(b"{}")  # what settings, names and notes that were erased are read as
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -63,8 +65,9 @@ class Facts:
         return self.sealed(self._within, ref)
 
     def sealed(self, commit: Commit, ref: CellRef) -> bytes:
-        """The bytes that a commit names."""
-        return self._cellar.content(commit, ref)
+        """The bytes that a commit names; an empty JSON object where they were erased."""
+        found = self._cellar.content(commit, ref)
+        return NOTHING if found is None else found
 
 
 _COMMITS = f"""SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ?

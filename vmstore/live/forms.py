@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection
 
+from vmstore.core.erasure import gone
 from vmstore.engine.gate import Engine
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane
@@ -40,7 +41,7 @@ class Forms:
             self.release()
 
     def of(self, position: int) -> bytes:
-        """The content made at a position; empty where the source never had it."""
+        """The content made at a position; empty where the source never had it, and where it was erased it says so."""
         return self.all((position,))[position]
 
     def all(self, positions: Collection[int]) -> dict[int, bytes]:
@@ -54,7 +55,8 @@ class Forms:
         if missing:
             self._engine.follow()
             rows = list(self._lane.rows(_SEALED, missing))
-            contents = read_cells(self._engine.log, {cell: sealed for _, cell, sealed in rows if cell is not None})
+            sealed = {cell: commitment for _, cell, commitment in rows if cell is not None}
+            contents = read_cells(self._engine.log, self._lane.db, sealed, gone)
             for position, cell, _ in rows:
                 found[position] = contents[cell] if cell is not None else b""
                 self.note(position, found[position])

@@ -51,6 +51,7 @@ PRAGMA synchronous = FULL;
 PRAGMA fullfsync = ON;
 PRAGMA checkpoint_fullfsync = ON;
 PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
+PRAGMA secure_delete = ON;
 """
 
 

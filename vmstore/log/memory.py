@@ -9,10 +9,21 @@ from io import BytesIO
 
 import msgspec
 
-from vmstore.cells.cell import Cell
+from vmstore.cells.cell import ERASED, Cell
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Append, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen, one_by_one
+from vmstore.log.port import (
+    Append,
+    Destroyed,
+    Head,
+    OpenCell,
+    Packed,
+    Progress,
+    Stray,
+    check_expected,
+    check_seen,
+    one_by_one,
+)
 
 
 class MemoryLog:
@@ -87,6 +98,15 @@ class MemoryLog:
     def compact(self, progress: Progress | None = None) -> Packed:
         """Nothing: memory is not packed."""
         return Packed()
+
+    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+        """Puts nothing in the place of cells."""
+        with self._turn:
+            gone = [n for n in set(numbers) if not self.cells([n])[n].erased]
+            size = sum(len(self._cells[n - 1].content) for n in gone)
+            for n in gone:
+                self._cells[n - 1] = ERASED
+            return Destroyed(len(gone), size)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Nothing: what nobody names is gone."""

@@ -49,6 +49,15 @@ class Packed(NamedTuple):
     bytes_after: int = 0
 
 
+class Destroyed(NamedTuple):
+    """What destroying did: cells and bytes that are gone, frames written anew, files removed."""
+
+    cells: int = 0
+    bytes: int = 0
+    frames: int = 0
+    files: int = 0
+
+
 class Stray(NamedTuple):
     """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
 
@@ -126,6 +135,14 @@ class Log(Protocol):
 
     def compact(self, progress: Progress | None = None) -> Packed:
         """Takes less room, where it can; what was read before reads the same."""
+        ...
+
+    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+        """Destroys cells: bytes and salts are gone from every place this log keeps, while every hash still holds.
+
+        The numbers are of cells that are there; those destroyed before stay so. Durable before it
+        returns. Whoever destroys a cell has recorded that before, else it counts as damage.
+        """
         ...
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:

@@ -27,12 +27,13 @@ from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
+from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named, opened
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
-from vmstore.log.port import Append, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
 from vmstore.log.vault import ENCRYPTED, Vault, checked
 
@@ -356,6 +357,12 @@ class SqliteLog:
             start = due(self.file)
             if start is not None:
                 pack(self.file, self._hold, start, steps=1, vault=self.vault)
+
+    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+        """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
+        if self._readonly:
+            raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")
+        return destroy(self.file, self.files, self._hold, numbers, self.vault)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import apsw
 
+from vmstore.core.erasure import Gone, gone
 from vmstore.core.words import readable, words
 from vmstore.log.port import Log
 from vmstore.views.context import read_cells
@@ -124,8 +125,10 @@ class Scan:
                     yield content, text
 
     def _texts(self, contents: Sequence[Content]) -> list[str | None]:
-        cells = read_cells(self._log, {content.cell: content.commitment for content in contents})
-        return [readable(cells[content.cell]) for content in contents]
+        sealed = {content.cell: content.commitment for content in contents}
+        cells = read_cells(self._log, self._db, sealed, gone)
+        texts = (cells[content.cell] for content in contents)
+        return [None if isinstance(text, Gone) else readable(text) for text in texts]
 
     def _before(self, content: Content) -> tuple[Totals, bool]:
         """What the content whose place one took counted for, below zero; whether another session wrote it."""

@@ -194,6 +194,7 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     """Which backup, and where the store shall be."""
     parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
     parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
+    parser.add_argument("--erasures", metavar="FOLDER", help="certificates to hold it to, besides STORE.erasures")
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

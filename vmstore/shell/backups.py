@@ -11,7 +11,7 @@ from vmstore.shell.words import count
 from vmstore.store.answers import to_json
 from vmstore.store.backup import backup as make
 from vmstore.store.backup import restore as put_back
-from vmstore.store.reports import Backup
+from vmstore.store.reports import Backup, Restored
 
 
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -25,8 +25,20 @@ def backup(arguments: argparse.Namespace, screen: Screen) -> int:
 def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a store of a backup where none is."""
     with screen.progress("restoring") as tell:
-        found = put_back(arguments.backup, arguments.store, key=key_named(arguments.store_key), progress=tell)
-    return _tell(found, "restored and verified", arguments, screen)
+        key = key_named(arguments.store_key)
+        found = put_back(arguments.backup, arguments.store, key=key, erasures=arguments.erasures, progress=tell)
+    told = _tell(found, "restored and verified", arguments, screen)
+    if not (arguments.json or screen.quiet):
+        screen.show(_again(found))
+    return told
+
+
+def _again(found: Restored) -> Line:
+    """What was erased again, or that nobody says what was."""
+    if not found.certificates:
+        return (Span("no certificates of erasures were found", "warn"), f"; {found.path}.erasures is where they lie")
+    looked = f"by {count(found.certificates, 'certificate')} of erasures"
+    return (Span("erased again", "good"), f": {count(found.erased, 'cell')}, {looked}")
 
 
 def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:

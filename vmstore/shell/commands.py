@@ -29,6 +29,7 @@ from vmstore.shell.arguments import (
     add_sweep,
     add_view,
 )
+from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 
 COMMANDS: dict[str, Command] = {
@@ -228,6 +229,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.seals", "prove"),
             (add_prove,),
         ),
+        ERASE,
         Command(
             "key",
             "keep",

@@ -26,7 +26,9 @@ from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encryption import KEYS, Key, store_key_of, vault_in
 from vmstore.store.folder import BLOBS, LOG, find, namespaces
-from vmstore.store.reports import Backup, BackupPart
+from vmstore.store.ledger import Certificate, certificates
+from vmstore.store.ledger import beside as beside_store
+from vmstore.store.reports import Backup, BackupPart, Restored
 from vmstore.views.projection import Progress, Projection
 
 LIST = "backup.json"
@@ -86,17 +88,27 @@ def backup(
 
 
 def restore(
-    backup: str | os.PathLike[str], to: str | os.PathLike[str], *, key: Key | None = None,
+    backup: str | os.PathLike[str],
+    to: str | os.PathLike[str],
+    *,
+    key: Key | None = None,
+    erasures: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> Backup:  # fmt: skip
+) -> Restored:
     """Makes a store of a backup where none is; its bytes are compared and its log verified in full.
 
     `key` is the store key of one that is encrypted.
+
+    What certificates beside the new store, or in the folder `erasures`, say was erased since is
+    erased again before the store is there; the answer says how much, and in how many they looked.
     """
     path, target = Path(backup), Path(to)
     ids = SystemIds()
     store_key = store_key_of(key, ids)
     listing = _listing(path)
+    ledger = list(_ledger(target, erasures))
+    from vmstore.store.erasing_again import erased_again
+
     with beside(target) as part, naming(target):
         part.mkdir()
         for number, file in enumerate(listing.files):
@@ -111,7 +123,20 @@ def restore(
             folder = part / one.namespace
             if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != one:
                 raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
-    return Backup(str(target), listing.parts)
+        erased = sum(
+            erased_again(part, one.namespace, ledger, beside_store(target), store_key) for one in listing.parts
+        )
+    return Restored(str(target), listing.parts, len(ledger), erased)
+
+
+def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Certificate]:
+    """The certificates to be held to."""
+    if folder is not None and not Path(folder).is_dir():
+        raise StoreError(f"{folder} is no folder of certificates; name the one that lies beside the store")
+    if beside_store(target).is_dir():
+        yield from certificates(beside_store(target))
+    if folder is not None:
+        yield from certificates(folder)
 
 
 def _listing(path: Path) -> _Listing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from vmstore.capture.skeleton import loads
 from vmstore.core.decision import Load
+from vmstore.core.erasure import gone
 from vmstore.core.page import Fidelity, Status
 from vmstore.log.port import Log
 from vmstore.store.answers import CallInfo, TurnInfo
@@ -16,6 +16,7 @@ from vmstore.views.decisions import budget_at, budgets
 from vmstore.views.faults import Moves, moves_of
 from vmstore.views.lane import Lane
 from vmstore.views.moment import last
+from vmstore.views.pages import object_of
 from vmstore.views.prefix import invalidated
 from vmstore.views.reasons import word_of
 
@@ -45,7 +46,7 @@ def _turn(turn: int, position: int, at: int, calls: int, moved: Moves) -> TurnIn
 def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
     """The calls in order, with how each ended."""
     rows = list(calls_of(lane))
-    asides = read_cells(log, {c.aside: c.aside_commitment for c in rows if c.aside is not None})
+    asides = read_cells(log, lane.db, {c.aside: c.aside_commitment for c in rows if c.aside is not None}, gone)
     voided = invalidated(lane, rows[-1].position) if rows else {}
     chosen = budgets(lane)
     return [
@@ -55,7 +56,7 @@ def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
 
 
 def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided: int) -> CallInfo:
-    told = loads(asides[call.aside]) if call.aside is not None else {}
+    told = object_of(asides[call.aside]) if call.aside is not None else {}
     return CallInfo(
         call=call.call,
         turn=call.turn,

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from vmstore.capture.skeleton import fill, loads, pruned
+from vmstore.core.erasure import Gone, gone
 from vmstore.core.images import size_of
 from vmstore.core.mutation import PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
-from vmstore.errors import UnknownError
+from vmstore.errors import ErasedError, UnknownError
 from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
 from vmstore.views.calls import CallRow
-from vmstore.views.context import Shown, check_root, envelopes_at, read_cells, shown_at
+from vmstore.views.context import Instead, Shown, check_root, envelopes_at, read_cells, shown_at
 from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 
@@ -70,16 +71,22 @@ class Context:
         return self._shown
 
     def contents(self) -> dict[str, bytes]:
-        """What each page showed, its exact bytes; opaque pages are left out."""
-        cells = read_cells(self._log, self._sealed())
+        """What each page showed, its exact bytes; opaque pages are left out, and what was erased says so."""
+        cells = read_cells(self._log, self._lane.db, self._sealed(), gone)
         return {page_name(s.page): cells[s.cell] for s in self._shown if s.cell is not None}
 
     def messages(self) -> list[Any]:
-        """The chat messages of the request, in order; system text and tools that stood beside them left out."""
+        """The chat messages of the request, in order; system text and tools that stood beside them left out.
+
+        What was erased says so in its place.
+        """
         return [value for slot, value in self._values() if slot is Slot.MESSAGES]
 
     def request(self) -> dict[str, Any]:
-        """The request, equal in every field to what was sent; raises UnknownError where no source held it."""
+        """The request, equal in every field to what was sent; raises UnknownError where no source held it.
+
+        Raises ErasedError where anything of it was erased; its messages can be asked for.
+        """
         if self.fidelity != Fidelity.RECORDED.word:
             raise UnknownError(
                 f"call {self.basis.call} is derived: its request was not in the source; ask for its messages"
@@ -90,12 +97,19 @@ class Context:
                 "request's other fields, so ask for its messages"
             )
         assert self._call.rest is not None, "a recorded call has its request's other fields"
-        rest = read_cells(self._log, {self._call.rest: self._call.rest_commitment})[self._call.rest]
+        rest = read_cells(self._log, self._lane.db, {self._call.rest: self._call.rest_commitment})[self._call.rest]
         from vmstore.capture.shapes import Shape, give_request
 
-        return give_request(Shape(self._call.shape), rest, self._values())
+        return give_request(Shape(self._call.shape), rest, self._values(None))
 
-    def _values(self) -> list[tuple[Slot, Any]]:
+    def _told(self) -> dict[str, Any]:
+        """The request, or why it cannot be had whole any more."""
+        try:
+            return self.request()
+        except ErasedError as error:
+            return {"erased": str(error)}
+
+    def _values(self, instead: Instead | None = gone) -> list[tuple[Slot, Any]]:
         groups: dict[int, list[Shown]] = {}
         for shown in self._shown:
             if shown.message:
@@ -103,18 +117,22 @@ class Context:
         with self._ns.lock:
             self._ns.check()
             envelopes = envelopes_at(self._lane, groups, self.basis.position)
-            slots = {row[0]: Slot(row[1]) for row in self._lane.rows(_SLOTS, groups)}
-        cells = read_cells(self._log, {**self._sealed(), **dict(envelopes.values())})
-        values = []
+            slots = {row[0]: (Slot(row[1]), Role(row[2])) for row in self._lane.rows(_SLOTS, groups)}
+        cells = read_cells(self._log, self._lane.db, {**self._sealed(), **dict(envelopes.values())}, instead)
+        values: list[tuple[Slot, Any]] = []
         for message, shown_parts in groups.items():
-            skeleton = loads(cells[envelopes[message].cell])
+            (slot, role), envelope = slots[message], cells[envelopes[message].cell]
+            if isinstance(envelope, Gone):
+                values.append((slot, {"role": role.word, "content": envelope.decode()}))
+                continue
+            skeleton = loads(envelope)
             if self._call.renderer == PARTIAL:
                 by_part = {s.part: cells[s.cell] if s.cell is not None else b"" for s in shown_parts}
                 skeleton = pruned(skeleton, by_part, {s.part for s in shown_parts if s.level})
-                values.append((slots[message], fill(skeleton, by_part)))
+                values.append((slot, fill(skeleton, by_part)))
             else:
                 contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
-                values.append((slots[message], fill(skeleton, contents)))
+                values.append((slot, fill(skeleton, contents)))
         return values
 
     def _sealed(self) -> dict[int, bytes | None]:
@@ -152,7 +170,7 @@ class Context:
                     if method != Method.THUMBNAIL:
                         found.setdefault((page, version), {})[level] = cell
                         cells[cell] = commitment
-        contents = read_cells(self._log, cells)
+        contents = read_cells(self._log, self._lane.db, cells, gone)
         return {which: {at: contents[cell] for at, cell in forms.items()} for which, forms in found.items()}
 
     def _names(self) -> dict[int, str]:
@@ -177,7 +195,7 @@ class Context:
         if messages:
             found["messages"] = self.messages()
             if self.fidelity == Fidelity.RECORDED.word and self._call.shape is not None:
-                found["request"] = self.request()
+                found["request"] = self._told()
         if render:
             found["text"] = self.text()
         return found
@@ -225,7 +243,7 @@ def _leaf(shown: Shown, name: str | None, content: bytes | None, forms: dict[int
     )
 
 
-_SLOTS = "SELECT message, slot FROM messages WHERE session = ? AND message IN (SELECT value FROM json_each(?))"
+_SLOTS = "SELECT message, slot, role FROM messages WHERE session = ? AND message IN (SELECT value FROM json_each(?))"
 _MOMENTS = """SELECT position, turn, call FROM calls INDEXED BY calls_position
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
 _FORMS = """SELECT c.page, c.version, c.level, c.method, c.cell, c.commitment FROM json_each(?) one

@@ -28,6 +28,7 @@ LOG = "log.sqlite"
 VIEWS = "views-"
 BLOBS = "blobs"
 COLUMNS = "columns"
+ERASING = "erasing"  # a file that stands while an erasure is under way
 
 
 def make_log(folder: Path) -> None:

@@ -47,11 +47,12 @@ class Namespace:
         self.readonly = readonly
         self.clock = clock
         self.lock = Turn(self)
-        self._known = Known(None if self.views_folder is None or readonly else self.views_folder / KNOWN)
-        self._engine = Engine(log, projection, clock, ids, self._known)
+        self.known = Known(None if self.views_folder is None or readonly else self.views_folder / KNOWN)
+        self._engine = Engine(log, projection, clock, ids, self.known)
         self.together = Together(self.lock, lambda: self.engine)
         self.live: dict[int, Runtime] = {}  # live sessions that acted here
         self._keys: dict[str, int] = {}
+        self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
         self._closed = False
 
@@ -60,7 +61,7 @@ class Namespace:
         with self.lock:
             if not self._closed:
                 self._closed = True
-                self._known.close()
+                self.known.close()
                 if self._index is not None:
                     self._index.close()
                 self.projection.close()
@@ -89,6 +90,7 @@ class Namespace:
         """Brings the views to the end of the log."""
         self.check()
         self._engine.follow()
+        self._look()
 
     @contextmanager
     def asking(self) -> Iterator[int]:
@@ -96,7 +98,20 @@ class Namespace:
         with self.lock:
             self.check()
             with self.projection.now_held() as ordinal:
+                self._look()
                 yield ordinal
+
+    def _look(self) -> None:
+        """Forgets what it remembers of contents and names where something was erased since."""
+        if self.projection.last_erasure != self.erased:
+            self.forget_erased()
+
+    def forget_erased(self) -> None:
+        """Forgets names, contents of live sessions and digests of what was sealed: the log says what is left."""
+        self.erased = self.projection.last_erasure
+        self._keys.clear()
+        self.live.clear()
+        self.known.reload()
 
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""

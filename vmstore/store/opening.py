@@ -12,7 +12,7 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import Key, making, store_key_of, vault_of
-from vmstore.store.folder import LOG, find
+from vmstore.store.folder import ERASING, LOG, find
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
@@ -32,7 +32,12 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     except BaseException:
         log.close()
         raise
-    return Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key)
+    namespace = Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key)
+    if not readonly and (folder / ERASING).exists():
+        from vmstore.store.erasing import finish
+
+        finish(namespace)
+    return namespace
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from vmstore.core.erasure import gone
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
 from vmstore.core.reference import page_name
 from vmstore.log.port import Log
@@ -144,9 +145,9 @@ def relations(lane: Lane, log: Log, edges: Iterable[Edge], *, up: bool) -> list[
 
 
 def previews(lane: Lane, log: Log, pages: Iterable[int]) -> dict[int, str]:
-    """The beginning of each page's first content, on one line."""
+    """The beginning of each page's first content, on one line; one that was erased says so."""
     cells = {page: (cell, commitment) for page, cell, commitment in lane.rows(_CELLS, pages) if cell is not None}
-    contents = read_cells(log, dict(cells.values()))
+    contents = read_cells(log, lane.db, dict(cells.values()), gone)
     return {page: preview(contents[cell]) for page, (cell, _) in cells.items()}
 
 

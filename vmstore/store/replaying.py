@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from vmstore.core.erasure import gone
 from vmstore.errors import ConflictError
 from vmstore.live.facts import Facts
 from vmstore.live.labels import Known
@@ -37,7 +38,7 @@ class Contents:
         with self._ns.asking():
             for _, cell, sealed in self._lane.rows(_SEALED, (position,)):
                 if cell is not None:
-                    return read_cells(self._ns.log, {cell: sealed})[cell]
+                    return read_cells(self._ns.log, self._ns.views, {cell: sealed}, gone)[cell]
         return b""
 
     def shorten(self, held: Held, page: int, content: int, level: int) -> Made:

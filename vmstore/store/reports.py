@@ -51,6 +51,61 @@ class SealInfo(msgspec.Struct, frozen=True):
     key: str
 
 
+class PlannedPage(msgspec.Struct, frozen=True):
+    """A page that an erasure takes: why, how many cells of its own, and their bytes."""
+
+    page: str
+    type: str
+    why: str
+    cells: int
+    bytes: int
+
+
+class PlannedSession(msgspec.Struct, frozen=True):
+    """A session whose cells an erasure takes: all of them where `whole`."""
+
+    session: str
+    uid: str
+    whole: bool
+    cells: int
+
+
+class Untaken(msgspec.Struct, frozen=True):
+    """Something that hangs on what an erasure takes and stays, unless a flag takes it too: `derived` or `copies`."""
+
+    what: str
+    kind: str
+    flag: str
+    why: str
+
+
+class ErasurePlan(msgspec.Struct, frozen=True):
+    """What an erasure takes and what it leaves.
+
+    `forks` inherited some of it and lose that too; `children` were spawned by sessions that go, or
+    continue them, and stay; `sources` are the files it was imported from, which nobody touches.
+    """
+
+    cells: int
+    bytes: int
+    sessions: list[PlannedSession]
+    pages: list[PlannedPage]
+    untaken: list[Untaken]
+    forks: list[str]
+    children: list[str]
+    sources: list[str]
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """What an erasure did, by its plan; `certificate` is the file that says so, None for a store in memory."""
+
+    plan: ErasurePlan
+    reason: str
+    commits: list[int]
+    certificate: str | None
+    beyond: list[str]
+
+
 class Compacted(msgspec.Struct, frozen=True):
     """What packing the log did: rows of cells and the log's bytes on disk, before and after.
 
@@ -154,6 +209,13 @@ class Backup(msgspec.Struct, frozen=True):
 
     path: str
     namespaces: list[BackupPart]
+
+
+class Restored(Backup, frozen=True):
+    """What was restored; by how many certificates of erasures, and how many cells were erased again by them."""
+
+    certificates: int
+    erased: int
 
 
 class Weight(msgspec.Struct, frozen=True):

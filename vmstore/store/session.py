@@ -173,7 +173,7 @@ class Session:
         """A page's exact bytes: at level 0 as they were accepted, else as that level showed them."""
         with self._ns.asking():
             cell, commitment = self._sealed(reference, at, level, moment)
-            return read_cells(self._ns.log, {cell: commitment})[cell]
+            return read_cells(self._ns.log, self._ns.views, {cell: commitment})[cell]
 
     def open(
         self, reference: str | int, at: AsOf | None = None, *, level: int | None = None, **moment: Any
@@ -184,7 +184,7 @@ class Session:
         """
         with self._ns.asking():
             cell, commitment = self._sealed(reference, at, level, moment)
-            return open_cell(self._ns.log, cell, commitment)
+            return open_cell(self._ns.log, self._ns.views, cell, commitment)
 
     def _sealed(self, reference: str | int, at: AsOf | None, level: int | None, moment: dict[str, Any]) -> Sealed:
         """The cell of a page's content at a moment and a level."""

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from itertools import islice
 from typing import Any, NamedTuple
 
+from vmstore.core.erasure import gone
 from vmstore.core.page import Method
 from vmstore.core.reference import page_name
 from vmstore.log.port import Log
@@ -43,7 +44,7 @@ def versions_of(lane: Lane, log: Log, page: int, position: int, *, delta: bool) 
         for row in lane.db.execute(_CONTENTS, (stretch.session, page, stretch.high))
     ]
     ((labels, role),) = lane.rows(_MAKER, [page])
-    texts = _texts(log, contents) if delta else {}
+    texts = _texts(lane, log, contents) if delta else {}
     full: dict[int, _Content] = {}
     found = []
     for one in contents:
@@ -69,9 +70,9 @@ def versions_of(lane: Lane, log: Log, page: int, position: int, *, delta: bool) 
     return found
 
 
-def _texts(log: Log, contents: list[_Content]) -> dict[int, str]:
+def _texts(lane: Lane, log: Log, contents: list[_Content]) -> dict[int, str]:
     """The contents that are text, by position."""
-    cells = read_cells(log, {one.cell: one.commitment for one in contents if one.cell is not None})
+    cells = read_cells(log, lane.db, {one.cell: one.commitment for one in contents if one.cell is not None}, gone)
     found = {}
     for one in contents:
         content = b"\0" if one.cell is None else cells[one.cell]

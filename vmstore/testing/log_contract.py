@@ -9,67 +9,29 @@ A log that does not outlive its handle sets `durable = False`.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vmstore.cells.cell import Cell
+from vmstore.cells.cell import ERASED, Cell
 from vmstore.errors import ConflictError, VmstoreError
-from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
+from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Head, Log
-
-
-class Told(NamedTuple):
-    """What a commit is made of before it is linked and stored."""
-
-    mutations: int = 1
-    at: int = 0
-    lag: int = 0
-    body: bytes = b"\x90"
-    contents: tuple[bytes, ...] = ()
-    request: bool = False
-
-
-MOMENTS = st.integers(-(2**62), 2**62)
-TOLD = st.builds(
-    Told,
-    mutations=st.integers(1, 5),
-    at=MOMENTS,
-    lag=MOMENTS,
-    body=st.binary(max_size=40),
-    contents=st.lists(st.binary(max_size=40), max_size=3).map(tuple),
-    request=st.booleans(),
-)
-APPENDS = st.lists(st.tuples(st.integers(0, 3), st.lists(TOLD, min_size=1, max_size=3)), min_size=1, max_size=6)
-"""Appends in order: (which session, counted from 0, its commits)."""
+from vmstore.testing.chains import APPENDS, Told, chain
 
 # One test is run by several subclasses, each for its own log.
 drawn = settings(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
 )
-
-
-def chain(told: Sequence[Told], previous: bytes = genesis(b"one"), position: int = 0) -> list[Commit]:
-    """Sealed commits that follow each other after a position."""
-    commits = []
-    for number, part in enumerate(told):
-        salts = [hashlib.sha256(previous + b"%d/%d" % (number, i)).digest()[:16] for i in range(len(part.contents))]
-        cells = tuple(Cell(salt, content) for salt, content in zip(salts, part.contents, strict=True))
-        request = 0 if part.request and cells else NO_REQUEST
-        commit = seal(previous, position + 1, part.mutations, part.at, part.lag, part.body, cells, request)
-        commits.append(commit)
-        previous, position = commit.hash, commit.last
-    return commits
 
 
 class Torn(list[Commit]):
@@ -328,6 +290,30 @@ class LogContract(ABC):
         seen = log.tail(0, 9)
         log.append(chain([Told()], first[-1].hash, 1), 1, 1)
         assert seen == first
+
+    # ---- what is destroyed
+
+    def test_destroyed_cells_are_gone_and_no_others(self, log: Log) -> None:
+        """Bytes and salts of destroyed cells are gone, those beside them stay, and commits are as they were."""
+        big = b"b" * 70_000
+        stored = log.append(chain([Told(contents=(b"a", big, b"c")), Told(contents=(b"d",))]), 0, 0)
+        before = log.cells(range(1, 5))
+        done = log.destroy([1, 2, 4])
+        assert (done.cells, done.bytes) == (3, 70_002)
+        assert log.cells(range(1, 5)) == {1: ERASED, 2: ERASED, 3: before[3], 4: ERASED}
+        opened = log.open_cell(2)
+        assert opened is not None
+        assert (opened.salt, opened.file.read()) == (ERASED.salt, b"")
+        assert log.tail(0, 9) == stored
+
+    def test_destroying_again_changes_nothing(self, log: Log) -> None:
+        """What was destroyed stays so, after packing and after more was written, and costs nothing again."""
+        log.append(chain([Told(contents=(b"a", b"b"))]), 0, 0)
+        log.destroy([1])
+        assert log.destroy([1]).cells == 0
+        log.compact()
+        log.append(chain([Told(contents=(b"c",))], genesis(b"two")), 0, 0)
+        assert [log.cells([n])[n].content for n in (1, 2, 3)] == [b"", b"b", b"c"]
 
     # ---- the end
 

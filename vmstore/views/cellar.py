@@ -13,6 +13,7 @@ from vmstore.core.mutation import Annotate, AnyMutation, CellRef, Create, Mark, 
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
+from vmstore.views.erased import Erasures, check_erased
 from vmstore.views.lane import Lane
 
 BYTES_MAX = 8 << 20
@@ -33,11 +34,16 @@ Brought = tuple[int, int, int, bytes]
 
 
 class Cellar:
-    """Finds cells: those of commits just folded from memory, older ones through the commits view."""
+    """Finds cells: those of commits just folded from memory, older ones through the commits view.
 
-    def __init__(self, log: Log, db: apsw.Connection) -> None:
+    A cell that is known to be erased is not read, be its bytes still there or not. `erasures` are
+    those of the log where the views are being folded, and cannot be asked.
+    """
+
+    def __init__(self, log: Log, db: apsw.Connection, erasures: Erasures | None = None) -> None:
         self._log = log
         self._db = db
+        self._erasures = erasures
         self._brought: dict[int, list[Brought]] = {}
         self._bytes = 0
         self._found: dict[tuple[int, int], Brought] = {}
@@ -87,12 +93,17 @@ class Cellar:
             raise CorruptError(f"commit {commit.ordinal} names a cell that is not there; run `vmstore verify`")
         return cell + index, found
 
-    def content(self, commit: Commit, ref: CellRef) -> bytes:
-        """A cell's bytes; raises CorruptError where they are missing or do not match their commitment."""
+    def content(self, commit: Commit, ref: CellRef) -> bytes | None:
+        """A cell's bytes, None where it was erased; CorruptError where they are missing or do not match."""
         number, commitment = self.sealed(commit, ref)
+        if self._erasures is not None and self._erasures.known(number):
+            return None
         cell = self._read.get(number) or self._log.cells([number]).get(number)
         if cell is None:
             raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+        if cell.erased:
+            check_erased(self._log, self._db, number, self._erasures)
+            return None
         if len(cell.salt) != SALT_BYTES or cell.commitment != commitment:
             raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
         return cell.content

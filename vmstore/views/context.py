@@ -9,11 +9,14 @@ from hashlib import sha256
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
+import apsw
+
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED
 from vmstore.cells.merkle import Tree, leaf
-from vmstore.errors import CorruptError, UnknownError
+from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.port import Log
 from vmstore.views.calls import CallRow
+from vmstore.views.erased import erased_at
 from vmstore.views.lane import Lane
 from vmstore.views.residency import residents_at
 
@@ -125,30 +128,46 @@ def envelopes_at(lane: Lane, messages: Iterable[int], position: int) -> dict[int
     return {message: sealed for message, (_, sealed) in found.items()}
 
 
-def read_cells(log: Log, sealed: Mapping[int, bytes | None]) -> dict[int, bytes]:
+Instead = Callable[[int], bytes]
+"""What stands in the place of a content that was erased at a position."""
+
+
+def read_cells(
+    log: Log, db: apsw.Connection, sealed: Mapping[int, bytes | None], instead: Instead | None = None
+) -> dict[int, bytes]:
     """The bytes of cells by number, checked against their commitments where those are known.
 
-    A cell that is missing or does not match is an error that names it.
+    A cell that is missing or does not match is an error that names it, one that was erased an
+    ErasedError, unless something is to stand `instead`.
     """
-    cells = log.cells(sealed)
+    cells, found = log.cells(sealed), {}
     for number, commitment in sealed.items():
         cell = cells.get(number)
         if cell is None:
             raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+        found[number] = cell.content
         if cell.erased:
-            raise UnknownError(f"the content in cell {number} was erased")
-        if commitment is not None and not cell.keeps(commitment):
+            position = erased_at(log, db, number)
+            if instead is None:
+                raise erased_error(position)
+            found[number] = instead(position)
+        elif commitment is not None and not cell.keeps(commitment):
             raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
-    return {number: cell.content for number, cell in cells.items()}
+    return found
 
 
-def open_cell(log: Log, number: int, commitment: bytes) -> BinaryIO:
+def erased_error(position: int) -> ErasedError:
+    """What is answered where a content was erased."""
+    return ErasedError(f"that content was erased at position {position}; nothing can bring it back")
+
+
+def open_cell(log: Log, db: apsw.Connection, number: int, commitment: bytes) -> BinaryIO:
     """The bytes of a cell as a file, checked against its commitment, however long, a piece at a time."""
     found = log.open_cell(number)
     if found is None:
         raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
     if found.salt == ERASED.salt:
-        raise UnknownError(f"the content in cell {number} was erased")
+        raise erased_error(erased_at(log, db, number))
     digest = sha256(found.salt)
     while piece := found.file.read(PIECE_BYTES):
         digest.update(piece)

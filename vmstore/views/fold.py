@@ -15,6 +15,7 @@ from vmstore.core.page import Origin
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
 from vmstore.views.cellar import Cellar
+from vmstore.views.erased import Erasures
 from vmstore.views.lane import Lane
 from vmstore.views.moment import moment_at
 from vmstore.views.projector import Projector
@@ -29,10 +30,12 @@ STAYS_MAX = 200_000
 class Fold:
     """A set of projectors at work on one log, with what they keep at hand."""
 
-    def __init__(self, log: Log, db: apsw.Connection, projectors: Sequence[type[Projector]]) -> None:
+    def __init__(
+        self, log: Log, db: apsw.Connection, projectors: Sequence[type[Projector]], erasures: Erasures
+    ) -> None:
         self._log = log
         self._db = db
-        self.cellar = Cellar(log, db)
+        self.cellar = Cellar(log, db, erasures)
         self._projectors = [projector(db) for projector in projectors]
         self._sessions = next(p for p in self._projectors if isinstance(p, Sessions))
         self._residency = next(p for p in self._projectors if isinstance(p, Residency))

@@ -18,6 +18,8 @@ from vmstore.views.applier import Applier
 from vmstore.views.calls import Calls
 from vmstore.views.commits import Commits
 from vmstore.views.decisions import Decisions
+from vmstore.views.erased import Erasures, erasures_in
+from vmstore.views.erasures import Erased
 from vmstore.views.fold import Fold
 from vmstore.views.lineage import Lineage
 from vmstore.views.marks import Marks
@@ -39,6 +41,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     Decisions,
     Lineage,
     Marks,
+    Erased,
 )
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
@@ -68,7 +71,9 @@ class Projection:
         self.db = db
         self.projectors = projectors
         self._applier = applier  # where others fold into the same file
-        self.fold = Fold(log, db, projectors)
+        self.erasures = Erasures(log)
+        self.fold = Fold(log, db, projectors, self.erasures)
+        self._knew = 0  # up to where erasures were known when these views were folded from the start
         self._reached = 0  # where this fold left the views; another's may have gone on
         if not db.filename:  # what is in memory leaves it nowhere, not to be sorted either
             db.execute("PRAGMA temp_store = MEMORY")
@@ -93,6 +98,11 @@ class Projection:
     def ordinal(self) -> int:
         """How far all of them have followed the log."""
         return int(self.db.execute("SELECT min(ordinal) FROM positions").get)
+
+    @property
+    def last_erasure(self) -> int:
+        """The ordinal of the last erasure they hold; 0 where there was none."""
+        return int(self.db.execute("SELECT coalesce(max(ordinal), 0) FROM erasures").get)
 
     def close(self) -> None:
         """Lets go of the database and of the lock beside it; what could not be tidied up the log gives back."""
@@ -161,10 +171,31 @@ class Projection:
         batch = self._read(position, min(BATCH, target - position))
         if not batch:
             raise CorruptError(f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`")
-        self.fold.batch(batch)
         last = batch[-1]
+        if last.ordinal > self._knew and any(True for commit in batch for _ in erasures_in(commit)):
+            return self._anew(target)
+        self.fold.batch(batch)
         self.db.execute("UPDATE positions SET ordinal = ?, hash = ?", (last.ordinal, last.hash))
         return last.ordinal
+
+    def _anew(self, target: int, progress: Progress | None = None) -> int:
+        """Folds from the start, knowing what was erased, so that nothing of it comes into a row; the ordinal reached.
+
+        Rows of before are overwritten with zeros where they lie.
+        """
+        self._knew = self.erasures.follow()
+        if self.erasures.numbers:
+            self.db.execute("PRAGMA secure_delete = ON").fetchall()
+        for projector in self.projectors:
+            projector.drop(self.db)
+            projector.create(self.db)
+        self.fold.forget()
+        self.db.execute("UPDATE positions SET ordinal = 0, hash = NULL")
+        position = 0
+        while position < target:
+            position = self._fold(position, target)
+            self._moved(position, target, progress)
+        return position
 
     def _read(self, position: int, limit: int) -> list[Commit]:
         """Up to `limit` commits after a position, fewer where they are large."""
@@ -213,24 +244,15 @@ class Projection:
             raise UnknownError(f"there is no view {view!r}; the views are {names}")
 
     def _rebuild(self, progress: Progress | None) -> None:
-        target, position = self.log.ordinal, 0
-        with self._alone(), self._transaction():
-            for projector in self.projectors:
-                projector.drop(self.db)
-                projector.create(self.db)
-            self.fold.forget()
-            self.db.execute("UPDATE positions SET ordinal = 0, hash = NULL")
-            while position < target:
-                position = self._fold(position, target)
-                self._moved(position, target, progress)
-            self._reached = position
+        with self.alone(), self._transaction():
+            self._reached = self._anew(self.log.ordinal, progress)
 
     def _replace(self, projector: type[Projector], progress: Progress | None) -> None:
         """Puts a view folded beside the others in its place: a fold is of all views, or of none."""
         self.catch_up()
         beside = Projection(self.log, self.spare(), projectors=self.projectors)
         try:
-            with self._alone():
+            with self.alone():
                 target = self.ordinal
                 beside.catch_up(lambda done, _: self._moved(done, target, progress), upto=target)
                 with self._transaction():
@@ -243,7 +265,8 @@ class Projection:
         finally:
             beside.close()
 
-    def _alone(self) -> AbstractContextManager[None]:
+    def alone(self) -> AbstractContextManager[None]:
+        """Keeps other processes from folding."""
         return nullcontext() if self._applier is None else self._applier.taken()
 
     @contextmanager

@@ -57,7 +57,7 @@ class Fact:
         return self.cell + ref if type(ref) is int else self.sealed(ref)[0]
 
     def content(self, ref: CellRef | None) -> bytes | None:
-        """The bytes of a cell: for names and labels, not for contents."""
+        """The bytes of a cell, None where it was erased: for names and labels, not for contents."""
         return None if ref is None else self._cellar.content(self.commit, ref)
 
     def text(self, ref: CellRef | None) -> str | None:

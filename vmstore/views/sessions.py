@@ -126,7 +126,7 @@ class Sessions(Projector):
         standing = Standing(
             session=fact.session,
             uid=m.uid,
-            name=fact.text(m.name),
+            name=fact.text(m.name) or erased_name(m.uid),
             origin=m.origin,
             parent=parent,
             fork_position=m.parent_position,
@@ -168,6 +168,11 @@ class Sessions(Projector):
 
 _MOVING = Standing.__struct_fields__[Standing.__struct_fields__.index("position") :]
 _MOVE = f"UPDATE sessions SET hidden = ?, {', '.join(f'{name} = ?' for name in _MOVING)} WHERE session = ?"
+
+
+def erased_name(uid: bytes) -> str:
+    """What a session is called whose name was erased."""
+    return f"erased-{uid.hex()[:12]}"
 
 
 def _moved(standing: Standing) -> tuple[Any, ...]:

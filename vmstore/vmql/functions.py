@@ -10,8 +10,10 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import Cell
+from vmstore.core.erasure import Gone, gone, is_gone
 from vmstore.core.words import words
 from vmstore.errors import CorruptError
+from vmstore.views.erased import erased_at
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
@@ -121,9 +123,11 @@ def pattern_of(pattern: str) -> frozenset[str]:
 
 
 def matches(text: Any, pattern: Any) -> int | None:
-    """Whether a text holds every word of a pattern; unknown where one of them is null."""
+    """Whether a text holds every word of a pattern; unknown where one is null. What was erased holds none."""
     if text is None or pattern is None:
         return None
+    if is_gone(str(text)):
+        return 0
     wanted = pattern_of(str(pattern))
     folded = str(text).casefold()
     if not all(word in folded for word in wanted):
@@ -157,13 +161,16 @@ class Contents:
         self._calls = 1
 
     def read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
-        """A cell's bytes; None where there is none or they were erased."""
+        """A cell's bytes; None where there is none, and what says so where they were erased."""
         if cell is None:
             return None
         found = self._near(cell).get(cell)
         if found is None or not (found.erased or commitment is None or found.keeps(commitment)):
             raise _damaged(cell)
-        return None if found.erased else found.content
+        return self._gone(cell) if found.erased else found.content
+
+    def _gone(self, cell: int) -> bytes:
+        return gone(erased_at(self.world.log, self.world.views, cell))
 
     def _near(self, cell: int) -> dict[int, Cell]:
         """Some cells with one among them: those that follow it too, where they are read one after the other."""
@@ -185,7 +192,7 @@ class Contents:
         if cell not in self._asides:
             self._asides = self._read_asides(session, position)
         if cell not in self._asides:  # of a reply that is not the last
-            self._asides[cell] = msgspec.json.decode(self.read(cell, commitment) or b"{}")
+            self._asides[cell] = told_in(self.read(cell, commitment))
         told = self._asides.get(cell, {}).get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
@@ -201,7 +208,7 @@ class Contents:
             held = cells.get(cell)
             if held is None or not (held.erased or held.keeps(commitment)):
                 raise _damaged(cell)
-            found[cell] = {} if held.erased else msgspec.json.decode(held.content or b"{}")
+            found[cell] = told_in(self._gone(cell) if held.erased else held.content)
         return found
 
     def said(self, session: int, message: int, high: int) -> str | None:
@@ -213,6 +220,11 @@ class Contents:
         ).fetchall()
         texts = [text for cell, commitment in rows if (text := self.text(cell, commitment))]
         return "\n".join(texts) if texts else None
+
+
+def told_in(content: bytes | None) -> Any:
+    """What a source keeps beside a reply; nothing where it was erased."""
+    return {} if content is None or isinstance(content, Gone) else msgspec.json.decode(content or b"{}")
 
 
 def _damaged(cell: int) -> CorruptError:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
+from vmstore.cells.cell import Cell
 from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.mutation import (
     MUTATION_NAMES,
@@ -60,6 +61,11 @@ Ordinals = Callable[[Written, int, int], list[int]]
 
 Before = Callable[[Written, int], tuple[int, int]]
 """The turn and the call in force before a position of a session."""
+
+
+def _request(cell: Cell) -> str:
+    """A request id, or that it was erased."""
+    return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace")
 
 
 class Stream:
@@ -123,7 +129,7 @@ class Stream:
         request: Any = None
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             cell = self.log.cells([commit.cell + commit.request]).get(commit.cell + commit.request)
-            request = None if cell is None else cell.content.decode("utf-8", "replace")
+            request = None if cell is None else _request(cell)
         told, asked = "detail" in self.wanted, "reason" in self.wanted
         kinds, low, high, name = self.kinds, one.low, one.high, one.name
         at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal

@@ -13,6 +13,7 @@ from typing import Any
 
 from vmstore.core.words import readable
 from vmstore.search.rank import ranked
+from vmstore.views.erased import erased_at
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.functions import matches
 from vmstore.vmql.relation import ACROSS
@@ -83,6 +84,8 @@ def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, st
         cells = world.log.cells([cell for _, cell, _ in some if cell is not None])
         for place, number, commitment in some:
             cell = None if number is None else cells.get(number)
+            if number is not None and cell is not None and cell.erased:
+                erased_at(world.log, world.views, number)  # one that nobody recorded is damage
             if cell is not None and commitment is not None and cell.keeps(commitment):
                 text = readable(cell.content)
                 if text is not None:

@@ -1,0 +1,108 @@
+"""A page is erased: recorded, destroyed, forgotten, and everything that asks for it hears where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.engine.stories import answer, chat
+from tests.erasing.found import found_in
+from vmstore.errors import ErasedError
+from vmstore.store.erasing import erase_contents as erase
+from vmstore.store.erasing import plan_erasure
+
+SECRET = "the combination is 4711-violet-9"
+ALIKE = "as I said: the combination is 4711-violet-9, remember"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store in which a secret was said, and what came after it; a fork that inherits it."""
+    path = tmp_path / "a.vms"
+    with vmstore.open(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        store.record("s", chat(SECRET, "Noted.", "Go on."), answer("Gone."))
+        session = store.session("s")
+        session.annotate("p6", tags=["violet-tag"], anchors={"lock": "violet-anchor"})
+        session.fork("s-b", call=2)
+        store.search("combination")
+    return path
+
+
+def test_every_answer_says_where_it_was_erased(path: Path) -> None:
+    """Live, of the past, on a fork, rebuilt: one answer, and the rest of the context stays."""
+    with vmstore.open(path) as store:
+        session = store.session("s")
+        page = next(p.page for p in session.pages() if p.role == "user" and session.content(p.page) == SECRET.encode())
+        done = erase(store, page=page, in_session="s")
+        assert done.plan.cells == 3
+        at = next(info.position for info in store.sessions() if info.session == "s")
+        told = f"erased at position {at}"
+        for _ in range(2):
+            for asked in (session, store.session("s-b")):
+                for moment in ({}, {"call": 1}, {"position": 7}):
+                    with pytest.raises(ErasedError, match=told):
+                        asked.content(page, **moment)
+                    with pytest.raises(ErasedError, match=told):
+                        asked.open(page, **moment)
+                with pytest.raises(ErasedError, match=told):
+                    asked.context(call=1).request()
+                assert f"[{told}]" in str(asked.context(call=1).messages())
+                assert f"[{told}]" in asked.context(call=1).text()
+                assert asked.context(call=2).messages()[-1]["content"] == "Go on."
+                assert asked.page(page).tags == [] and asked.page(page).anchors == {}
+            text = f"PAGES text IN SESSION s WHERE page = {page}"
+            assert [row[0] for row in store.query(text)] == [f"[{told}]"]
+            assert store.search("combination violet erased position") == []
+            assert store.verify().ok
+            store.rebuild()
+
+
+def test_nothing_is_left_in_any_file(path: Path) -> None:
+    """No file of the store holds a word of it, open or closed, while another handle has it open; before, they did."""
+    planted = [SECRET.encode(), b"violet-tag", b"violet-anchor"]
+    assert found_in(path, planted).keys() == set(planted)
+    with vmstore.open(path) as other:
+        other.sessions()
+        with vmstore.open(path) as store:
+            page = next(p.page for p in store.session("s").pages() if p.role == "user")
+            erase(store, page=page, in_session="s")
+            assert found_in(path, planted) == {}
+            assert other.verify().ok
+            with pytest.raises(ErasedError):
+                other.session("s").content(page)
+    assert found_in(path, planted) == {}
+    assert found_in(path.parent, planted) == {}
+
+
+def test_what_is_said_again_is_written_anew(path: Path) -> None:
+    """A content that was erased and is recorded again is there again, in a cell of its own."""
+    with vmstore.open(path) as other, vmstore.open(path) as store:
+        other.record("s", chat(SECRET, "Noted.", "Go on.", "Gone.", "More."), answer("Yes."))
+        erase(store, page="p6", in_session="s")
+        for nth, one in enumerate((store, other)):
+            name = f"again-{nth}"
+            one.record("s", chat("Say it.", SECRET), answer("Done."))
+            one.record(name, chat(SECRET), answer("Done."))
+            assert one.session(name).context().request()["messages"][1]["content"] == SECRET
+            assert one.session("s").context().messages()[-1]["content"] == SECRET
+            assert one.verify().ok
+        fork = other.session("s-b")
+        fork.record(chat(SECRET, "Noted.", "Go on.", "Gone.", SECRET), answer("Done."))
+        assert fork.context().messages()[-1]["content"] == SECRET
+
+
+def test_a_plan_writes_nothing(path: Path) -> None:
+    """What would go and what would stay is told before, and the store stays as it was."""
+    with vmstore.open(path) as store:
+        store.record("t", chat(ALIKE), answer("I will."))
+        before = store.log.ordinal
+        plan = plan_erasure(store, page="p6", in_session="s")
+        assert [(one.page, one.why) for one in plan.pages] == [("s/p6", "named")]
+        assert [(one.what, one.flag, one.why) for one in plan.untaken] == [("t/p6", "copies", "quotes it")]
+        assert plan.forks == ["s-b"]
+        assert store.log.ordinal == before
+        erase(store, page="p6", in_session="s", copies=True)
+        assert store.search("combination") == []

@@ -1,0 +1,108 @@
+"""Certificates say what was destroyed without a word of it, and keep backups from bringing it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import vmstore
+from tests.engine.stories import answer, chat, open_seeded
+from tests.erasing.found import found_in
+from vmstore.cells.cell import commit
+from vmstore.errors import CorruptError, ErasedError
+from vmstore.store.erasing import erase_contents
+from vmstore.store.keys import new_key
+from vmstore.store.ledger import beside, certificates, read_certificate
+
+SECRET = "the combination is 4711-violet-9"
+
+
+def test_a_backup_does_not_bring_it_back(tmp_path: Path) -> None:
+    """A store restored from before an erasure is erased again, by a commit that says so, before anybody can read it."""
+    path, saved = tmp_path / "a.vms", tmp_path / "saved"
+    with vmstore.open(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        store.record("t", chat("Stay."), answer("Noted."))
+        store.backup(saved)
+        erase_contents(store, session="s")
+        name = store.sessions()[0].session
+    (path / "default").rename(tmp_path / "gone")
+    path.rmdir()
+    found = vmstore.restore(saved, path)
+    assert (found.certificates, found.erased) == (1, 9)
+    assert found_in(path, [SECRET.encode()]) == {}
+    with vmstore.open(path) as store:
+        assert store.verify().ok
+        assert [info.session for info in store.sessions()] == [name, "t"]
+        with pytest.raises(ErasedError):
+            store.session(name).content("p6")
+        assert store.session("t").content("p6") == b"Stay."
+        reasons = [erasure.reason for erasure in certificates(beside(path))]
+        assert reasons == ["asked", "restored"]
+
+
+def test_a_ledger_from_elsewhere_is_heeded(tmp_path: Path) -> None:
+    """Beside another path nothing is known of erasures, and the answer says so, unless their folder is named."""
+    path, saved = tmp_path / "a.vms", tmp_path / "saved"
+    with vmstore.open(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        store.backup(saved)
+        erase_contents(store, page="p6")
+    blind = vmstore.restore(saved, tmp_path / "b.vms")
+    assert (blind.certificates, blind.erased) == (0, 0)
+    assert found_in(tmp_path / "b.vms", [SECRET.encode()])
+    held = vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path))
+    assert (held.certificates, held.erased) == (1, 1)
+    assert not found_in(tmp_path / "c.vms", [SECRET.encode()])
+
+
+def test_what_is_not_the_same_is_left(tmp_path: Path) -> None:
+    """A certificate touches only cells that were sealed as it says: a store that went on otherwise keeps its own."""
+    path, saved = tmp_path / "a.vms", tmp_path / "saved"
+    with vmstore.open(path) as store:
+        store.record("s", chat("Hello."), answer("Noted."))
+        store.backup(saved)
+        store.record("s", chat("Hello.", "Noted.", SECRET), answer("Noted."))
+        erase_contents(store, page=next(hit.page for hit in store.search("violet")))
+    found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path))
+    assert (found.certificates, found.erased) == (1, 0)
+
+
+def test_a_certificate_holds_no_word(tmp_path: Path) -> None:
+    """It names cells by uid, place and commitment; each commitment is that of the cell, while it can be checked."""
+    path = tmp_path / "a.vms"
+    with open_seeded(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        (commit_,) = store.log.tail(1, 1)
+        cell = store.log.cells([commit_.cell + 3])[commit_.cell + 3]
+        done = erase_contents(store, page="p6", reason="secret")
+        assert done.certificate is not None
+        made = read_certificate(Path(done.certificate))
+    named = made.erasures[0].cells
+    assert [(one.position, one.index) for one in named] == [(commit_.first, 3)]
+    assert named[0].commitment == commit(cell.salt, SECRET.encode()).hex()
+    assert (made.reason, made.cells, made.size) == ("secret", 1, len(SECRET))
+    assert found_in(beside(path), [SECRET.encode(), b"Noted", b'"s"']) == {}
+
+
+def test_a_certificate_can_be_signed(tmp_path: Path) -> None:
+    """With a key it carries a signature over all the rest, and one that is damaged is refused by name."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key = new_key(tmp_path / "key")
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        done = erase_contents(store, page="p6", key=key)
+    assert done.certificate is not None
+    made = read_certificate(Path(done.certificate))
+    assert made.key == key.public.hex() and made.signature is not None
+    public = Ed25519PublicKey.from_public_bytes(key.public)
+    public.verify(bytes.fromhex(made.signature), made.signing)
+    with pytest.raises(InvalidSignature):
+        public.verify(bytes.fromhex(made.signature), msgspec.structs.replace(made, cells=2).signing)
+    Path(done.certificate).write_text("{}")
+    with pytest.raises(CorruptError, match="no certificate"):
+        list(certificates(beside(tmp_path / "a.vms")))

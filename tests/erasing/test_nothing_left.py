@@ -1,0 +1,135 @@
+"""Everything a user's agents ever wrote is planted somewhere, erased, and looked for in every byte of every file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+import vmstore
+from tests.engine.stories import answer
+from tests.erasing.found import found_in
+from vmstore.core.words import words
+from vmstore.search.index import schema
+from vmstore.store.erasing import erase_contents, plan_erasure
+from vmstore.testing.living import SETTINGS, picture
+
+WORDS = {
+    name: f"{name}-zqx{number:02}-kestrel"
+    for number, name in enumerate(
+        (
+            "content", "long", "hint", "tag", "anchor", "session", "user", "title", "agent", "request", "thought",
+            "input", "claim", "fork", "short", "annotated", "mark", "system", "tool", "stop", "query", "meta", "live",
+            "livesession", "liveclaim", "liveuser", "segment", "attached", "caption", "livetool", "argument",
+        )
+    )
+}  # fmt: skip
+IMAGE = picture(40) + b"image-zqx-kestrel"
+PLANTED = [word.encode() for word in WORDS.values()] + [b"image-zqx-kestrel"]
+
+
+def recorded(store: vmstore.Store) -> None:
+    """A recorded session with all that a request can hold, shortened and changed later, and a fork that goes on."""
+    user: dict[str, Any] = {"role": "user", "content": f"Mind {WORDS['content']} please. " + "More of it. " * 40}
+    long = {"role": "user", "content": (WORDS["long"] + " and so on; ") * 4_000}
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": f'{{"a": "{WORDS["input"]}"}}'}}
+    asked = {"role": "assistant", "content": None, "reasoning_content": WORDS["thought"], "tool_calls": [call]}
+    told = {"role": "tool", "tool_call_id": "c1", "content": f"It says {WORDS['tool']}. " + "Row upon row. " * 60}
+    system = {"role": "system", "content": WORDS["system"]}
+    request = {"model": "m", "metadata": {"note": WORDS["meta"]}, "messages": [system, user]}
+    name, who = WORDS["session"], {"user": WORDS["user"], "title": WORDS["title"], "agent": WORDS["agent"]}
+    store.session(name, create=True, **who)
+    reply = {"choices": [{"message": asked, "finish_reason": WORDS["stop"]}]}
+    store.record(name, request, reply, request_id=WORDS["request"])
+    request["messages"] += [asked, told, long]
+    store.record(name, request, answer("Right."))
+    request["messages"][3] = {**told, "content": f"It says … {WORDS['short']}"}
+    store.record(name, request, answer("Right."))
+    session = store.session(name)
+    page = session.pages()[1].page
+    session.annotate(page, tags=[WORDS["tag"]], anchors={WORDS["annotated"]: WORDS["anchor"]})
+    fork = session.fork(WORDS["fork"] + "-name")
+    fork.record({"model": "m", "messages": [system, {"role": "user", "content": WORDS["fork"]}]}, answer("So."))
+
+
+def lived(store: vmstore.Store) -> None:
+    """A live session with files, claims, thoughts, tools, segments, searches, marks, in a prompt that is too small."""
+    live = store.session(WORDS["livesession"], user=WORDS["user"], **{**SETTINGS, "l0_tokens_max": 1_200})
+    live.user(f"Let's go with {WORDS['live']} for the store. " + "It is settled. " * 30)
+    live.pack()
+    asked = {"name": "read", "arguments": f'{{"path": "{WORDS["argument"]}"}}'}
+    call = {"id": "c9", "type": "function", "function": asked}
+    live.assistant(
+        {"role": "assistant", "content": "Yes.", "reasoning_content": WORDS["liveuser"], "tool_calls": [call]}
+    )
+    live.tool("c9", f"{WORDS['livetool']} " * 300)
+    live.claim(f"It is {WORDS['liveclaim']}.", name=WORDS["claim"])
+    live.attach(IMAGE, "image/png", name=WORDS["attached"], words=WORDS["caption"])
+    live.mark(WORDS["mark"])
+    live.pack()
+    live.search(WORDS["query"])
+    live.segment(WORDS["segment"])
+    for n in range(12):
+        live.user(f"And {n}? " * 40)
+        live.pack()
+        live.assistant(f"{n} it is, says {WORDS['live']}. " * 20)
+
+
+def hinted(store: vmstore.Store, folder: Path) -> None:
+    """An imported file whose pages have names."""
+    file = folder / "said.jsonl"
+    line = f'{{"role": "user", "content": "named", "vm": {{"hint": "{WORDS["hint"]}"}}}}'
+    file.write_text(line + "\n")
+    store.import_file(file, session=WORDS["hint"] + "-session")
+    file.unlink()
+
+
+def indexed(path: Path) -> set[str]:
+    """Which of two planted texts the text index knows, whose files hold words in a form of their own."""
+    folder = path / "default" / "text"
+    if not folder.exists():
+        return set()
+    searcher = tantivy.Index.open(str(folder)).searcher()
+    asked = {name: tantivy.Query.term_query(schema(), "words", words(WORDS[name])[1]) for name in ("live", "content")}
+    return {name for name, query in asked.items() if searcher.search(query).count}
+
+
+def test_nothing_of_a_user_is_left(tmp_path: Path) -> None:
+    """All that was planted is found before, packed or not; afterwards no file has any of it, and the store is sound."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    path = folder / "a.vms"
+    with vmstore.open(path) as other, vmstore.open(path, "r") as reader:
+        store = vmstore.open(path)
+        store.record("another", {"model": "m", "messages": [{"role": "user", "content": "I stay."}]}, answer("Good."))
+        recorded(store)
+        store.compact()
+        lived(store)
+        hinted(store, tmp_path)
+        for one in (store, other, reader):
+            one.search(WORDS["content"])
+            one.sessions()
+        store.rebuild("columns")
+        assert {name for name, files in found_in(folder, PLANTED).items() if files} == set(PLANTED)
+        fork = plan_erasure(store, user=WORDS["user"])
+        assert fork.cells > 60 and len([one for one in fork.sessions if one.whole]) == 3
+        assert indexed(path) == {"live", "content"}
+        erase_contents(store, user=WORDS["user"])
+        assert indexed(path) == set()
+        erase_contents(store, session=WORDS["hint"] + "-session")
+        assert found_in(folder, PLANTED) == {}
+        for one in (store, other, reader):
+            assert one.verify().ok
+            assert next(info.session for info in one.sessions()) == "another"
+            assert one.search(WORDS["content"]) == []
+            assert indexed(path) == set()
+            assert one.session("another").context().request()["messages"][0]["content"] == "I stay."
+        assert found_in(folder, PLANTED) == {}
+        other.record("another", {"model": "m", "messages": [{"role": "user", "content": "On."}]}, answer("Good."))
+        store.compact()
+        store.rebuild()
+        assert store.verify().ok
+        store.close()
+        assert found_in(folder, PLANTED) == {}
+    assert found_in(folder, PLANTED) == {}

@@ -1,0 +1,48 @@
+"""Erasing: which cells were destroyed, and why; nothing anybody wrote stands in it."""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from vmstore.core.kind import Mutation
+from vmstore.core.page import Word
+
+
+class ErasureReason(Word):
+    """Why contents were destroyed."""
+
+    ASKED = 0  # whoever they are of, or about, asked
+    RETENTION = 1  # a rule says for how long they are kept
+    MISTAKE = 2  # they should never have been recorded
+    SECRET = 3  # they held a secret
+    LAW = 4  # an authority ordered it
+    RESTORED = 5  # a backup brought back what was erased before
+
+
+class Gone(bytes):
+    """What stands in an answer for a content that was erased: says so, and where."""
+
+
+def gone(position: int) -> Gone:
+    """What stands for a content that was erased at a position."""
+    return Gone(b"[erased at position %d]" % position)
+
+
+def is_gone(text: str) -> bool:
+    """Whether a text is what stands for an erased content, and nothing else."""
+    return _GONE.fullmatch(text) is not None
+
+
+_GONE = re.compile(r"\[erased at position \d+\]")
+
+
+class Erase(Mutation, frozen=True, array_like=True, tag=16):
+    """Cells that this session brought are destroyed: those of `cells`, as (position, index) of the commit that
+    brought them, and, where `upto` is not 0, every cell of the commits up to that position.
+    """
+
+    NUMBER: ClassVar[int] = 16
+    reason: int
+    cells: tuple[tuple[int, int], ...] = ()
+    upto: int = 0

@@ -1,0 +1,63 @@
+"""Scrubs what follows the log: after an erasure no view, index or remembered digest holds anything of it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import apsw
+
+from vmstore.errors import StoreError
+from vmstore.search.index import TEXT
+from vmstore.store.folder import VIEWS
+from vmstore.store.viewfile import forget
+from vmstore.views.applier import Applier
+from vmstore.views.projection import Projection
+
+WAITS = 3
+
+
+def scrub_views(folder: Path | None, projection: Projection) -> None:
+    """Folds the views to the end, writes their file anew, and removes those of other projectors.
+
+    The fold begins anew where it meets an erasure; what SQLite left of the rows before goes here.
+    """
+    projection.catch_up()
+    if folder is None or projection.db.filename == "":
+        return
+    with projection.alone():
+        compacted(projection.db)
+    for file in folder.glob(f"{VIEWS}*.sqlite"):
+        if file.absolute() != Path(projection.db.filename).absolute():
+            forget(file)
+
+
+def compacted(db: apsw.Connection) -> None:
+    """Writes a database anew and empties its WAL; raises StoreError where somebody keeps reading it."""
+    db.execute("VACUUM").fetchall()
+    for _ in range(WAITS):
+        busy, left, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        if not busy and left <= 0:
+            return
+    raise StoreError(
+        f"{db.filename} is being read and its WAL cannot be emptied; what was erased may stay there until then: "
+        "try `vmstore erase --finish` again"
+    )
+
+
+def scrub_text(folder: Path | None) -> None:
+    """Removes the text index, once nobody writes it; the next search makes it anew."""
+    if folder is None or not (folder / TEXT).exists():
+        return
+    lock = Applier(folder / f"{TEXT}.lock")
+    try:
+        with lock.taken():
+            shutil.rmtree(folder / TEXT)
+    except OSError as error:
+        raise StoreError(
+            f"{folder / TEXT} could not be removed ({error}); mend the disk, then run `vmstore erase --finish`"
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            lock.close()

@@ -1,0 +1,136 @@
+"""What was erased: cells that the log records as destroyed, and where it does.
+
+A cell counts as erased from the moment its `erase` is in the log, be its bytes still there or not:
+whoever reads holds to that, and whoever destroys comes after. A cell that is destroyed and that no
+`erase` names is damage.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+
+from vmstore.core.mutation import Erase, decode
+from vmstore.errors import CorruptError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Log
+
+READ = 256  # commits at a time
+_WIRE = bytes([Erase.NUMBER])
+
+
+class Erasures:
+    """The cells a log records as erased, read from its commits alone; follows it when it is asked of others."""
+
+    def __init__(self, log: Log, after: int = 0) -> None:
+        self._log = log
+        self._end = after
+        self._found: dict[int, int] = {}
+
+    def __call__(self, number: int) -> bool:
+        """Whether a cell is recorded as erased."""
+        return self.position(number) is not None
+
+    def position(self, number: int) -> int | None:
+        """Where a cell is recorded as erased, in the session that brought it; None where it is not."""
+        found = self._found.get(number)
+        if found is None and self._end < self._log.ordinal:
+            self.follow()
+            found = self._found.get(number)
+        return found
+
+    def known(self, number: int) -> bool:
+        """Whether a cell is recorded as erased, as far as the log was followed."""
+        return number in self._found
+
+    @property
+    def numbers(self) -> list[int]:
+        """Every cell the log records as erased, as far as it was followed."""
+        return sorted(self._found)
+
+    def follow(self) -> int:
+        """Reads what the log gained; the ordinal reached."""
+        told = list(erasures_after(self._log, self._end))
+        self._end = self._log.ordinal
+        if told:
+            self._resolve(told)
+        return self._end
+
+    def _resolve(self, told: list[tuple[int, int, Erase]]) -> None:
+        """Finds the numbers of cells that erasures name by session and position."""
+        single: dict[int, list[tuple[int, int, int]]] = {}  # position, index, where it was erased; by session
+        whole: dict[int, list[tuple[int, int]]] = {}  # up to where, where it was erased
+        for session, position, erase in told:
+            single.setdefault(session, []).extend((*ref, position) for ref in erase.cells)
+            whole.setdefault(session, []).append((erase.upto, position))
+        for refs in single.values():
+            refs.sort()
+        for commit in _commits(self._log, max(min(whole) - 1, 0)):  # a session's key is the ordinal it begins with
+            if commit.session not in whole or not commit.cell_count:
+                continue
+            for upto, position in whole[commit.session]:
+                if commit.last <= upto:
+                    for number in range(commit.cell, commit.cell + commit.cell_count):
+                        self._take(number, position)
+            refs = single[commit.session]
+            for at in range(bisect_left(refs, (commit.first,)), bisect_left(refs, (commit.last + 1,))):
+                _, index, position = refs[at]
+                if 0 <= index < commit.cell_count:
+                    self._take(commit.cell + index, position)
+
+    def _take(self, number: int, position: int) -> None:
+        self._found[number] = min(position, self._found.get(number, position))
+
+
+def erasures_in(commit: Commit) -> Iterator[tuple[int, int, Erase]]:
+    """Every erasure of a commit, with its session and position."""
+    if _WIRE not in commit.body:  # its number would stand there
+        return
+    try:
+        mutations = decode(commit.body)
+    except ValueError:  # damaged, as verify says
+        return
+    for position, mutation in enumerate(mutations, commit.first):
+        if isinstance(mutation, Erase):
+            yield commit.session, position, mutation
+
+
+def erasures_after(log: Log, ordinal: int) -> Iterator[tuple[int, int, Erase]]:
+    """Every erasure that was logged after an ordinal."""
+    for commit in _commits(log, ordinal):
+        yield from erasures_in(commit)
+
+
+def _commits(log: Log, after: int) -> Iterator[Commit]:
+    while batch := log.tail(after, READ):
+        yield from batch
+        after = batch[-1].ordinal
+
+
+def erased_at(log: Log, db: apsw.Connection, number: int) -> int:
+    """Where a destroyed cell is recorded as erased; raises CorruptError where it is not.
+
+    The views may be behind: what they have not folded is read.
+    """
+    found: Any = db.execute("SELECT position FROM erased WHERE cell = ?", (number,)).get
+    if found is None:
+        reached: Any = db.execute("SELECT min(ordinal) FROM positions").get
+        found = Erasures(log, int(reached or 0)).position(number)
+    return _recorded(number, found)
+
+
+def check_erased(log: Log, db: apsw.Connection, number: int, erasures: Erasures | None) -> None:
+    """Raises CorruptError where a destroyed cell is not recorded as erased; by the views where they can be asked."""
+    if erasures is None:
+        erased_at(log, db, number)
+    else:
+        _recorded(number, erasures.position(number))
+
+
+def _recorded(number: int, position: int | None) -> int:
+    if position is None:
+        raise CorruptError(f"cell {number} was destroyed, and no erasure is recorded; run `vmstore verify`")
+    return position
