@@ -231,7 +231,7 @@ def test_a_dropped_subject_is_unreadable_and_named_until_it_is_recorded(tmp_path
         assert {one.what.partition(": ")[2] for one in verdict.problems} == {
             "its bytes were destroyed, and no erasure is recorded"
         }
-        with pytest.raises((UnknownError, CorruptError), match="was erased|was destroyed"):
+        with pytest.raises((UnknownError, CorruptError), match=r"was erased|was destroyed"):
             store.session("zebra-session").request(call=1)
 
 
