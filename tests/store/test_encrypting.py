@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 import vmstore
+from tests.engine.stories import chat
 from tests.store.secretive import asked, found_in, made
 from vmstore.cells.keyring import Keyring
 from vmstore.core.clock import SeededIds
@@ -34,11 +35,14 @@ def key(tmp_path: Path) -> Path:
 def test_a_plain_store_is_encrypted_in_place(tmp_path: Path, key: Path) -> None:
     """Encrypted, it answers as before, each user's sessions under one key, and no file holds a word."""
     with made(tmp_path / "a.vms") as store:
+        for number in range(40):
+            store.record("many", chat(f"zanzibar {number} " * 50))
+        store.compact()
         expected = asked(store)
         store.columns()
     assert found_in(tmp_path / "a.vms")
     told = encrypt(tmp_path / "a.vms", key)
-    assert told.subjects == 3 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
+    assert told.subjects == 4 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
     assert found_in(tmp_path / "a.vms") == set()
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert asked(store)[:-1] == expected[:-1] and store.verify().ok

@@ -67,6 +67,13 @@ def test_nothing_readable_lies_on_the_disk(tmp_path: Path, key: Path, monkeypatc
         store.session("managed").replay(policy="lru")
         store.backup(home / "backup")
         assert found_in(home) == set() == found_in(temporary)
+        # An index holds words in pieces, which no search for whole ones finds: there is to be none.
+        lying = {
+            str(file.relative_to(home / "a.vms" / "default")) for file in (home / "a.vms").rglob("*") if file.is_file()
+        }
+        assert {name for name in lying if not name.endswith(".aes")} == {
+            "keys.sqlite", "log.lock", "log.queue", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal",
+        }  # fmt: skip
     assert found_in(home) == set()
     with vmstore.open(home / "a.vms", key=key) as store:
         asked(store)
