@@ -21,9 +21,11 @@ from vmstore.engine.subject import subject_of
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.file import ENCRYPTED_FORMAT, FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encrypting import encrypt, rekey
 from vmstore.store.storekey import new_store_key, read_store_key
+from vmstore.testing.log_contract import Told, chain
 
 
 @pytest.fixture
@@ -61,6 +63,17 @@ def test_a_store_that_is_open_is_not_encrypted(tmp_path: Path, key: Path) -> Non
     with vmstore.open(tmp_path / "a.vms") as store:
         assert store.verify().ok
     encrypt(tmp_path / "a.vms", key)
+
+
+def test_a_handle_that_let_go_of_its_file_meets_the_encrypted_one(tmp_path: Path, key: Path) -> None:
+    """A handle that opens the file again, as after a failed flush, writes nothing plain into what is encrypted."""
+    made(tmp_path / "a.vms").close()
+    log = SqliteLog(tmp_path / "a.vms" / "default" / "log.sqlite")
+    log.file.poison()
+    encrypt(tmp_path / "a.vms", key)
+    with pytest.raises(StoreError, match="was encrypted meanwhile"):
+        log.append(chain([Told(contents=(b"plain",))]), 0, 0)
+    log.close()
 
 
 def test_a_damaged_store_is_not_encrypted(tmp_path: Path, key: Path) -> None:
