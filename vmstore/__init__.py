@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vmstore.errors import (
         ConflictError,
         CorruptError,
+        ErasedError,
         InputError,
         OvertakenError,
         ReadOnlyError,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
     from vmstore.store.encrypting import encrypt, rekey
+    from vmstore.store.erasing import erase, plan_erasure
     from vmstore.store.keys import new_key
     from vmstore.store.live import Live
     from vmstore.store.seals import read_seal, seal
@@ -43,6 +45,8 @@ __all__ = [
     "new_store_key",
     "encrypt",
     "rekey",
+    "erase",
+    "plan_erasure",
     "new_key",
     "seal",
     "read_seal",
@@ -60,6 +64,7 @@ __all__ = [
     "VmstoreError",
     "StoreError",
     "UnknownError",
+    "ErasedError",
     "InputError",
     "RefusedError",
     "ConflictError",
@@ -78,6 +83,8 @@ _HOMES = {
     "new_store_key": ("vmstore.store.storekey", "new_store_key"),
     "encrypt": ("vmstore.store.encrypting", "encrypt"),
     "rekey": ("vmstore.store.encrypting", "rekey"),
+    "erase": ("vmstore.store.erasing", "erase"),
+    "plan_erasure": ("vmstore.store.erasing", "plan_erasure"),
     "new_key": ("vmstore.store.keys", "new_key"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),

@@ -15,8 +15,8 @@ from vmstore.core.mutation import Configure, Create, Known, Link, Mark, Pack, Re
 from vmstore.core.page import Role
 from vmstore.engine import fields
 from vmstore.engine.fields import sound
-from vmstore.engine.gate import Opening
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.opening import Opening
 from vmstore.engine.rules import OF_FIELDS, RULES, Place, cells_exist, numbers_fit
 from vmstore.errors import RefusedError
 

@@ -11,8 +11,9 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Message, decode
 from vmstore.engine import known as known_module
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.known import DIGEST_BYTES, Known, Sealed
+from vmstore.engine.opening import Opening
 from vmstore.store.namespace import KNOWN
 from vmstore.views.lane import Lane
 

@@ -39,8 +39,9 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.opening import Opening
 from vmstore.engine.rules import RULES
 from vmstore.errors import RefusedError
 

@@ -9,9 +9,9 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
-from vmstore.errors import ErasedError
-from vmstore.store.erasing import erase_contents as erase
-from vmstore.store.erasing import plan_erasure
+from vmstore.core.mutation import Mark
+from vmstore.errors import ErasedError, OvertakenError
+from vmstore.store.erasing import erase, plan_erasure
 
 SECRET = "the combination is 4711-violet-9"
 ALIKE = "as I said: the combination is 4711-violet-9, remember"
@@ -38,6 +38,8 @@ def test_every_answer_says_where_it_was_erased(path: Path) -> None:
         page = next(p.page for p in session.pages() if p.role == "user" and session.content(p.page) == SECRET.encode())
         done = erase(store, page=page, in_session="s")
         assert done.plan.cells == 3
+        assert session.history(page)[-1].event == "erase" and session.history(page)[-1].detail == "asked"
+        assert "erase" not in [event.event for event in session.history(page, call=1)]
         at = next(info.position for info in store.sessions() if info.session == "s")
         told = f"erased at position {at}"
         for _ in range(2):
@@ -106,3 +108,22 @@ def test_a_plan_writes_nothing(path: Path) -> None:
         assert store.log.ordinal == before
         erase(store, page="p6", in_session="s", copies=True)
         assert store.search("combination") == []
+
+
+def test_a_fork_names_nothing_that_was_erased_meanwhile(path: Path) -> None:
+    """A batch that named a content of its past before another handle erased it is refused, and decides again."""
+    with vmstore.open(path) as other, vmstore.open(path) as store:
+        key = other._ns.key("s-b")
+        assert key is not None
+        batch = other._ns.engine.batch(key)
+        assert isinstance(batch.cell(SECRET.encode()), tuple)
+        batch.add(Mark(Mark.NAMED, name=batch.cell(SECRET.encode())))
+        erase(store, page="p6", in_session="s")
+        with pytest.raises(OvertakenError, match="erased meanwhile"):
+            batch.commit(0)
+        batch = other._ns.engine.batch(key)
+        ref = batch.cell(SECRET.encode())
+        assert isinstance(ref, int)
+        batch.add(Mark(Mark.NAMED, name=ref))
+        batch.commit(0)
+        assert other.verify().ok and store.verify().ok

@@ -17,7 +17,7 @@ from tests.erasing.found import found_in
 from vmstore.errors import ErasedError
 from vmstore.log import destruction
 from vmstore.store import erasing, scrubbing
-from vmstore.store.erasing import erase_contents
+from vmstore.store.erasing import erase
 from vmstore.store.ledger import beside, certificates
 
 SECRET = "the combination is 4711-violet-9"
@@ -62,7 +62,7 @@ def test_what_was_begun_is_finished(tmp_path: Path, step: str) -> None:
 
     def child() -> None:
         dying(*STEPS[step])
-        erase_contents(vmstore.open(path), session="s")
+        erase(vmstore.open(path), session="s")
 
     pid = start(child)
     _, status = os.waitpid(pid, 0)

@@ -12,7 +12,7 @@ from tests.engine.stories import answer, chat, open_seeded
 from tests.erasing.found import found_in
 from vmstore.cells.cell import commit
 from vmstore.errors import CorruptError, ErasedError
-from vmstore.store.erasing import erase_contents
+from vmstore.store.erasing import erase
 from vmstore.store.keys import new_key
 from vmstore.store.ledger import beside, certificates, read_certificate
 
@@ -26,7 +26,7 @@ def test_a_backup_does_not_bring_it_back(tmp_path: Path) -> None:
         store.record("s", chat(SECRET), answer("Noted."))
         store.record("t", chat("Stay."), answer("Noted."))
         store.backup(saved)
-        erase_contents(store, session="s")
+        erase(store, session="s")
         name = store.sessions()[0].session
     (path / "default").rename(tmp_path / "gone")
     path.rmdir()
@@ -49,7 +49,7 @@ def test_a_ledger_from_elsewhere_is_heeded(tmp_path: Path) -> None:
     with vmstore.open(path) as store:
         store.record("s", chat(SECRET), answer("Noted."))
         store.backup(saved)
-        erase_contents(store, page="p6")
+        erase(store, page="p6")
     blind = vmstore.restore(saved, tmp_path / "b.vms")
     assert (blind.certificates, blind.erased) == (0, 0)
     assert found_in(tmp_path / "b.vms", [SECRET.encode()])
@@ -65,7 +65,7 @@ def test_what_is_not_the_same_is_left(tmp_path: Path) -> None:
         store.record("s", chat("Hello."), answer("Noted."))
         store.backup(saved)
         store.record("s", chat("Hello.", "Noted.", SECRET), answer("Noted."))
-        erase_contents(store, page=next(hit.page for hit in store.search("violet")))
+        erase(store, page=next(hit.page for hit in store.search("violet")))
     found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path))
     assert (found.certificates, found.erased) == (1, 0)
 
@@ -77,7 +77,7 @@ def test_a_certificate_holds_no_word(tmp_path: Path) -> None:
         store.record("s", chat(SECRET), answer("Noted."))
         (commit_,) = store.log.tail(1, 1)
         cell = store.log.cells([commit_.cell + 3])[commit_.cell + 3]
-        done = erase_contents(store, page="p6", reason="secret")
+        done = erase(store, page="p6", reason="secret")
         assert done.certificate is not None
         made = read_certificate(Path(done.certificate))
     named = made.erasures[0].cells
@@ -95,7 +95,7 @@ def test_a_certificate_can_be_signed(tmp_path: Path) -> None:
     key = new_key(tmp_path / "key")
     with vmstore.open(tmp_path / "a.vms") as store:
         store.record("s", chat(SECRET), answer("Noted."))
-        done = erase_contents(store, page="p6", key=key)
+        done = erase(store, page="p6", key=key)
     assert done.certificate is not None
     made = read_certificate(Path(done.certificate))
     assert made.key == key.public.hex() and made.signature is not None

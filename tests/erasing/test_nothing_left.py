@@ -12,7 +12,7 @@ from tests.engine.stories import answer
 from tests.erasing.found import found_in
 from vmstore.core.words import words
 from vmstore.search.index import schema
-from vmstore.store.erasing import erase_contents, plan_erasure
+from vmstore.store.erasing import erase, plan_erasure
 from vmstore.testing.living import SETTINGS, picture
 
 WORDS = {
@@ -115,9 +115,9 @@ def test_nothing_of_a_user_is_left(tmp_path: Path) -> None:
         fork = plan_erasure(store, user=WORDS["user"])
         assert fork.cells > 60 and len([one for one in fork.sessions if one.whole]) == 3
         assert indexed(path) == {"live", "content"}
-        erase_contents(store, user=WORDS["user"])
+        erase(store, user=WORDS["user"])
         assert indexed(path) == set()
-        erase_contents(store, session=WORDS["hint"] + "-session")
+        erase(store, session=WORDS["hint"] + "-session")
         assert found_in(folder, PLANTED) == {}
         for one in (store, other, reader):
             assert one.verify().ok

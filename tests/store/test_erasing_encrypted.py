@@ -10,7 +10,7 @@ from tests.store.secretive import everything, live
 from vmstore.core.clock import SystemIds
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import store_key_of, vault_of
-from vmstore.store.erasing import erase_contents
+from vmstore.store.erasing import erase
 from vmstore.store.storekey import new_store_key
 
 THEIRS = (b"zanzibar", b"zebra-session", b"zoe-user", b"ztag", b"zagent", b"ztitle")
@@ -24,7 +24,7 @@ def test_an_erased_users_key_goes_too(tmp_path: Path) -> None:
         store.backup(tmp_path / "backup")
         keyring = store.log.vault.keyring  # type: ignore[attr-defined]
         assert keyring.count() == 3
-        found = erase_contents(store, user="zoe-user")
+        found = erase(store, user="zoe-user")
         assert found.plan.cells and keyring.count() == 1
         assert store.verify().ok
         assert store.session("other").request(call=1)["messages"][0]["content"] == "zquery"
@@ -49,7 +49,7 @@ def test_a_restored_backup_loses_the_key_again(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         live(store)
         store.backup(tmp_path / "backup")
-        erase_contents(store, user="zoe-user")
+        erase(store, user="zoe-user")
     shutil.rmtree(tmp_path / "a.vms")
     found = vmstore.restore(tmp_path / "backup", tmp_path / "a.vms", key=key)
     assert found.erased

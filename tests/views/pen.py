@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.engine.author import engine_over
 from vmstore.core.mutation import Create, Link, Message, Pack, Turn, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot
-from vmstore.engine.gate import Opening
+from vmstore.engine.opening import Opening
 from vmstore.log.port import Log
 from vmstore.views.lane import Lane
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.cells.cell import ERASED, Cell
+from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Mark, Open, Unknown, decode, encode
 from vmstore.core.page import Origin
 from vmstore.engine.seal import Seal
-from vmstore.log.commit import Commit, genesis, seal
+from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.store.keys import Key
 
 
@@ -246,6 +247,23 @@ def unlinked_cell(story: Story, chance: random.Random) -> Tampered | None:
     return Tampered(put(story.pieces, nth, msgspec.structs.replace(commit, cells=cells)), False)
 
 
+def erased_falsely(story: Story, chance: random.Random) -> Tampered | None:
+    """A sealed cell is destroyed, and an erasure is appended that names another cell, or none that is there."""
+    nth = chance.randrange(story.seal.ordinal)
+    session, commit = story.pieces[nth]
+    if not commit.cells:
+        return None
+    at = chance.randrange(len(commit.cells))
+    cells = (*commit.cells[:at], ERASED, *commit.cells[at + 1 :])
+    destroyed = put(story.pieces, nth, msgspec.structs.replace(commit, cells=cells))
+    others = [place for place in range(len(commit.cells)) if place != at]
+    wrong = [(commit.first, place) for place in others] + [(commit.first, 1 << 20), (commit.first + (1 << 40), at)]
+    body = encode([Erase(int(ErasureReason.ASKED), (chance.choice(wrong),))])
+    last = next(piece.commit for piece in reversed(story.pieces) if piece.session == session)
+    told = seal(last.hash, last.last + 1, 1, last.at, 0, body, (), NO_REQUEST)
+    return Tampered([*destroyed, Piece(session, told)])
+
+
 def put(pieces: Sequence[Piece], nth: int, commit: Commit) -> list[Piece]:
     """The commits with another one in a place."""
     return [*pieces[:nth], Piece(pieces[nth].session, commit), *pieces[nth + 1 :]]
@@ -271,4 +289,5 @@ FORGERIES: dict[str, Callable[[Story, random.Random], Tampered | None]] = {
     "fork forged": forge_fork,
     "bytes flipped": unlinked_bytes,
     "cell changed": unlinked_cell,
+    "erased with a forged record": erased_falsely,
 }

@@ -19,7 +19,8 @@ from vmstore.capture.sources.lines import stem
 from vmstore.capture.sources.step import Note, Reading, Step, Track
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.views.lane import NEVER, Lane
 

@@ -69,6 +69,7 @@ class Cause(Word):
     ASKED = 5  # somebody asked
     RESTORE = 6  # the context was set back to a mark
     THOUGHT = 7  # it is a model's thinking, which is not sent back
+    ERASED = 8  # what it says was erased
 
 
 class Holder(Word):

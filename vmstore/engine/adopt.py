@@ -15,16 +15,17 @@ import apsw
 import msgspec
 
 from vmstore.core.asof import Position
-from vmstore.core.mutation import AnyMutation, CellRef, Known, Open, Pack, Unknown, decode, sealed_again
+from vmstore.core.mutation import AnyMutation, CellRef, Erase, Known, Open, Pack, Unknown, decode, sealed_again
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Engine, Opening
+from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head
 from vmstore.engine.lookups import ViewLookups
+from vmstore.engine.opening import Opening
 from vmstore.engine.verify import Counts, Finding, verify
-from vmstore.errors import ConflictError, InputError
+from vmstore.errors import ConflictError, ErasedError, InputError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
-from vmstore.views.context import read_cells
+from vmstore.views.context import Instead, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
 from vmstore.views.projection import Progress, Projection
@@ -99,17 +100,19 @@ class Gathering:
         return Commits(self.log, [row[0] for row in self.views.db.execute(sql, (session, after))])
 
 
-def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> bytes:
+def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
     """The bytes of a cell that a commit, read with its cells, names: its own, or one of an earlier commit."""
     if isinstance(ref, int):
-        return commit.cells[ref].content
+        if not commit.cells[ref].erased:
+            return commit.cells[ref].content
+        return read_cells(log, lane.db, {commit.cell + ref: None}, instead)[commit.cell + ref]
     ordinal = lane.db.execute(
         "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
         (lane.owner(ref[0]), ref[0]),
     ).get
     earlier = log.tail(ordinal - 1, 1)[0]
     number = earlier.cell + ref[1]
-    return read_cells(log, lane.db, {number: earlier.commitment(ref[1])})[number]
+    return read_cells(log, lane.db, {number: earlier.commitment(ref[1])}, instead)[number]
 
 
 class Commits(Sequence[Commit]):
@@ -255,6 +258,8 @@ def inherit(engine: Engine, head: Head, opening: Opening) -> None:
 
 
 def _writable(mutation: AnyMutation, foreign: Foreign) -> Known:
+    if isinstance(mutation, Erase):
+        raise ErasedError(f"session {foreign.name!r} records an erasure, which holds for the cells it names alone")
     if isinstance(mutation, Unknown):
         raise InputError(
             f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write; import it with --exact"

@@ -17,11 +17,13 @@ from vmstore.core.mutation import AnyMutation, CellRef, Open, body
 from vmstore.core.page import Origin
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
+from vmstore.engine.inherited import lost
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
+from vmstore.engine.opening import Opening
 from vmstore.engine.rules import Place, broken
 from vmstore.engine.sealing import Sealing
-from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
+from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError, UnknownError
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
@@ -30,20 +32,6 @@ from vmstore.views.projection import Projection
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
-
-
-class Opening(NamedTuple):
-    """What a new session is told at its beginning."""
-
-    name: str
-    meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
-    origin: Origin = Origin.NEW
-    parent: int = 0
-    parent_position: int = 0
-    source: str | None = None
-    key: bytes | None = None
-    hidden: bool = False
-    spawned_by: int | None = None
 
 
 class Engine:
@@ -199,8 +187,19 @@ class Engine:
     def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
         """Writes batches of different sessions with one flush and takes their heads; what came of each.
 
-        New ones have different names, and were begun at one end of the log.
+        New ones have different names, and were begun at one end of the log. Who names what a fork
+        inherits writes alone: nothing erases that in between.
         """
+        if not any(batch.inherited for batch in batches):
+            return self._append(batches, dense)
+        with self.log.alone():
+            self.follow()
+            if any(lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches):
+                error = OvertakenError("a content that was named was erased meanwhile; decide again")
+                return [error for _ in batches]
+            return self._append(batches, dense)
+
+    def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
         told, before = list[Append](), 0
         for batch in batches:
             seen = None if batch.seen is None else batch.seen + before
@@ -271,6 +270,7 @@ class Batch:
         self.seen: int | None = None  # what a new session's name was checked against
         self.opening: Opening | None = None
         self.written: list[Written] = []
+        self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
         self.place = Place()
         self._engine = engine
         self.commits: list[Commit] = []
@@ -318,6 +318,8 @@ class Batch:
         assert place.commitment is not None, "it was looked at"
         ref = (place.position, place.cell)
         self.head.recent.named[ref] = place.commitment
+        if place.position <= self.head.begins:
+            self.inherited.append(ref)
         return ref
 
     def _seal(self, content: bytes, digest: bytes) -> int:

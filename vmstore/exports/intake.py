@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt, opening_of, tell_anew
 from vmstore.engine.gate import Engine
-from vmstore.errors import InputError, RefusedError
+from vmstore.errors import ErasedError, InputError, RefusedError
 from vmstore.exports.bundle import BEGINS, Inside, Reader
 from vmstore.log.port import Log
 from vmstore.views.projection import Progress
@@ -103,6 +103,11 @@ def _anew(engine: Engine, gathering: Gathering, foreign: Foreign, name: str, key
         try:
             opening = opening_of(gathering, foreign, keys, _free(engine, name), source)
             return tell_anew(engine, gathering, foreign, opening)
+        except ErasedError as error:
+            raise InputError(
+                f"session {foreign.name!r} lost contents that were erased, and cannot be told anew without them; "
+                "import it with --exact"
+            ) from error
         except RefusedError:  # another writer took the name or moved the log on: look again
             if engine.log.ordinal == seen:
                 raise

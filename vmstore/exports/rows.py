@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vmstore.core.asof import Position
+from vmstore.core.erasure import gone
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
@@ -286,7 +286,7 @@ class _Session:
         return time_text(self._commit.at)
 
     def _bytes(self, ref: CellRef | None) -> bytes | None:
-        return None if ref is None else content_of(self._projection.log, self._lane, self._commit, ref)
+        return None if ref is None else content_of(self._projection.log, self._lane, self._commit, ref, gone)
 
     def _text(self, ref: CellRef | None) -> str | None:
         """A content as text; None for one that is none."""
@@ -297,8 +297,7 @@ class _Session:
             return None
 
     def _json(self, ref: CellRef | None) -> dict[str, Any]:
-        found = json.loads(self._bytes(ref) or b"{}")
-        return found if isinstance(found, dict) else {}
+        return object_of(self._bytes(ref))
 
 
 def _word(words: type[Word], number: int) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
+from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, Role, Slot
 from vmstore.live import remembering
 from vmstore.live.facts import Facts, Told
@@ -56,6 +57,7 @@ class Uses:
                         elif mutation.role == Role.USER:
                             self._calls[position] = call + 1
                         content = facts.cell(position, mutation.content)[:TEXT_BYTES_MAX]
+                        content = b"" if isinstance(content, Gone) else content
                         yield Written(position, content.decode("utf-8", "replace"))
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 from weakref import ref
 
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
+from vmstore.core.decision import Cause
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
 from vmstore.core.page import Level
 from vmstore.engine.gate import Batch, Engine
 from vmstore.errors import OvertakenError
@@ -31,6 +32,13 @@ from vmstore.vm.room import Compression
 from vmstore.vm.state import State
 
 T = TypeVar("T")
+
+
+def _erases(one: tuple[int, AnyMutation]) -> bool:
+    """Whether contents that may be in memory were erased."""
+    return isinstance(one[1], Erase) or (isinstance(one[1], Evict) and one[1].cause == Cause.ERASED)
+
+
 _WITH_CONTENT = (Create, Update, Compress)
 
 
@@ -119,6 +127,7 @@ class Runtime:
         self.forms = Forms(engine, lane)
         self.packs: PackCache[list[Leaf]] = PackCache()
         self._source: Facts | Act | None = None
+        self._fresh = False  # whether all is being read, knowing what was erased
         self._looks: list[ref[Leaves]] = []  # made since something happened
         self.forget()
 
@@ -164,6 +173,8 @@ class Runtime:
             self._source = facts
             try:
                 for told in facts.after(self.state.position):
+                    if any(map(_erases, told.mutations)) and not self._fresh:
+                        return self._anew()
                     self.metrics.begin(told.at)
                     for position, mutation in told.mutations:
                         self.state.apply(position, mutation)
@@ -173,6 +184,16 @@ class Runtime:
                 self.forget()  # half of a mutation may be folded
                 raise
         return self.state
+
+    def _anew(self) -> State:
+        """Reads all of the log again: something was erased, and nothing of it is to stay in memory."""
+        self.forget()
+        self.packs = PackCache()
+        self._fresh = True
+        try:
+            return self.current()
+        finally:
+            self._fresh = False
 
     def act(self, do: Callable[[Act], T], at: int) -> T:
         """Does something to the session and lets the kernel react, as one durable commit; what it answers."""

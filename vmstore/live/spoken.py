@@ -14,6 +14,7 @@ from vmstore.capture.skeleton import loads
 from vmstore.capture.thoughts import thoughts
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause
+from vmstore.core.erasure import Gone
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.live.labels import Known
@@ -110,7 +111,8 @@ class Spoken:
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
         if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
-            text = self._read(position, made.content).decode("utf-8", "replace")
+            content = self._read(position, made.content)
+            text = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")
             self.claims.pop(known.name, None)
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints.add(hint(position, " ".join((*about, text)), made.importance))

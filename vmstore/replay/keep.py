@@ -14,7 +14,8 @@ from vmstore.capture.skeleton import dumps, loads
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
 from vmstore.engine.adopt import inherit
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.opening import Opening
 from vmstore.errors import InputError
 from vmstore.replay.paper import Made, Memory, Place
 from vmstore.replay.redecide import Redecision, Shorten

@@ -142,7 +142,7 @@ class Redecision:
     # ---- stimuli
 
     def _tell(self, position: int, mutation: m.AnyMutation, found: Round) -> None:
-        if not self._exact and (isinstance(mutation, m.Open | m.Unknown) or self._moot(mutation)):
+        if not self._exact and (isinstance(mutation, m.Open | m.Unknown | m.Erase) or self._moot(mutation)):
             return
         told: m.AnyMutation | None = self._paper.sealed(position, self.places.moved(mutation), self.places.own)
         if isinstance(told, m.Evict):

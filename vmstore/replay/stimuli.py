@@ -15,13 +15,14 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder
+from vmstore.core.erasure import Gone
 from vmstore.core.page import Method
-from vmstore.errors import InputError
+from vmstore.errors import ErasedError, InputError
 
-ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT))
+ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT, Cause.ERASED))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
-_PAST = (m.Annotate, m.Link, m.Open)  # what no act of a live session writes alone
+_PAST = (m.Annotate, m.Link, m.Open, m.Erase)  # what no act of a live session writes alone
 
 At = tuple[int, m.AnyMutation]
 """A mutation and its position."""
@@ -56,8 +57,9 @@ class Round(msgspec.Struct, frozen=True):
 
     @property
     def past_the_kernel(self) -> bool:
-        """Whether it was written with `annotate`, `batch` or `fork`: the kernel decides on that at the next act."""
-        return all(isinstance(one, _PAST) for _, one in self.mutations)
+        """Whether `annotate`, `batch`, `fork` or `erase` wrote it: the kernel decides on that at the next act."""
+        past = (*_PAST, m.Evict, m.Unpin) if any(map(leaves_erased, self.mutations)) else _PAST
+        return all(isinstance(one, past) for _, one in self.mutations)
 
     @property
     def decisions(self) -> list[At]:
@@ -112,6 +114,11 @@ class Stimuli(msgspec.Struct):
         return sum(len(found.mutations) for found in self.rounds)
 
 
+def leaves_erased(one: At) -> bool:
+    """Whether a page leaves the prompt because it was erased."""
+    return isinstance(one[1], m.Evict) and one[1].cause == Cause.ERASED
+
+
 def is_decision(mutation: m.AnyMutation) -> bool:
     """Whether the kernel decided this; what a pack says of membership it decided too."""
     if isinstance(mutation, m.Evict):
@@ -139,6 +146,8 @@ def round_of(commit: Commit) -> Round:
     told = {
         position: commit.cell(position, one.told) for position, one in commit.mutations if isinstance(one, m.Settings)
     }
+    if any(isinstance(settings, Gone) for settings in told.values()):
+        raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
     return Round(commit.at, tuple(commit.mutations), told)
 
 

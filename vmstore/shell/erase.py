@@ -12,7 +12,8 @@ from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Span, Table
 from vmstore.shell.words import count, size
 from vmstore.store.answers import to_json
-from vmstore.store.erasing import BEYOND, erase_contents, finish_erasing, plan_erasure
+from vmstore.store.erasing import BEYOND, finish_erasing, plan_erasure
+from vmstore.store.erasing import erase as destroy
 from vmstore.store.keys import read_key
 from vmstore.store.reports import ErasurePlan
 
@@ -40,7 +41,7 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
                 return 1 if plan.cells else 0
         key = None if arguments.key is None else read_key(arguments.key)
         with screen.progress("erasing"):
-            done = erase_contents(store, **flags, reason=arguments.reason, key=key, **subject)
+            done = destroy(store, **flags, reason=arguments.reason, key=key, **subject)
     if arguments.json:
         screen.json(to_json(done))
     elif not screen.quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vmstore.engine.gate import Opening
+from vmstore.engine.opening import Opening
 from vmstore.errors import InputError, RefusedError
 from vmstore.live import saying
 from vmstore.live.configuring import configure

@@ -6,13 +6,14 @@ a kill interrupts is finished by whoever opens the store for writing next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from vmstore.core.erasure import Erase, ErasureReason
+from vmstore.core.erasure import ErasureReason
+from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.errors import InputError, UnknownError
 from vmstore.exports.newfile import flush
 from vmstore.store.erasure_plan import Planner, Wanted
@@ -22,12 +23,14 @@ from vmstore.store.namespace import Namespace
 from vmstore.store.relatives import Owned
 from vmstore.store.reports import Erased, ErasurePlan
 from vmstore.store.scrubbing import scrub_text, scrub_views
+from vmstore.store.vacating import vacated
 from vmstore.views.erased import Erasures, erasures_after
 
 if TYPE_CHECKING:
     from vmstore.store.keys import Key
     from vmstore.store.store import Store
 
+EMPTY: Mapping[int, Sequence[Unpin | Evict]] = {}
 GRACE_US = 3_600_000_000  # files that no commit names may be another's, about to be named
 BEYOND = [
     "backups, exports, bundles and copies made before: erase there too, or delete them",
@@ -56,7 +59,7 @@ def plan_erasure(
         return Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
 
 
-def erase_contents(
+def erase(
     store: Store,
     *,
     derived: bool = False,
@@ -85,7 +88,7 @@ def erase_contents(
             if not plan.cells:
                 return Erased(plan, reason, [], None, BEYOND)
             told = planner.erases(int(why))
-            return _done(ns, plan, told, reason, key)
+            return _done(ns, plan, told, vacated(ns, planner.goes), reason, key)
 
 
 def wanted(store: Store, subject: Subject, derived: bool, copies: bool) -> Wanted:
@@ -159,21 +162,33 @@ def erase_cells(ns: Namespace, told: dict[int, Erase], size: int, certificates: 
         _destroy(ns, _record(ns, told)[0] - 1, size, None, certificates)
 
 
-def _done(ns: Namespace, plan: ErasurePlan, told: dict[int, Erase], reason: str, key: Key | None) -> Erased:
+def _done(
+    ns: Namespace,
+    plan: ErasurePlan,
+    told: dict[int, Erase],
+    leaving: dict[int, list[Unpin | Evict]],
+    reason: str,
+    key: Key | None,
+) -> Erased:
     """Records the erasure, then destroys what it names; every other writer waits."""
-    ordinals = _record(ns, told)
+    ordinals = _record(ns, told, leaving)
     certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
     return Erased(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
 
 
-def _record(ns: Namespace, told: dict[int, Erase]) -> list[int]:
-    """Appends an erasure to each session, all with one flush; the ordinals."""
+def _record(
+    ns: Namespace, told: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
+) -> list[int]:
+    """Appends to each session what it loses and what leaves its prompt, all with one flush; the ordinals."""
     _mark(ns.folder)
     at = ns.clock.now()
     batches = []
-    for session, mutation in told.items():
+    for session in sorted({*told, *leaving}):
         batch = ns.engine.batch(session)
-        batch.add(mutation)
+        if session in told:
+            batch.add(told[session])
+        for mutation in leaving.get(session, ()):
+            batch.add(mutation)
         batch.close(at)
         batches.append(batch)
     ordinals = []

@@ -223,6 +223,10 @@ class Planner:
                 found[session] = Erase(reason, (), self._reading.last(session))
         return dict(sorted(found.items()))
 
+    def goes(self, page: Owned) -> bool:
+        """Whether nothing is left of what a page says; of page 0 whether all of a session goes."""
+        return page in self._why or page[0] in self.wanted.sessions
+
     def _told(self) -> ErasurePlan:
         held = {n: len(cell.content) for n, cell in self._log.cells(self.taken).items() if not cell.erased}
         self.taken = {number: cell for number, cell in self.taken.items() if number in held}

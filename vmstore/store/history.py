@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import LinkKind, Method, Standing
 from vmstore.core.reference import page_name
@@ -33,6 +34,8 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
             told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
             events.append((at, 1, told))
         events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
+        for at, reason in lane.db.execute(_ERASED, args):
+            events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
     events += _stays(lane, page, position)
     events += _decided(lane, page, position)
     return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
@@ -114,3 +117,6 @@ _SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND pa
 _RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
 _VERSION = """SELECT position, version FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_ERASED = """SELECT DISTINCT e.position, r.reason FROM versions v JOIN erased e ON e.cell = v.cell
+  JOIN erasures r ON r.position = e.position AND r.session = e.session
+  WHERE v.session = ?1 AND v.page = ?2 AND e.session = ?1 AND e.position <= ?3"""

@@ -14,8 +14,9 @@ import apsw
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
-from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.gate import Batch, Engine
 from vmstore.engine.known import Known
+from vmstore.engine.opening import Opening
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan

@@ -12,7 +12,8 @@ from vmstore.capture.load import follow, reader
 from vmstore.capture.record import Written, gap, record
 from vmstore.core.clock import within
 from vmstore.core.draft import Usage
-from vmstore.engine.gate import Batch, Opening
+from vmstore.engine.gate import Batch
+from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from vmstore.engine.gate import Opening
+from vmstore.engine.opening import Opening
 from vmstore.errors import InputError
 from vmstore.live.configuring import configure
 from vmstore.live.facts import Facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vmstore.engine.gate import Opening
+from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.session import Session

@@ -125,6 +125,8 @@ class Query:
         if found.after is not None:
             told = after(found.after, self.params, _keys(sql))
             values.update((f"k{at}", value) for at, value in enumerate(told))
+        if found.patterns:
+            self.runner.prepared()
         for name, pattern in found.patterns:
             values[name] = calls_showing(scope, pattern, self.params)
         for name in names_in(sql):

@@ -42,12 +42,17 @@ class Runner:
                 self._plans[key] = found
         return found
 
-    def viewed(self, sql: str, values: dict[str, Any], watch: Watch) -> list[Row]:
-        """The rows of a statement over the views, all of them: the moment is held only while it runs."""
+    def prepared(self) -> apsw.Connection:
+        """The views, which know the functions of VMQL."""
         db = self.world.views
         if self._ready is not db:
             functions.register(db, self.world)
             self._ready = db
+        return db
+
+    def viewed(self, sql: str, values: dict[str, Any], watch: Watch) -> list[Row]:
+        """The rows of a statement over the views, all of them: the moment is held only while it runs."""
+        db = self.prepared()
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
             found: list[Any] = db.execute(sql, values).fetchall()

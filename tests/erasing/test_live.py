@@ -1,0 +1,95 @@
+"""Sessions that manage their memory, with contents that were erased: prompts, faults, pins, replays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.erasing.found import found_in
+from vmstore.errors import ErasedError
+from vmstore.replay.check import Checked
+from vmstore.store import replaying
+from vmstore.store.erasing import erase
+from vmstore.testing.living import SETTINGS
+
+SECRET = "Let's go with Postgres, the number is 4711-violet."
+TOLD = {**SETTINGS, "l0_tokens_max": 1_200}
+
+
+def checked(store: vmstore.Store, name: str) -> Checked:
+    """What `vmstore replay --check` finds."""
+    ns = store._ns
+    return replaying.checked(ns, ns.key(name) or 0, name)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with a live session in which a secret was said, is pinned, and was made a claim; and a fork of it."""
+    path = tmp_path / "a.vms"
+    with vmstore.open(path) as store:
+        live = store.session("s", system="Be brief.", **TOLD)
+        live.user(SECRET)
+        live.pack()
+        live.assistant("Yes.")
+        live.pin("p8")
+        live.compress("p8", 2)
+        live.fork("s-b")
+    return path
+
+
+def goes_on(store: vmstore.Store, name: str) -> list[str]:
+    """A few turns more, in a prompt that fills up; the pages of the first prompt."""
+    live = store.session(name)
+    live.user("And now?")
+    first = live.pack().pages
+    for n in range(8):
+        live.assistant(f"so {n} " * 40)
+        live.user(f"And {n}? " * 40)
+        live.pack()
+    return first
+
+
+def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
+    """It leaves the session's prompt and its fork's by logged mutations, a pin yields, and the laws and checks hold."""
+    with vmstore.open(path) as other, vmstore.open(path) as store:
+        held = {name: (other.session(name), store.session(name)) for name in ("s", "s-b")}
+        for both in held.values():
+            for one in both:
+                one.stats()
+        erase(store, page="p8", in_session="s", derived=True)
+        assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
+        for name, (theirs, _) in held.items():
+            assert "p8" not in goes_on(store, name)
+            assert "p8" not in theirs.pack().pages
+            told = [tuple(row) for row in store.query(f"MUTATIONS kind, page IN SESSION {name}")]
+            assert [one for one in told if one[1] == "p8"][-2:] == [("unpin", "p8"), ("evict", "p8")]
+            assert checked(store, name).difference is None
+        assert store.verify().ok and other.verify().ok
+        assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
+
+
+def test_a_fault_is_told_where_it_was_erased(path: Path) -> None:
+    """Who asks for it, the model or the program, hears at which position it was erased, and nothing is empty."""
+    with vmstore.open(path) as store:
+        erase(store, page="p8", in_session="s")
+        at = next(info.position for info in store.sessions() if info.session == "s") - 2
+        for name in ("s", "s-b"):
+            live = store.session(name)
+            assert live.page_fault("p8", 0).content == f"[erased at position {at}]".encode()
+            with pytest.raises(ErasedError, match=f"position {at};"):
+                live.content("p8")
+            live.pack()
+            assert checked(store, name).difference is None
+
+
+def test_a_session_that_was_erased_cannot_be_decided_again(path: Path) -> None:
+    """Its settings are gone with it, and the answer says so; its fork goes on with settings of its own."""
+    with vmstore.open(path) as store:
+        uid = store._ns.views.execute("SELECT hex(uid) FROM sessions WHERE name = 's'").get
+        erase(store, session="s")
+        name = f"erased-{uid.lower()[:12]}"
+        with pytest.raises(ErasedError, match="settings"):
+            checked(store, name)
+        assert store.verify().ok
