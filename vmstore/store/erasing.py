@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -28,7 +28,6 @@ from vmstore.views.erased import Erasures, erasures_after
 
 if TYPE_CHECKING:
     from vmstore.store.keys import Key
-    from vmstore.store.store import Store
 
 EMPTY: Mapping[int, Sequence[Unpin | Evict]] = {}
 GRACE_US = 3_600_000_000  # files that no commit names may be another's, about to be named
@@ -38,6 +37,24 @@ BEYOND = [
     "blocks that a file system, a snapshot or the flash of a disk has not reused yet",
 ]
 REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]
+
+
+class Asked(Protocol):
+    """A store that is open, as far as erasing needs it."""
+
+    _ns: Namespace
+
+    def session(self, name: str) -> Any:
+        """The session of a name."""
+        ...
+
+    def find(self, reference: str) -> tuple[Any, str]:
+        """The session and page that a reference is a tail of."""
+        ...
+
+    def query(self, text: str, *, session: str | None = None) -> Iterable[Any]:
+        """The rows of a statement."""
+        ...
 
 
 class Subject(msgspec.Struct, frozen=True):
@@ -51,7 +68,7 @@ class Subject(msgspec.Struct, frozen=True):
 
 
 def plan_erasure(
-    store: Store, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
+    store: Asked, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
 ) -> ErasurePlan:
     """What `erase` would take, and what it would leave; nothing is written."""
     ns = store._ns
@@ -60,7 +77,7 @@ def plan_erasure(
 
 
 def erase(
-    store: Store,
+    store: Asked,
     *,
     derived: bool = False,
     copies: bool = False,
@@ -91,7 +108,7 @@ def erase(
             return _done(ns, plan, told, vacated(ns, planner.goes), reason, key)
 
 
-def wanted(store: Store, subject: Subject, derived: bool, copies: bool) -> Wanted:
+def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wanted:
     """The pages and sessions that a subject means; UnknownError where there is none."""
     ns = store._ns
     chosen = [name for name in ("page", "session", "user", "where") if getattr(subject, name) is not None]
@@ -129,7 +146,7 @@ _OF_USER = """WITH RECURSIVE theirs(session) AS (
 SELECT session FROM theirs"""
 
 
-def _key(store: Store, name: str) -> int:
+def _key(store: Asked, name: str) -> int:
     """A session by its name, or by its uid in hex; hidden ones too."""
     rows: Any = store._ns.views.execute(
         "SELECT session FROM sessions WHERE name = ? OR hex(uid) = upper(?)", (name, name)
@@ -140,7 +157,7 @@ def _key(store: Store, name: str) -> int:
     return int(rows[0][0])
 
 
-def _selected(store: Store, where: str, session: str | None) -> list[Owned]:
+def _selected(store: Asked, where: str, session: str | None) -> list[Owned]:
     """The pages that a condition selects, in one session or all."""
     scope = "ACROSS SESSIONS " if session is None else ""
     found = []
@@ -264,7 +281,7 @@ def _named(ns: Namespace, session: int, erase: Erase) -> Iterable[ErasedCell]:
 # ---- what a kill left
 
 
-def finish_erasing(store: Store) -> int:
+def finish_erasing(store: Asked) -> int:
     """Finishes an erasure that was interrupted, and scrubs again; how many cells were still there."""
     store._ns.engine  # noqa: B018 (refuses where the handle is for reading)
     return finish(store._ns, look=True)
