@@ -150,7 +150,7 @@ def test_the_file_keeps_no_content(path: Path) -> None:
     assert isinstance(key, bytes) and len(key) == 16
 
 
-def test_contents_can_be_forgotten(path: Path) -> None:
+def test_everything_can_be_forgotten(path: Path) -> None:
     """What is forgotten is gone from memory and file, and so is the key, so that no guess can be tested; it goes on."""
     with vmstore.open(path) as store:
         engine = engine_of(store)
@@ -161,6 +161,21 @@ def test_contents_can_be_forgotten(path: Path) -> None:
         assert isinstance(batch_of(store).cell(LONG.encode()), int)
     with vmstore.open(path) as store:
         assert isinstance(batch_of(store).cell(LONG.encode()), int)
+
+
+def test_contents_can_be_forgotten(path: Path) -> None:
+    """What is forgotten is gone from memory and file, row by row, and the rest stays."""
+    with vmstore.open(path) as store:
+        engine, key = engine_of(store), store._ns.key("s")
+        assert key is not None
+        ref = batch_of(store).cell(LONG.encode())
+        assert isinstance(ref, tuple)
+        engine.known.forget(key, [ref[0]])
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+        assert isinstance(batch_of(store).cell(b"Quite so."), tuple)
+    with vmstore.open(path) as store:
+        assert isinstance(batch_of(store).cell(LONG.encode()), int)
+        assert isinstance(batch_of(store).cell(b"Quite so."), tuple)
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 import vmstore
+from tests.engine.stories import chat
 from tests.store.secretive import asked, found_in, made
 from vmstore.cells.keyring import Keyring
 from vmstore.core.clock import SeededIds
@@ -20,9 +21,11 @@ from vmstore.engine.subject import subject_of
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.file import ENCRYPTED_FORMAT, FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encrypting import encrypt, rekey
 from vmstore.store.storekey import new_store_key, read_store_key
+from vmstore.testing.log_contract import Told, chain
 
 
 @pytest.fixture
@@ -34,11 +37,14 @@ def key(tmp_path: Path) -> Path:
 def test_a_plain_store_is_encrypted_in_place(tmp_path: Path, key: Path) -> None:
     """Encrypted, it answers as before, each user's sessions under one key, and no file holds a word."""
     with made(tmp_path / "a.vms") as store:
+        for number in range(40):
+            store.record("many", chat(f"zanzibar {number} " * 50))
+        store.compact()
         expected = asked(store)
         store.columns()
     assert found_in(tmp_path / "a.vms")
     told = encrypt(tmp_path / "a.vms", key)
-    assert told.subjects == 3 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
+    assert told.subjects == 4 and format_of(tmp_path / "a.vms" / "default" / "log.sqlite") == ENCRYPTED_FORMAT
     assert found_in(tmp_path / "a.vms") == set()
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert asked(store)[:-1] == expected[:-1] and store.verify().ok
@@ -57,6 +63,17 @@ def test_a_store_that_is_open_is_not_encrypted(tmp_path: Path, key: Path) -> Non
     with vmstore.open(tmp_path / "a.vms") as store:
         assert store.verify().ok
     encrypt(tmp_path / "a.vms", key)
+
+
+def test_a_handle_that_let_go_of_its_file_meets_the_encrypted_one(tmp_path: Path, key: Path) -> None:
+    """A handle that opens the file again, as after a failed flush, writes nothing plain into what is encrypted."""
+    made(tmp_path / "a.vms").close()
+    log = SqliteLog(tmp_path / "a.vms" / "default" / "log.sqlite")
+    log.file.poison()
+    encrypt(tmp_path / "a.vms", key)
+    with pytest.raises(StoreError, match="was encrypted meanwhile"):
+        log.append(chain([Told(contents=(b"plain",))]), 0, 0)
+    log.close()
 
 
 def test_a_damaged_store_is_not_encrypted(tmp_path: Path, key: Path) -> None:

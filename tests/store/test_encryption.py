@@ -67,6 +67,13 @@ def test_nothing_readable_lies_on_the_disk(tmp_path: Path, key: Path, monkeypatc
         store.session("managed").replay(policy="lru")
         store.backup(home / "backup")
         assert found_in(home) == set() == found_in(temporary)
+        # An index holds words in pieces, which no search for whole ones finds: there is to be none.
+        lying = {
+            str(file.relative_to(home / "a.vms" / "default")) for file in (home / "a.vms").rglob("*") if file.is_file()
+        }
+        assert {name for name in lying if not name.endswith(".aes")} == {
+            "keys.sqlite", "log.lock", "log.queue", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal",
+        }  # fmt: skip
     assert found_in(home) == set()
     with vmstore.open(home / "a.vms", key=key) as store:
         asked(store)
@@ -98,12 +105,15 @@ def test_a_backup_is_as_encrypted_as_the_store(tmp_path: Path, key: Path) -> Non
         assert asked(store)[:-1] == expected[:-1] and store.verify().ok
 
 
-def test_a_bundle_leaves_plain_and_comes_in_encrypted(tmp_path: Path, key: Path) -> None:
-    """An export is plain; taken in exactly, its sessions lie under keys with the hashes they had."""
+def test_a_bundle_leaves_plain_and_comes_in_encrypted(
+    tmp_path: Path, key: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An export is plain; taken in exactly, its sessions lie under keys with the hashes they had, and nowhere else."""
     with made(tmp_path / "plain.vms") as plain:
         plain.export(tmp_path / "out.jsonl")
         hashes = plain.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall()
     (tmp_path / "home").mkdir()
+    monkeypatch.delattr("tempfile.TemporaryDirectory")
     with vmstore.open(tmp_path / "home" / "a.vms", key=key) as store:
         store.import_file(tmp_path / "out.jsonl", exact=True)
         assert store.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall() == hashes

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -137,6 +137,15 @@ class Known:
                 for suffix in ("", "-wal", "-shm"):
                     self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
         self.reload()
+
+    def forget(self, session: int, positions: Iterable[int]) -> None:
+        """Deletes what lies at these positions of a session, from memory and from the file."""
+        gone = set(positions)
+        for key in [k for k, place in self._places.items() if k[0] == session and place.position in gone]:
+            del self._places[key]
+        self.flush()
+        sql = "DELETE FROM commits WHERE session = ? AND position = ?"
+        self._connection().executemany(sql, [(session, position) for position in gone])
 
     def flush(self) -> None:
         """Writes what was noted; where that is not possible it is forgotten."""
