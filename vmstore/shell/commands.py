@@ -33,6 +33,7 @@ from vmstore.shell.arguments_care import add_archive, add_doctor, add_merge, add
 from vmstore.shell.blame import add_retract
 from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
+from vmstore.shell.retain_arguments import RETAIN
 from vmstore.shell.sharing import SHARING
 
 COMMANDS: dict[str, Command] = {
@@ -326,6 +327,7 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.encryption", "rekey"),
             (add_rekey,),
         ),
+        RETAIN,
         *SHARING,
         Command(
             "rebuild",

@@ -6,7 +6,7 @@ a kill interrupts is finished by whoever opens the store for writing next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,6 +92,11 @@ def erase(
     what says or quotes the same. `reason` is one of asked, retention, mistake, secret, law.
     Raises UnknownError where there is no such thing, before anything is written.
     """
+    return erase_wanted(store, lambda: wanted(store, Subject(**subject), derived, copies), reason, key)
+
+
+def erase_wanted(store: Asked, choose: Callable[[], Wanted], reason: str, key: Key | None = None) -> Erased:
+    """Destroys what `choose` names, asked while every other writer waits."""
     ns = store._ns
     why = ErasureReason.of(reason)
     if why is None:
@@ -100,7 +105,7 @@ def erase(
         finish(ns)
         with ns.engine.log.destroying():
             with ns.asking():
-                planner = Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=False)
+                planner = Planner(ns.log, ns.views, choose(), listing=False)
                 plan = planner.plan()
             if not plan.cells:
                 return Erased(plan, reason, [], None, BEYOND)

@@ -1,0 +1,149 @@
+"""Retention: what rules state, what is due by them, and what is erased when they are applied."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.erasing.found import found_in
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.errors import InputError, UnknownError, VmstoreError
+from vmstore.store.retaining import apply, drop, keep, rules
+from vmstore.store.retention import Rule, span, words
+from vmstore.store.store import Store
+
+DAY = 86_400_000_000
+START = 1_795_301_701_000_000
+
+
+def told(store: Store, session: str, day: int, text: str, user: str | None = None) -> None:
+    """A call that was recorded on a day."""
+    if user is not None:
+        store.session(session, create=True, user=user)
+    request: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    reply = {"choices": [{"message": {"role": "assistant", "content": f"Noted: {text}"}, "finish_reason": "stop"}]}
+    store.record(session, request, reply, at=START + day * DAY)
+
+
+def opened(path: Path, day: int) -> Store:
+    """A store on a day."""
+    return vmstore.open(path, clock=ManualClock(START + day * DAY), ids=SeededIds(day + 1))
+
+
+def found(folder: Path, text: bytes) -> list[str]:
+    """The files below a folder that hold a text, packed or not."""
+    return found_in(folder, [text]).get(text, [])
+
+
+def test_a_rule_is_stated_listed_replaced_and_taken_away(store_path: Path) -> None:
+    """Rules are in the namespace's own session: another handle reads them, the last of a name holds."""
+    with opened(store_path, 0) as store:
+        told(store, "s", 0, "Hello.")
+        assert rules(store) == []
+        keep(store, "90d")
+        keep(store, "2w", where="role = tool", user="ann", name="tools")
+    with opened(store_path, 1) as store:
+        assert rules(store) == [Rule("default", 90 * DAY), Rule("tools", 14 * DAY, "role = tool", "ann")]
+        ordinal = store.log.ordinal
+        keep(store, "90d")
+        assert store.log.ordinal == ordinal, "what is so already is not stated again"
+        keep(store, "30d")
+        assert rules(store)[0].keep == 30 * DAY
+        drop(store, "tools")
+        assert [rule.name for rule in rules(store)] == ["default"]
+        assert [info.session for info in store.sessions()] == ["s"] and store.verify().ok
+        with pytest.raises(UnknownError, match="default"):
+            drop(store, "tools")
+
+
+@pytest.mark.parametrize("time", ["", "90", "d", "0d", "-1d", "1.5d", "90 d", "9999999d"])
+def test_what_is_no_time_is_refused(time: str) -> None:
+    """A time that cannot be read is refused with what can."""
+    with pytest.raises(InputError, match="like 90d"):
+        span(time)
+
+
+@pytest.mark.parametrize("time", ["1h", "90d", "6w", "2y", "25h"])
+def test_a_time_reads_back(time: str) -> None:
+    """What a rule keeps is printed as it can be stated."""
+    assert span(words(span(time))) == span(time)
+
+
+def test_a_condition_that_is_none_is_refused(store_path: Path) -> None:
+    """A rule whose condition cannot be asked is not stated."""
+    with opened(store_path, 0) as store:
+        told(store, "s", 0, "Hello.")
+        with pytest.raises(VmstoreError):
+            keep(store, "1d", where="nothing = like that")
+        assert rules(store) == []
+        with pytest.raises(InputError, match="--keep"):
+            apply(store)
+
+
+def test_sessions_go_by_when_they_were_last_used(store_path: Path) -> None:
+    """A session goes after its time, wherever its words lay; one used since, or of a used fork, stays whole."""
+    with opened(store_path, 0) as store:
+        told(store, "old", 0, "quokka in the margins")
+        told(store, "busy", 0, "walrus in the margins")
+        told(store, "parent", 0, "ibis in the margins")
+        told(store, "busy", 60, "walrus again")
+        store.session("parent").fork("child")
+        keep(store, "90d")
+    with opened(store_path, 100) as store:
+        told(store, "child", 95, "ibis again")
+        dry = apply(store, dry_run=True)
+        assert (dry.sessions, dry.pages, dry.done) == (["old"], [], False)
+        assert [(one.session, one.why) for one in dry.spared] == [("parent", "its fork child is used")]
+        ordinal = store.log.ordinal
+        done = apply(store)
+        assert done.erased is not None and done.erased.reason == "retention"
+        assert done.erased.certificate is not None and Path(done.erased.certificate).exists()
+        assert store.log.ordinal > ordinal and store.verify().ok
+        assert [page.session for page in store.pages(role="user")] and "walrus" in str(store.session("busy").messages())
+        assert "ibis" in str(store.session("child").messages())
+        again = apply(store)
+        assert again.erased is None and store.verify().ok
+    assert found(store_path, b"quokka") == [] and found(store_path, b"walrus") != []
+
+
+def test_pages_go_by_when_they_were_made(store_path: Path) -> None:
+    """A rule with a condition takes the pages it holds for, of the user it names, that were made before."""
+    with opened(store_path, 0) as store:
+        told(store, "a", 0, "quokka of ann", user="ann")
+        told(store, "b", 0, "walrus of bob", user="bob")
+        told(store, "a", 99, "heron of ann")
+        keep(store, "30d", where="role = user", user="ann", name="said")
+    with opened(store_path, 100) as store:
+        done = apply(store)
+        assert len(done.pages) == 1 and done.pages[0].startswith("a/") and done.sessions == []
+        assert store.verify().ok
+        assert [p.session for p in store.pages(role="user")].count("b") == 1
+    assert found(store_path, b"heron of ann") and found(store_path, b"walrus of bob")
+
+
+def test_what_is_held_stays(store_path: Path) -> None:
+    """A page tagged `hold` or pinned by hand stays, and so does a session it is in; untagged, it goes."""
+    with opened(store_path, 0) as store:
+        live = store.session("live", l0_tokens_max=3_000, reserve_faults_tokens=200, system="Be brief.")
+        (pinned,) = live.user("ibis is pinned")
+        live.pin(pinned)
+        told(store, "held", 0, "quokka is held")
+        (page,) = store.session("held").pages(role="user")
+        store.session("held").annotate(page.page, tags=["hold"])
+        keep(store, "10d")
+        keep(store, "10d", where="role = user", name="said")
+    with opened(store_path, 100) as store:
+        held = apply(store)
+        assert held.erased is None and held.sessions == held.pages == []
+        assert {(one.rule, one.session) for one in held.spared} == {
+            (rule, session) for rule in ("default", "said") for session in ("held", "live")
+        }
+        store.session("held").annotate(page.page, untags=["hold"])
+        drop(store, "default")
+        assert apply(store).pages == [f"held/{page.page}"]
+        assert "ibis" in str(store.session("live").pack().messages().request)
+        with pytest.raises(VmstoreError, match="erased"):
+            store.session("held").content(page.page)
