@@ -100,14 +100,21 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def wrap(client: Any, store: str | os.PathLike[str] | Store = "agent.vms", session: str | None = None) -> Any:
+def wrap(
+    client: Any,
+    store: str | os.PathLike[str] | Store = "agent.vms",
+    session: str | None = None,
+    *,
+    redaction: str | None = None,
+) -> Any:
     """An OpenAI or Anthropic client that records every call it makes, and behaves as it did.
 
     `store` is a path, opened when the first call ends, or an open store; `session` a name, by
-    default made of the provider and the time. The client's `vmstore` has `problems`, `flush()`
-    and `close()`.
+    default made of the provider and the time. With `redaction` mask or refuse no secret enters the
+    store; the model is sent what it is sent. The client's `vmstore` has `problems`, `flush()` and
+    `close()`.
     """
     from vmstore.capture.client.wrap import wrap as wrapped
     from vmstore.store.store import open_store
 
-    return wrapped(client, store, session, open_store=open_store)
+    return wrapped(client, store, session, open_store=open_store, redaction=redaction)

@@ -31,6 +31,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Search,
@@ -80,6 +81,11 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "valid_to": MOMENT, "tags": st.none() | REF, "untags": st.none() | REF, "anchors": st.none() | REF,
     },
     Link: {"source": POSITION, "target": POSITION, "link": SMALL, "valid_from": MOMENT, "valid_to": MOMENT},
+    Redact: {
+        "page": COUNT, "type": SMALL, "reason": SMALL, "count": COUNT, "by": SMALL,
+        "found": st.lists(st.tuples(SMALL, COUNT, COUNT), max_size=3).map(tuple), "tokens_before": COUNT,
+        "tokens_after": COUNT, "recoverable": SMALL, "policy": st.none() | SMALL,
+    },
     Compress: {
         "page": POSITION, "version": SMALL, "level": SMALL, "method": SMALL, "lossy": SMALL, "content": REF,
         "size": COUNT, "tokens": COUNT,

@@ -7,6 +7,7 @@ import pytest
 
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
+from vmstore.core.redaction import Found, Redact, Redaction
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -21,7 +22,14 @@ VIEWS = [projector.name for projector in PROJECTORS]
 def log() -> MemoryLog:
     """A log with something for every view."""
     log = MemoryLog()
-    Author(engine_over(log)).write(STORY)
+    engine = engine_over(log)
+    Author(engine).write(STORY)
+    engine.follow()
+    session, page = engine.projection.db.execute("SELECT max(session), max(page) FROM pages GROUP BY session").get
+    batch = engine.batch(session)
+    batch.add(Redact(policy=Redaction.MASK))
+    batch.add(Redact(page, count=1, found=((int(Found.EMAIL), 1, 1),)))
+    batch.commit(0)
     return log
 
 

@@ -32,15 +32,16 @@ from vmstore.core.decision import (
     Unpin,
 )
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.redaction import Redact
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
     "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open",
-    "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence", "Search",
-    "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode", "encode",
-    "sealed_again", "wire",
+    "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence",
+    "Search", "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode",
+    "encode", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -251,7 +252,9 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
 Stimulus = Settings | Segment | Reference | Cite | Search | Recall
-Recorded = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
+Recorded = (
+    Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
+)
 Known = Recorded | Stimulus | Decision
 AnyMutation = Known | Unknown
 

@@ -208,6 +208,7 @@ def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: O
     """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts."""
     commits, lane = gathering.commits(foreign.session), gathering.lane(foreign)
     batch = engine.begin(opening, commits[0].at)
+    batch.passing = None  # what is told anew passed the door where it was told first, and its records are here
     if opening.origin is Origin.FORK:
         inherit(engine, batch.head, opening)
     for commit in commits:

@@ -32,6 +32,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Search,
@@ -55,6 +56,7 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
+from vmstore.core.redaction import By, How, Reason, Redaction
 
 NUMBER_MAX = 2**63 - 1
 LINK_KINDS = frozenset(LinkKind)
@@ -86,10 +88,17 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "signal": frozenset(Signal),
     },
     Pressure: {"level": frozenset(Load)},
+    Redact: {
+        "type": frozenset(How),
+        "reason": frozenset(Reason),
+        "by": frozenset(By),
+        "policy": frozenset(Redaction),
+    },
 }
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
     **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
+    Redact: ("count", "tokens_before", "tokens_after"),
 }
 
 PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
@@ -100,7 +109,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Link: lambda m: (m.source, m.target),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
     **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
-    **dict.fromkeys((FaultDenied, Reference), lambda m: (m.page,) if m.page else ()),
+    **dict.fromkeys((FaultDenied, Reference, Redact), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
     Segment: lambda m: () if m.summary is None else (m.summary,),

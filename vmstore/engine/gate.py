@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import AnyMutation, CellRef, Open, body
+from vmstore.core.mutation import AnyMutation, CellRef, Open, Redact, body
 from vmstore.core.page import Origin
+from vmstore.engine.doors import Doors, Passing
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.known import NO_CONTENT, Known, Sealed
 from vmstore.engine.lookups import ViewLookups, load_head
+from vmstore.engine.opening import Opening
 from vmstore.engine.rules import Place, broken
 from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
@@ -27,23 +29,10 @@ from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
+__all__ = ["Batch", "Engine", "Opening", "Written"]
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
-
-
-class Opening(NamedTuple):
-    """What a new session is told at its beginning."""
-
-    name: str
-    meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
-    origin: Origin = Origin.NEW
-    parent: int = 0
-    parent_position: int = 0
-    source: str | None = None
-    key: bytes | None = None
-    hidden: bool = False
-    spawned_by: int | None = None
 
 
 class Engine:
@@ -61,6 +50,7 @@ class Engine:
         self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
+        self.doors = Doors(log, lambda: projection.db)
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
@@ -114,7 +104,10 @@ class Engine:
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
         base = self.head(session)
-        return Batch(self, base.copy(), base)
+        batch = Batch(self, base.copy(), base)
+        if (door := self.doors.of(session, base.redaction, base.position, self.follow)) is not None:
+            batch.passing = Passing(door)
+        return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
@@ -130,6 +123,8 @@ class Engine:
         batch = Batch(self, head)
         batch.place.name_taken = self._taken(opening.name)
         batch.seen, batch.opening = self._end, opening
+        door = self.doors.begin(opening)
+        meta = opening.meta if door is None else door.value(opening.meta, "what the session begins with")
         batch.add(
             Open(
                 uid=uid,
@@ -137,15 +132,18 @@ class Engine:
                 origin=opening.origin,
                 parent=parent,
                 parent_position=opening.parent_position,
-                meta=batch.cell(msgspec.json.encode(opening.meta)) if opening.meta else None,
+                meta=batch.cell(msgspec.json.encode(meta)) if meta else None,
                 source=None if opening.source is None else batch.cell(opening.source.encode("utf-8", "replace")),
                 key=None if opening.key is None else batch.cell(opening.key),
                 hidden=int(opening.hidden),
                 spawned_by=opening.spawned_by,
             )
         )
-        if opening.origin is Origin.FORK:
+        if opening.redaction is not None:
+            batch.add(Redact(policy=opening.redaction))
+        if opening.origin is Origin.FORK or opening.redaction is not None:
             batch.end(at)
+        batch.passing = None if door is None else Passing(door)
         return batch
 
     def _uid(self, session: int) -> bytes:
@@ -223,6 +221,10 @@ class Engine:
             head = batch.base
         if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
             self._keep(head)
+        if batch.passing is not None:
+            batch.passing.door.settle(head.position)
+            if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
+                self.doors.keep(head.session, batch.passing.door)
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
         if stored[0].ordinal == self._end + 1:
@@ -265,8 +267,8 @@ class Batch:
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
         self.opening: Opening | None = None
+        self.passing: Passing | None = None  # what masks or refuses, where the session does
         self.written: list[Written] = []
-        self.place = Place()
         self._engine = engine
         self.commits: list[Commit] = []
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
@@ -279,6 +281,8 @@ class Batch:
         self._request = NO_REQUEST
         self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
         self.place = Place()
+        if self.passing is not None:
+            self.passing.begin()
 
     @property
     def position(self) -> int:
@@ -294,7 +298,9 @@ class Batch:
         """Seals bytes; bytes this session sealed before are named, not written again."""
         if not isinstance(content, bytes):
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
-        known = self._engine.known
+        known, told = self._engine.known, content
+        if self.passing is not None:
+            content = self.passing.content(told)
         digest = known.digest(content)
         ref = self._sealed.get(digest)
         if ref is None:
@@ -303,6 +309,8 @@ class Batch:
             if ref is None:
                 ref = self._seal(content, digest)
             self._sealed[digest] = ref
+        if self.passing is not None:
+            self.passing.note(ref, told, content)
         return ref
 
     def _before(self, content: bytes, digest: bytes) -> CellRef | None:
@@ -325,7 +333,11 @@ class Batch:
         self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
 
     def add(self, mutation: AnyMutation) -> int:
-        """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
+        """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
+        return self.take(mutation) if self.passing is None else self.passing.add(mutation, self.take, self.position)
+
+    def take(self, mutation: AnyMutation) -> int:
+        """Checks a mutation and takes it in as it is; its position."""
         head, place = self.head, self.place
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)

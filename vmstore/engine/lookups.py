@@ -10,6 +10,7 @@ from vmstore.engine.head import Head
 from vmstore.engine.recent import OPAQUE, Content
 from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.redactions import policy_at
 from vmstore.views.residency import Resident, resident_at
 
 
@@ -108,6 +109,7 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
     position, head.hash, head.turn, head.call = row[1:]
+    head.redaction = policy_at(lookups.lane)
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)
     lookups.prepare(residents)

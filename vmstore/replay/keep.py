@@ -33,6 +33,7 @@ class Written(Memory):
         self.bytes = self.mutations = 0
         self.read: Commit | None = None  # the recorded commit under way
         self._batch = batch
+        batch.passing = None  # what was recorded passed the door when it was
         self._contents = contents
 
     def _placed(self, mutation: m.AnyMutation) -> int:

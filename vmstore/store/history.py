@@ -14,6 +14,7 @@ from vmstore.views.decisions import decisions_at, decisions_of
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import detail_of
+from vmstore.views.redactions import Hidden, hidden_in, words_of
 
 
 def history_of(lane: Lane, page: int, position: int) -> list[Event]:
@@ -33,6 +34,7 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
             told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
             events.append((at, 1, told))
         events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
+    events += [(one.position, 1, _hidden(one)) for one in hidden_in(lane, page, position)]
     events += _stays(lane, page, position)
     events += _decided(lane, page, position)
     return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
@@ -58,6 +60,11 @@ def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
         told += [] if valid_to is None else [f"valid to {valid_to}"]
         told += [f"{name} = {value}" for name, value in json.loads(anchors or "{}").items()]
         yield position, ", ".join(told)
+
+
+def _hidden(one: Hidden) -> dict[str, Any]:
+    """What was hidden in a page before it was written; never the value."""
+    return {"event": "redact", "detail": words_of(one), "tokens": one.tokens_after or None}
 
 
 def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:

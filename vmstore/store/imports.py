@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources.step import Reading
+from vmstore.core.redaction import Redaction
 from vmstore.store.answers import SessionInfo
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.reports import Import, Imported, LineProblem
@@ -13,10 +14,16 @@ from vmstore.views.projection import Progress
 
 
 def import_source(
-    ns: Namespace, reading: Reading, file: Path, *, name: str | None, progress: Progress | None
+    ns: Namespace,
+    reading: Reading,
+    file: Path,
+    *,
+    name: str | None,
+    progress: Progress | None,
+    redaction: Redaction | None = None,
 ) -> Import:
     """Imports what was read of a file; what became of it."""
-    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name))
+    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
     taken = importer.run(progress)
     ns.follow()
     return Import(

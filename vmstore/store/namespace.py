@@ -13,6 +13,7 @@ import apsw
 
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.engine.known import Known
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
@@ -170,6 +171,8 @@ class Namespace:
             position=s["position"],
             opened_at=s["opened_at"],
             source=s["source"],
+            redaction=Redaction(s["redaction"]).word,
+            redactions=s["redactions"],
         )
 
     @staticmethod
