@@ -25,7 +25,8 @@ def log() -> MemoryLog:
     engine = engine_over(log)
     Author(engine).write(STORY)
     engine.follow()
-    session, page = engine.projection.db.execute("SELECT max(session), max(page) FROM pages GROUP BY session").get
+    sql = "SELECT session, max(page) FROM pages GROUP BY session ORDER BY session DESC LIMIT 1"
+    session, page = engine.projection.db.execute(sql).get
     batch = engine.batch(session)
     batch.add(Redact(policy=Redaction.MASK))
     batch.add(Redact(page, count=1, found=((int(Found.EMAIL), 1, 1),)))

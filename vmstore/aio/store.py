@@ -216,12 +216,14 @@ class Store:
         *,
         format: str = "jsonl",
         at: AsOf | None = None,
+        exact: bool = False,
+        redact: bool = True,
         progress: Progress | None = None,
         **moment: Any,
     ) -> Exported:
         """See `vmstore.Store.export`."""
-        told = partial(self._store.export, format=format, at=at, progress=progress, **moment)
-        return await self._worker.do(told, out, sessions)
+        told: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
+        return await self._worker.do(partial(self._store.export, **told, **moment), out, sessions)
 
     async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""

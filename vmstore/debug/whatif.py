@@ -36,7 +36,7 @@ class Scratch:
         self._made: dict[WhatIf, str] = {}
         with tempfile.TemporaryDirectory(prefix="vmstore-debug-") as folder:
             bundle = Path(folder) / "session.jsonl"
-            source.export(bundle, name)
+            source.export(bundle, name, exact=True)
             self.store.import_file(bundle, exact=True)
 
     def session(self, asked: WhatIf) -> Session:

@@ -108,6 +108,16 @@ def new_door(policy: Redaction) -> Door:
     return Door(policy)
 
 
+Sized = Create | Update | Compress
+
+
+def resized(mutation: Sized, before: int, after: int) -> Sized:
+    """A mutation whose content has other bytes than it was told with, with the sizes it has now."""
+    if before == after or mutation.size != before:
+        return mutation
+    return msgspec.structs.replace(mutation, size=after, tokens=-(-mutation.tokens * after // max(before, 1)))
+
+
 class Passing:
     """What passes the door in one batch: which cells hold placeholders, and the record of it."""
 
@@ -132,10 +142,7 @@ class Passing:
     def sized(self, mutation: AnyMutation) -> AnyMutation:
         """A mutation whose content was masked at the gate, with the sizes it has now."""
         if isinstance(mutation, _SIZED) and mutation.content in self._found:
-            _, told, sealed = self._found[mutation.content]
-            if told != sealed and mutation.size == told:
-                tokens = -(-mutation.tokens * sealed // told)
-                return msgspec.structs.replace(mutation, size=sealed, tokens=tokens)
+            return resized(mutation, *self._found[mutation.content][1:])
         return mutation
 
     def record(self, mutation: AnyMutation, position: int) -> Redact | None:

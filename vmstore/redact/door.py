@@ -78,12 +78,8 @@ class Door(Mask):
 
     def content(self, content: bytes, where: str) -> bytes:
         """Bytes with placeholders where they are a text, or JSON; others, as images, cannot be read and stay."""
-        try:
-            told = content.decode("utf-8", "surrogatepass")
-        except UnicodeDecodeError:
-            return content
-        masked = self.value(told, where)
-        return content if masked == told else str(masked).encode("utf-8", "surrogatepass")
+        masked = self.bytes(content, where)
+        return content if masked is None else masked
 
     def clean(self, text: str, what: str) -> None:
         """RefusedError where a name holds something to be hidden: by its placeholder nobody would find it."""

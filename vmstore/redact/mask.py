@@ -25,7 +25,8 @@ NUMBER_MIN = 10**8  # numbers below have too few digits to be anybody's
 JSON_CHARS_MAX = 4 << 20  # longer texts are looked at as they are
 BLOB_CHARS_MIN = 512  # no key is so long
 _NUMBERS = frozenset((Kind.PHONE, Kind.CARD, Kind.SSN, Kind.IBAN))
-_BLOB = re.compile(r"(?:data:[\w.+/;=-]{0,100};base64,)?[A-Za-z0-9+/\r\n]{400,}={0,2}\s*")
+_BLOB = re.compile(r"[A-Za-z0-9+/\r\n]+={0,2}\s*")
+_DATA = re.compile(r"data:[\w.+/;=-]{0,100};base64,")
 
 
 class Masked(NamedTuple):
@@ -56,6 +57,21 @@ class Mask:
             found = self._spans(text)
             if keep:
                 self._looked[text] = found
+
+    def trust(self, other: Mask) -> None:
+        """Masks everywhere what another mask found, as one that saw all texts before."""
+        self._echoes |= other._echoes
+
+    def bytes(self, content: bytes, where: str) -> bytes | None:
+        """Bytes that are a text, with placeholders; None where they cannot be read, as those of an image."""
+        try:
+            told = content.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return None
+        if is_blob(told):
+            return None
+        masked = self.value(told, where)
+        return content if masked == told else str(masked).encode("utf-8", "surrogatepass")
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; `where` is what the record calls it."""
@@ -114,6 +130,8 @@ class Mask:
         kind = named(key, told) if isinstance(key, str) and isinstance(told, str) else None
         if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(told):
             return self.value(value, where)
+        if [span[:2] for span in self.found(told)] == [(0, len(told))]:  # what it is by itself is surer than a name
+            return self.value(value, where)
         self._remember(told, kind)
         return self._place(told, [Span(0, len(told), kind)], where)
 
@@ -165,7 +183,10 @@ _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
 
 def is_blob(text: str) -> bool:
     """Whether a text is bytes written as letters, as images are in messages: nothing can be read in it."""
-    return len(text) >= BLOB_CHARS_MIN and _BLOB.fullmatch(text) is not None
+    data = _DATA.match(text)
+    if data is None and len(text) < BLOB_CHARS_MIN:
+        return False
+    return _BLOB.fullmatch(text, data.end() if data else 0) is not None
 
 
 def _free(name: str, told: Collection[str]) -> str:

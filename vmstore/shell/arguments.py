@@ -153,6 +153,12 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         metavar="budget=N,…",
         help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
     )
+    parser.add_argument(
+        "--redact",
+        choices=("off", "mask", "refuse"),
+        metavar="off|mask|refuse",
+        help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
+    )
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 
@@ -180,6 +186,9 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         help="jsonl (default), parquet, sqlite",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
+    hidden.add_argument("--exact", action="store_true", help="of jsonl: the very commits and hashes, nothing masked")
+    hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from itertools import dropwhile
 from pathlib import Path
 
+from vmstore.capture.hiding import reading_of
 from vmstore.capture.sources import read
-from vmstore.errors import ConflictError, InputError
+from vmstore.core.redaction import Redaction
+from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
 from vmstore.shell.discover import discover
@@ -66,8 +68,10 @@ def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
         if arguments.format == BUNDLE or (arguments.format is None and is_bundle(file)):
             check_bundle(file)
         else:
-            read(file, arguments.format)
-    except InputError as error:
+            reading = read(file, arguments.format)
+            if arguments.redact == "refuse":
+                reading_of(reading, Redaction.REFUSE)
+    except (InputError, RefusedError) as error:
         screen.warn(str(error))
         return False
     return True
@@ -78,8 +82,9 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
     try:
         with screen.progress(f"importing {file.name}") as tell:
             told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
+            told["redaction"] = arguments.redact
             found = store.import_file(file, **told, progress=tell)
-    except (InputError, ConflictError) as error:
+    except (InputError, ConflictError, RefusedError) as error:
         screen.warn(str(error))
         return None
     shown = found.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else found.problems

@@ -130,7 +130,12 @@ class Import(msgspec.Struct, frozen=True):
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What left the store: the sessions asked for, those that came along as their past, and how much."""
+    """What left the store: the sessions asked for, those that came along as their past, and how much.
+
+    Where it is `redacted`, `masked` says how often something of each kind was masked, `values` how many
+    there were, `unseen` how many contents were left out since nothing can be masked in them. `approved`
+    says who lifted redaction for it.
+    """
 
     format: str
     sessions: list[str]
@@ -138,6 +143,11 @@ class Exported(msgspec.Struct, frozen=True):
     commits: int
     mutations: int
     bytes: int
+    redacted: bool = False
+    masked: dict[str, int] = {}
+    values: int = 0
+    unseen: int = 0
+    approved: list[str] = []
 
 
 class BackupPart(msgspec.Struct, frozen=True):

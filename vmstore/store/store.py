@@ -265,13 +265,16 @@ class Store:
         *,
         format: str = "jsonl",
         at: AsOf | None = None,
+        exact: bool = False,
+        redact: bool = True,
         progress: Progress | None = None,
         **moment: Any,
     ) -> Exported:
         """Exports sessions (all by default) up to a moment, with the past that forks among them share.
 
-        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
-        binary stream. `format` is jsonl (a bundle, see `import_file`).
+        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a binary
+        stream. `format` is jsonl (a bundle, see `import_file`), parquet or sqlite. What is secret is
+        masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
         from vmstore.store.bundles import export, portions_of
 
@@ -281,7 +284,9 @@ class Store:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, when)
-        return export(self._ns, target, portions, format, progress)
+        if exact and format != "jsonl":
+            raise InputError(f"only a bundle can be exact, and {format} is none; leave exact out")
+        return export(self._ns, target, portions, format, progress, hide=redact and not exact)
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
