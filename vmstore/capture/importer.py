@@ -24,6 +24,7 @@ from vmstore.core.redaction import Redaction
 from vmstore.engine.gate import Batch, Engine, Opening
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.redact.door import Door
+from vmstore.redact.suspects import Suspects
 from vmstore.views.lane import NEVER, Lane
 
 STEPS_PER_WRITE = 200
@@ -62,6 +63,7 @@ class Importer:
         self._reading = reading
         self._redaction = redaction  # None: as the sessions have it that hold the source
         self.doors: dict[str, Door] = {}  # by track, where something is hidden
+        self.suspects: dict[int, Suspects] = {}  # by session, where nothing is
         self._path = path
         self._name = name
         self._steps: dict[str, list[Step]] = {}
@@ -180,6 +182,9 @@ class Importer:
     ) -> Taken:
         """Feeds the records beyond `common`, many to a write, and completes the import."""
         at = _at(steps[:common] or steps, self._engine.clock.now())
+        suspects = Suspects()
+        if not batch.head.redaction:
+            feed.conversation.look = suspects.look
         session, sofar = feed.session, common
         if common == len(steps) and not batch.empty:
             session = batch.commit(at, dense=True)[-1].session
@@ -202,6 +207,8 @@ class Importer:
                     tell(index + 1)
         self._complete(session, at)
         tell(len(steps))
+        if suspects.pages:
+            self.suspects[session] = suspects
         return Taken(session, len(steps) - common, feed.problems)
 
     def _settle(self, feed: Feed, session: int) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
 
@@ -100,11 +102,38 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
 def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
     sessions = [session for one in taken for session in one.sessions]
     if arguments.json:
-        screen.json({"sessions": to_json(sessions)}, one_line=arguments.follow)
+        told = {"suspects": _together(one.suspects for one in taken), "masked": _together(one.masked for one in taken)}
+        pages = [page for one in taken for page in one.suspect_pages]
+        hidden = {**told, "suspect_pages": pages} if pages or told["masked"] else {}
+        screen.json({"sessions": to_json(sessions), **hidden}, one_line=arguments.follow)
     elif not screen.quiet:
         screen.show(looks.imported(sessions))
     new = sum(one.new for one in taken)
     screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
+    for line in _hidden(taken, arguments):
+        screen.note(line)
+
+
+def _together(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in counts:
+        found.update(one)
+    return dict(sorted(found.items()))
+
+
+def _hidden(taken: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
+    """What was masked, or could have been: kinds and how many, never a value."""
+    masked, suspects = _together(one.masked for one in taken), _together(one.suspects for one in taken)
+    if masked:
+        yield "masked: " + ", ".join(f"{kind} {times}" for kind, times in masked.items())
+    if suspects:
+        pages = [page for one in taken for page in one.suspect_pages]
+        listed = ", ".join(count(number, kind.replace("_", " ")) for kind, number in suspects.items())
+        session, _, page = pages[0].rpartition("/")
+        query = f"HISTORY OF {page} IN SESSION '{session}'"
+        asked = shlex.quote(query) if set(query) & set('"$`\\!') else f'"{query}"'
+        look = f"vmql {shlex.quote(str(arguments.store))} {asked}"
+        yield f"suspects: {listed} in {count(len(pages), 'page')}; import with --redact mask, or look: {look}"
 
 
 def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:

@@ -120,13 +120,17 @@ class Import(msgspec.Struct, frozen=True):
     """What an import did: its sessions, the main one first, and what could not be read.
 
     `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
-    next import.
+    next import. Where nothing was masked `suspects` says how many values of each kind could have
+    been, in the new part, and `suspect_pages` where; where it was, `masked` how often.
     """
 
     sessions: list[Imported]
     new: int = 0
     problems: list[LineProblem] = []
     torn: int | None = None
+    suspects: dict[str, int] = {}
+    suspect_pages: list[str] = []
+    masked: dict[str, int] = {}
 
 
 class Exported(msgspec.Struct, frozen=True):
