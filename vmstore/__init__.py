@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.approving import approvals, approve
     from vmstore.store.backup import backup, restore
     from vmstore.store.context import Context
     from vmstore.store.keys import new_key
@@ -39,6 +40,8 @@ __all__ = [
     "backup",
     "restore",
     "new_key",
+    "approve",
+    "approvals",
     "seal",
     "read_seal",
     "Store",
@@ -71,6 +74,8 @@ _HOMES = {
     "backup": ("vmstore.store.backup", "backup"),
     "restore": ("vmstore.store.backup", "restore"),
     "new_key": ("vmstore.store.keys", "new_key"),
+    "approve": ("vmstore.store.approving", "approve"),
+    "approvals": ("vmstore.store.approving", "approvals"),
     "seal": ("vmstore.store.seals", "seal"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
     "Store": ("vmstore.store.store", "Store"),

@@ -13,6 +13,7 @@ from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     MUTATION_NAMES,
     Annotate,
+    Approve,
     Cite,
     Compress,
     Configure,
@@ -81,6 +82,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "valid_to": MOMENT, "tags": st.none() | REF, "untags": st.none() | REF, "anchors": st.none() | REF,
     },
     Link: {"source": POSITION, "target": POSITION, "link": SMALL, "valid_from": MOMENT, "valid_to": MOMENT},
+    Approve: {"granted": SMALL, "artifact": SMALL, "until": MOMENT, "who": st.none() | REF, "page": COUNT},
     Redact: {
         "page": COUNT, "type": SMALL, "reason": SMALL, "count": COUNT, "by": SMALL,
         "found": st.lists(st.tuples(SMALL, COUNT, COUNT), max_size=3).map(tuple), "tokens_before": COUNT,
@@ -132,7 +134,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Pressure: {"level": SMALL, "used": COUNT, "budget": COUNT},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query"}
+CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "who"}
 POSITIONS = {
     (Link, "source"),
     *((kind, "content") for kind in (FaultIn, Prefetch, Evict)),

@@ -12,6 +12,7 @@ import pytest
 
 import vmstore
 from tests.redact.test_door import ASK, CALL, KEY, MAIL, PASSWORD, RESULT, VALUES, answer
+from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(200))).decode()
@@ -108,3 +109,42 @@ def test_only_a_bundle_is_exact(tmp_path: Path) -> None:
     """Tables have no hashes, so none can be asked for exactly."""
     with filled(tmp_path / "a.vms") as store, pytest.raises(InputError, match="only a bundle can be exact"):
         store.export(tmp_path / "x", format="sqlite", exact=True)
+
+
+def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
+    """Approved by somebody an artifact leaves as it is and says so, others stay masked; withdrawn or over, all do."""
+    clock = ManualClock(1_700_000_000_000_000)
+    store = vmstore.memory_store(clock=clock)
+    store.record("s", {"model": "m", "messages": [ASK]})
+
+    def shown(format: str) -> tuple[bool, list[str]]:
+        found = store.export(tmp_path / f"{store.log.ordinal}-{format}-{clock.now()}", format=format)
+        return found.redacted, found.approved
+
+    assert shown("sqlite") == (True, [])
+    (told,) = vmstore.approve(store, "sqlite", "s", who="Ada", until=clock.now() + 3_600_000_000)
+    assert (told.artifact, told.granted, told.who, told.in_force) == ("sqlite", True, "Ada", True)
+    assert (shown("sqlite"), shown("parquet")) == ((False, ["Ada"]), (True, []))
+    store.session("s").fork("t")
+    assert shown("sqlite") == (True, []), "a fork needs a word of its own"
+    vmstore.approve(store, "all", ["s", "t"], who="Bob")
+    assert (shown("sqlite"), shown("jsonl")) == ((False, ["Bob"]), (False, ["Bob"]))
+    vmstore.approve(store, ["all"], who="Bob", granted=False)
+    assert (shown("sqlite"), shown("jsonl")) == ((True, []), (True, []))
+    assert [one.granted for one in vmstore.approvals(store) if one.session == "s"] == [True, True, False]
+    vmstore.approve(store, "jsonl", who="Eve", until=clock.now() + 1_000_000)
+    assert shown("jsonl") == (False, ["Eve"])
+    clock.advance(2_000_000)
+    assert shown("jsonl") == (True, [])
+    assert [entry.kind for entry in store.tail()].count("approve") == 7
+    assert store.verify().ok
+
+
+def test_an_approval_needs_somebody(tmp_path: Path) -> None:
+    """Nobody lifts redaction without a name, nor for what nobody knows."""
+    store = filled(tmp_path / "a.vms")
+    with pytest.raises(InputError, match="says nobody"):
+        vmstore.approve(store, "sqlite", who="")
+    with pytest.raises(vmstore.UnknownError, match="there is no artifact 'xml'; there are all, jsonl"):
+        vmstore.approve(store, "xml", who="Ada")
+    store.close()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
-from vmstore.core.redaction import Found, Redact, Redaction
+from vmstore.core.redaction import Approve, Artifact, Found, Redact, Redaction
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -30,6 +30,7 @@ def log() -> MemoryLog:
     batch = engine.batch(session)
     batch.add(Redact(policy=Redaction.MASK))
     batch.add(Redact(page, count=1, found=((int(Found.EMAIL), 1, 1),)))
+    batch.add(Approve(1, Artifact.HTML))
     batch.commit(0)
     return log
 

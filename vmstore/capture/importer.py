@@ -22,6 +22,7 @@ from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
 from vmstore.core.redaction import Redaction
 from vmstore.engine.gate import Batch, Engine, Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, RefusedError
 from vmstore.redact.door import Door
 from vmstore.redact.suspects import Suspects
@@ -154,7 +155,7 @@ class Importer:
                 self._engine.doors.keep(past.session, self.doors[track.part])
             batch = self._batch(past.session, past.stands)
             if self._redaction is not None:
-                self._engine.doors.change(batch, self._redaction, at, self._engine.follow)
+                change(self._engine, batch, self._redaction, at)
         return self._feed(feed, batch, key, common, steps, tell)
 
     def _begin(self, track: Track, source: str, key: bytes, steps: Sequence[Step], at: int) -> Batch:

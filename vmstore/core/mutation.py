@@ -32,14 +32,14 @@ from vmstore.core.decision import (
     Unpin,
 )
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
-from vmstore.core.redaction import Redact
+from vmstore.core.redaction import Approve, Redact
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
-    "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open",
-    "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence",
+    "Annotate", "AnyMutation", "Approve", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create",
+    "Decision", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation",
+    "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence",
     "Search", "Segment", "Settings", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs", "decode",
     "encode", "sealed_again", "wire",
 ]  # fmt: skip
@@ -251,7 +251,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Search | Recall
+Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
@@ -341,6 +341,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Create: ("content", "labels"),
     Update: ("content",),
     Annotate: ("tags", "untags", "anchors"),
+    Approve: ("who",),
     Compress: ("content",),
     Message: ("envelope", "aside"),
     Reply: ("aside",),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vmstore.core.kind import Mutation
+from vmstore.core.kind import CellRef, Mutation
 from vmstore.core.page import Word
 from vmstore.errors import InputError
 
@@ -85,6 +85,31 @@ class Redact(Mutation, frozen=True, array_like=True, tag=17):
     tokens_after: int = 0
     recoverable: int = 0
     policy: int | None = None
+
+
+class Artifact(Word):
+    """What leaves a store; ALL is every kind of it."""
+
+    ALL = 0
+    JSONL = 1
+    PARQUET = 2
+    SQLITE = 3
+    HTML = 4
+
+
+class Approve(Mutation, frozen=True, array_like=True, tag=34):
+    """Somebody lifts redaction for what leaves of the session, or, not `granted`, puts it back.
+
+    `artifact` is the kind of export, `until` the moment it ends, in microseconds since 1970, `who` a
+    cell with a word by whom. `page` is 0: it is of the whole session.
+    """
+
+    NUMBER: ClassVar[int] = 34
+    granted: int
+    artifact: int = Artifact.ALL
+    until: int | None = None
+    who: CellRef | None = None
+    page: int = 0
 
 
 def reason_of(kinds: set[int]) -> Reason:

@@ -34,7 +34,6 @@ from vmstore.views.lane import Lane
 from vmstore.views.redactions import again_from, numbers_after, policy_at
 
 if TYPE_CHECKING:
-    from vmstore.engine.gate import Batch
     from vmstore.redact.door import Door, Masked
 
 DOORS_MAX = 64
@@ -77,16 +76,6 @@ class Doors:
         self._doors.move_to_end(session)
         if len(self._doors) > DOORS_MAX:
             self._doors.popitem(last=False)
-
-    def change(self, batch: Batch, policy: Redaction, at: int, follow: Callable[[], object]) -> None:
-        """Gives a session another policy, by a commit of its own at the beginning of a batch."""
-        if batch.head.redaction == policy:
-            return
-        session, position = batch.head.session, batch.head.position
-        batch.take(Redact(policy=policy))
-        batch.end(at)
-        door = self.of(session, policy, position, follow)
-        batch.passing = None if door is None else Passing(door)
 
     def begin(self, opening: Opening) -> Door | None:
         """The door of a session that is about to begin; RefusedError where its name or its source gives it away."""

@@ -16,6 +16,7 @@ from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Sign
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
+    Approve,
     Cite,
     Compress,
     Create,
@@ -56,7 +57,7 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
-from vmstore.core.redaction import By, How, Reason, Redaction
+from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
 
 NUMBER_MAX = 2**63 - 1
 LINK_KINDS = frozenset(LinkKind)
@@ -88,6 +89,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "signal": frozenset(Signal),
     },
     Pressure: {"level": frozenset(Load)},
+    Approve: {"granted": frozenset((0, 1)), "artifact": frozenset(Artifact)},
     Redact: {
         "type": frozenset(How),
         "reason": frozenset(Reason),
@@ -109,7 +111,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Link: lambda m: (m.source, m.target),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
     **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
-    **dict.fromkeys((FaultDenied, Reference, Redact), lambda m: (m.page,) if m.page else ()),
+    **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
     Segment: lambda m: () if m.summary is None else (m.summary,),

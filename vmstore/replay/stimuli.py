@@ -21,7 +21,7 @@ from vmstore.errors import InputError
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
-_PAST = (m.Annotate, m.Link, m.Open, m.Redact)  # what no act of a live session writes alone
+_PAST = (m.Annotate, m.Link, m.Open, m.Redact, m.Approve)  # what no act of a live session writes alone
 
 At = tuple[int, m.AnyMutation]
 """A mutation and its position."""

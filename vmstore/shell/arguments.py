@@ -191,6 +191,15 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
 
 
+def add_approve(parser: argparse.ArgumentParser) -> None:
+    """What may leave unmasked, of which sessions, by whose word."""
+    parser.add_argument("artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, html, all")
+    parser.add_argument("--of", action="append", metavar="SESSION", help="of this session; may be given again")
+    parser.add_argument("--by", metavar="WHO", help="who says so")
+    parser.add_argument("--until", metavar="T", help="when it ends, like 2027-01-01")
+    parser.add_argument("--withdraw", action="store_true", help="put redaction back")
+
+
 def add_backup(parser: argparse.ArgumentParser) -> None:
     """What is backed up, and where to."""
     add_store(parser)

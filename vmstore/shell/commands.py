@@ -7,6 +7,7 @@ import difflib
 from vmstore.shell.arguments import (
     Command,
     add_annotate,
+    add_approve,
     add_backup,
     add_debug,
     add_export,
@@ -96,6 +97,21 @@ COMMANDS: dict[str, Command] = {
             ),
             ("vmstore.shell.handing", "export"),
             (add_store, add_export, add_moment),
+        ),
+        Command(
+            "approve",
+            "hand on",
+            "let sessions leave without masks",
+            "Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are\n"
+            "unless --of names them; it is logged with whose word it is, and --withdraw takes it back. Without\n"
+            "ARTIFACT it lists what was approved and withdrawn.",
+            (
+                "vmstore approve agent.vms",
+                "vmstore approve agent.vms sqlite --of planning-220 --by Ada --until 2027-01-01",
+                "vmstore approve agent.vms sqlite --by Ada --withdraw",
+            ),
+            ("vmstore.shell.approvals", "approve_artifacts"),
+            (add_store, add_approve),
         ),
         Command(
             "compact",

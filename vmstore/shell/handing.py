@@ -16,6 +16,7 @@ from vmstore.store.answers import to_json
 from vmstore.store.reports import Exported
 
 STDOUT = "-"
+NOTHING = "nothing is masked in it"
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -47,7 +48,7 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
 def _masked(found: Exported) -> str:
     """What was masked: how often of each kind, never a value."""
     if not found.redacted:
-        return "nothing is masked in it"
+        return f"nothing is masked in it, as {listing(found.approved)} approved" if found.approved else NOTHING
     kinds = ", ".join(f"{kind} {times}" for kind, times in found.masked.items()) or "nothing was found that had to be"
     unseen = f"; {count(found.unseen, 'content')} left out that cannot be read" if found.unseen else ""
     return f"masked: {kinds}{unseen}"

@@ -20,6 +20,7 @@ from vmstore.exports.selection import Portion, check_end, select, whole
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.imports import imported
+from vmstore.store.lifted import lifted
 from vmstore.store.namespace import Namespace
 from vmstore.store.redacted import Hidden, masked_log, masked_rows
 from vmstore.store.reports import Exported, Import
@@ -69,13 +70,14 @@ def export(
     """
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
-    hidden = Hidden() if hide else None
+    words = lifted(ns, [portion.session for portion in portions], format) if hide else []
+    hidden = Hidden() if hide and not words else None
     if format == "jsonl":
         log, leaving = ns.log, portions
         if hidden is not None:
             with ns.lock:
                 log, leaving = masked_log(ns, portions, hidden)
-        return _exported(ns, portions, format, _write_lines(ns, out, log, leaving, progress), hidden)
+        return _exported(ns, portions, format, _write_lines(ns, out, log, leaving, progress), hidden, words)
     if not isinstance(out, Path):
         raise InputError(f"{format} is no stream; name the path it shall have")
 
@@ -84,7 +86,7 @@ def export(
 
     leaving_rows = made() if hidden is None else masked_rows(made, hidden)
     told = _counted(leaving_rows, _mutations(ns, portions), progress)
-    return _exported(ns, portions, format, WRITERS[format](out, told), hidden)
+    return _exported(ns, portions, format, WRITERS[format](out, told), hidden, words)
 
 
 def _write_lines(
@@ -125,7 +127,9 @@ def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
     return sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions)
 
 
-def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: Hidden | None) -> Exported:
+def _exported(
+    ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: Hidden | None, words: list[str]
+) -> Exported:
     told = hidden or Hidden()
     return Exported(
         format,
@@ -138,6 +142,7 @@ def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int
         told.counts,
         told.values,
         told.unseen,
+        words,
     )
 
 

@@ -14,6 +14,7 @@ from vmstore.core.clock import within
 from vmstore.core.draft import Usage
 from vmstore.core.redaction import Redaction
 from vmstore.engine.gate import Batch, Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.redact.mask import Mask
 from vmstore.store.answers import Recorded
@@ -104,7 +105,7 @@ class Recording:
             _, conversation = self._conversation(key)
             batch = engine.batch(key)
             if redaction is not None:
-                engine.doors.change(batch, redaction, at, engine.follow)
+                change(engine, batch, redaction, at)
         if asked is not None:
             batch.request(asked.id, asked.payload(hides=batch.passing is not None))
         written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept

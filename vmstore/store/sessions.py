@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from vmstore.core.redaction import Redaction, policy_of
 from vmstore.engine.gate import Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.session import Session
@@ -79,7 +80,7 @@ class Sessions:
         def write() -> None:
             engine, now = self._ns.engine, self._ns.clock.now()
             batch = engine.batch(key)
-            engine.doors.change(batch, policy, now, engine.follow)
+            change(engine, batch, policy, now)
             if not batch.empty:
                 batch.commit(now)
 

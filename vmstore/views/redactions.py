@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
+import apsw
+
 from vmstore.core.page import Word
-from vmstore.core.redaction import Found, Reason, Redact, Redaction
+from vmstore.core.redaction import Approve, Artifact, Found, Reason, Redact, Redaction
 from vmstore.log.port import Log
 from vmstore.views.context import read_cells
 from vmstore.views.lane import NEVER, Lane
@@ -24,6 +26,8 @@ class Redactions(Projector):
         "redactions": """session INTEGER, position INTEGER, page INTEGER, type INTEGER, reason INTEGER, count INTEGER,
             by INTEGER, found TEXT, tokens_before INTEGER, tokens_after INTEGER, PRIMARY KEY(session, position)""",
         "policies": "session INTEGER, position INTEGER, policy INTEGER, PRIMARY KEY(session, position)",
+        "approvals": """session INTEGER, position INTEGER, artifact INTEGER, granted INTEGER, until INTEGER, who TEXT,
+            at INTEGER, page INTEGER, PRIMARY KEY(session, position)""",
     }
     indexes = ("CREATE INDEX redactions_page ON redactions(session, page)",)
 
@@ -34,6 +38,34 @@ class Redactions(Projector):
         if m.count:
             told = (m.page, m.type, m.reason, m.count, m.by, json.dumps(m.found, separators=(",", ":")))
             self.rows["redactions"].append((fact.session, fact.position, *told, m.tokens_before, m.tokens_after))
+
+    def on_approve(self, fact: Fact, m: Approve) -> None:
+        """Adds what was lifted or put back."""
+        told = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
+        self.rows["approvals"].append((fact.session, fact.position, *told))
+
+
+class Approval(NamedTuple):
+    """Redaction lifted for what leaves of a session, or, not `granted`, put back; times in microseconds since 1970."""
+
+    position: int
+    artifact: int
+    granted: int
+    until: int | None
+    who: str | None
+    at: int
+
+
+def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
+    """What was lifted and put back for a session, in order; what it forked from has its own."""
+    sql = "SELECT position, artifact, granted, until, who, at FROM approvals WHERE session = ? AND page = 0"
+    return [Approval(*row) for row in db.execute(f"{sql} ORDER BY position", (session,))]
+
+
+def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) -> Approval | None:
+    """By which word redaction is lifted now for a kind of export; None where it is not."""
+    last = [one for one in approvals_of(db, session) if one.artifact in (artifact, Artifact.ALL)][-1:]
+    return last[0] if last and last[0].granted and (last[0].until is None or now < last[0].until) else None
 
 
 class Hidden(NamedTuple):
