@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -41,8 +41,9 @@ class Masked(NamedTuple):
 class Mask:
     """What was masked in one document. `learn` of all its texts first finds what only one of them gives away."""
 
-    def __init__(self, kinds: Collection[Kind] = USUAL) -> None:
+    def __init__(self, kinds: Collection[Kind] = USUAL, also: Callable[[str], list[Span]] | None = None) -> None:
         self.kinds = frozenset(kinds)
+        self._also = also  # another finder, asked after ours
         self._numbers: dict[Kind, dict[str, int]] = {}
         self._places: dict[tuple[Kind, int], Counter[str]] = {}
         self._echoes: dict[str, Kind] = {}
@@ -153,6 +154,9 @@ class Mask:
 
     def _spans(self, text: str) -> list[Span]:
         found = spans(text, self.kinds)
+        if self._also is not None:
+            ours = list(found)
+            found = apart(iter((*ours, *(one for one in self._also(text) if not _touches(one, ours)))))
         for span in found:
             self._remember(text[span.start : span.end], span.kind)
         return found
@@ -179,6 +183,10 @@ class Mask:
 
 
 _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
+
+
+def _touches(span: Span, others: Collection[Span]) -> bool:
+    return any(span.start < one.end and one.start < span.end for one in others)
 
 
 def is_blob(text: str) -> bool:
