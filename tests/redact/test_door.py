@@ -293,3 +293,17 @@ def test_a_page_that_says_a_placeholder_is_no_redaction() -> None:
     store.record("s", {"model": "m", "messages": [{"role": "user", "content": "see [EMAIL 7]"}]}, redaction="mask")
     assert [entry.mutation["policy"] for entry in store.tail() if entry.kind == "redact"] == [Redaction.MASK]
     assert Redact().count == 0
+
+
+def test_suspects_are_counted_once(tmp_path: Path) -> None:
+    """An import that masks nothing counts each value once and names the pages; again, or masked, there are none."""
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps([ASK, CALL, RESULT]))
+    store = vmstore.memory_store()
+    found = store.import_file(file, session="s")
+    assert found.suspects == {"api_key": 1, "email": 1, "password": 1}
+    assert len(found.suspect_pages) == 3 and found.suspect_pages[0].startswith("s/p")
+    again = store.import_file(file)
+    assert (again.new, again.suspects, again.suspect_pages) == (0, {}, [])
+    masked = vmstore.memory_store().import_file(file, session="s", redaction="mask")
+    assert masked.suspects == {} and set(masked.masked) == {"api_key", "email", "password"}
