@@ -21,7 +21,7 @@ from tests.engine.stories import answer, chat
 from tests.store.kept import CALLS, tell
 from vmstore.core.mutation import Create, Mark, Turn, Update
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.store.context import Context
 from vmstore.store.live import Live
@@ -141,7 +141,7 @@ def test_every_question_has_the_same_answer(store_path: Path, tmp_path: Path) ->
                 await store.record("s", asked(items), response, at=number * 1_000_000)
             with vmstore.open(store_path, "r") as other:
                 await _compare(store, other)
-            await store.export(tmp_path / "s.jsonl", "s")
+            await store.export(tmp_path / "s.jsonl", "s", exact=True)
             assert (await store.import_file(tmp_path / "s.jsonl", exact=True)).new == 0
             child = await (await store.session("s")).fork("child", call=2)
             assert (await child.record(asked(CALLS[0][0]))).session == "child"

@@ -45,6 +45,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/store/context.py", "vmstore"),
         ("vmstore/core/notice.py", "logging"),
         ("vmstore/store/keys.py", "cryptography"),
+        ("vmstore/engine/doors.py", "vmstore"),
         ("vmstore/vmql/times.py", "dateparser"),
         ("vmstore/vmql/result.py", "pyarrow"),
         ("vmstore/search/index.py", "tantivy"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
+    from vmstore.store.approving import approvals, approve
     from vmstore.store.archiving import archive, unarchive
     from vmstore.store.backup import backup, restore
     from vmstore.store.bringing import bring, origin
@@ -58,6 +59,8 @@ __all__ = [
     "erase",
     "plan_erasure",
     "new_key",
+    "approve",
+    "approvals",
     "seal",
     "read_seal",
     "retract",
@@ -107,6 +110,8 @@ _HOMES = {
     "erase": ("vmstore.store.erasing", "erase"),
     "plan_erasure": ("vmstore.store.erasing", "plan_erasure"),
     "new_key": ("vmstore.store.keys", "new_key"),
+    "approve": ("vmstore.store.approving", "approve"),
+    "approvals": ("vmstore.store.approving", "approvals"),
     "seal": ("vmstore.store.seals", "seal"),
     "retract": ("vmstore.store.retracting", "retract"),
     "read_seal": ("vmstore.store.seals", "read_seal"),
@@ -143,14 +148,21 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def wrap(client: Any, store: str | os.PathLike[str] | Store = "agent.vms", session: str | None = None) -> Any:
+def wrap(
+    client: Any,
+    store: str | os.PathLike[str] | Store = "agent.vms",
+    session: str | None = None,
+    *,
+    redaction: str | None = None,
+) -> Any:
     """An OpenAI or Anthropic client that records every call it makes, and behaves as it did.
 
     `store` is a path, opened when the first call ends, or an open store; `session` a name, by
-    default made of the provider and the time. The client's `vmstore` has `problems`, `flush()`
-    and `close()`.
+    default made of the provider and the time. With `redaction` mask or refuse no secret enters the
+    store; the model is sent what it is sent. The client's `vmstore` has `problems`, `flush()` and
+    `close()`.
     """
     from vmstore.capture.client.wrap import wrap as wrapped
     from vmstore.store.store import open_store
 
-    return wrapped(client, store, session, open_store=open_store)
+    return wrapped(client, store, session, open_store=open_store, redaction=redaction)

@@ -25,7 +25,7 @@ from vmstore.capture.load import follow, load
 from vmstore.capture.unseen import Unseen
 from vmstore.core.mutation import Compress, Configure, Create, Known, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Method, Modality, PageType, Role, Slot, Status
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import VmstoreError
 from vmstore.store.store import Store, memory_store
 from vmstore.testing.life import Player

@@ -13,6 +13,7 @@ from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     MUTATION_NAMES,
     Annotate,
+    Approve,
     Cite,
     Compress,
     Configure,
@@ -32,6 +33,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Revoke,
@@ -83,6 +85,12 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "valid_to": MOMENT, "tags": st.none() | REF, "untags": st.none() | REF, "anchors": st.none() | REF,
     },
     Link: {"source": POSITION, "target": POSITION, "link": SMALL, "valid_from": MOMENT, "valid_to": MOMENT},
+    Approve: {"granted": SMALL, "artifact": SMALL, "until": MOMENT, "who": st.none() | REF, "page": COUNT},
+    Redact: {
+        "page": COUNT, "type": SMALL, "reason": SMALL, "count": COUNT, "by": SMALL,
+        "found": st.lists(st.tuples(SMALL, COUNT, COUNT), max_size=3).map(tuple), "tokens_before": COUNT,
+        "tokens_after": COUNT, "recoverable": SMALL, "policy": st.none() | SMALL,
+    },
     Compress: {
         "page": POSITION, "version": SMALL, "level": SMALL, "method": SMALL, "lossy": SMALL, "content": REF,
         "size": COUNT, "tokens": COUNT,
@@ -132,7 +140,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Revoke: {"share": POSITION, "verbs": SMALL, "by": st.none() | REF},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by"}
+CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by", "who"}
 POSITIONS = {
     (Link, "source"),
     (Cite, "by"),

@@ -198,6 +198,22 @@ def test_texts_are_masked_where_they_are_to_be(small: Store, serve: Serve) -> No
     assert all(b"hunter2" in plain.ask(f"/api/{path}?session=k&{query}").body for path, query in asked)
 
 
+def test_images_and_halves_of_secrets_stay_here(small: Store, serve: Serve) -> None:
+    """Where texts are masked no image is handed out, nor the first half of a secret that a cut goes through."""
+    picture = "data:image/png;base64," + b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(200))).decode()
+    image = {"type": "image_url", "image_url": {"url": picture}}
+    half = "x" * ((64 << 10) - 20) + " sk-ant-api03-" + "aB3" * 20
+    told = [{"role": "user", "content": [image, {"type": "text", "text": half}]}]
+    small.record("pictures", {"model": "m", "messages": told})
+    pages = [page.page[1:] for page in small.session("pictures").pages()]
+    asked = f"texts?session=pictures&at={','.join(pages)}", "request?session=pictures&call=1"
+    sign = picture[-60:-4].encode()
+    for path in asked:
+        plain, hidden = serve(small).ask(f"/api/{path}").body, serve(small, redact=masked).ask(f"/api/{path}").body
+        assert sign in plain and sign not in hidden and b"sk-ant-" not in hidden
+        assert b"nothing can be masked in an image" in hidden
+
+
 @pytest.mark.parametrize(
     ("door", "host", "ours"),
     [

@@ -37,7 +37,8 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log

@@ -11,7 +11,8 @@ from tests.engine.author import engine_over
 from vmstore.core.mutation import Configure, Mark, Message, Open, decode
 from vmstore.core.page import Origin
 from vmstore.engine import gate
-from vmstore.engine.gate import HEADS_MAX, Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import HEADS_MAX, Engine
 from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import genesis, relink

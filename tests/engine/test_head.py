@@ -9,7 +9,8 @@ from hypothesis import example, given
 
 from tests.engine.author import STORIES, Author, Deed, engine_over
 from vmstore.core.mutation import Pack, Update
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import load_head
 from vmstore.engine.verify import verify

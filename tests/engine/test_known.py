@@ -11,7 +11,8 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Message, decode
 from vmstore.engine import known as known_module
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.known import DIGEST_BYTES, Known, Sealed
 from vmstore.engine.opening import Opening
 from vmstore.store.namespace import KNOWN

@@ -40,7 +40,8 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.core.page import LinkKind
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.opening import Opening
 from vmstore.engine.rules import RULES

@@ -41,7 +41,7 @@ def filled_in_memory() -> Store:
 def bundle(store: Store, *names: str, **moment: Any) -> bytes:
     """The bundle of some sessions, or all."""
     out = io.BytesIO()
-    store.export(out, names or None, **moment)
+    store.export(out, names or None, exact=True, **moment)
     return out.getvalue()
 
 

@@ -96,7 +96,7 @@ def test_bundles_beside_a_writer_hold_a_prefix(store_path: Path, tmp_path: Path)
         os.read(reader, 3)
         for number in range(EXPORTS):
             with vmstore.open(store_path) as store:
-                store.export(tmp_path / f"b{number}")
+                store.export(tmp_path / f"b{number}", exact=True)
             bundles.append((tmp_path / f"b{number}").read_bytes())
             os.read(reader, 1 << 16)
     finally:

@@ -27,6 +27,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     Annotate,
+    Approve,
     Cite,
     Compress,
     Configure,
@@ -44,6 +45,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Revoke,
@@ -177,6 +179,8 @@ def kinds() -> dict[str, str]:
         Update(12, 3, 0, 5_000, 1_250),
         Annotate(12, 950_000, 2, -1_000_000, 1_700_000_000_000_000, 0, (300, 2), 1),
         Link(30, 12, 0, -1_000_000, 1_700_000_000_000_000),
+        Approve(1, 3, 1_700_000_000_000_000, (300, 2), 12),
+        Redact(12, 0, 2, 3, 0, ((11, 2, 3),), 1_030, 1_024, 0, 1),
         Compress(12, 3, 3, 2, 1, 0, 18, 5),
         Message(3, 2, 0, 1, 1, 6),
         Reply(6, 1, 1, 174_738, 160_000, 512, 1_234_567_890, 2_500_000, 0),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.redact.labelled import lines
 from vmstore.redact.mask import Mask, Masked
-from vmstore.redact.span import Kind
+from vmstore.redact.span import Kind, Span
 
 
 def test_the_same_value_has_the_same_placeholder() -> None:
@@ -91,3 +92,29 @@ def test_text_without_secrets_is_untouched(text: str) -> None:
     mask = Mask()
     shown = mask.text(text, "p1")
     assert (shown == text) == (mask.record == [])
+
+
+def test_another_finder_comes_after_ours() -> None:
+    """What only another finder finds is masked as it says, and what we find keeps our kind."""
+
+    def names(text: str) -> list[Span]:
+        return [Span(found.start(), found.end(), Kind.SECRET) for found in re.finditer(r"prod/db|hunter\w*", text)]
+
+    text = "in prod/db: password=hunter2xyz"
+    assert Mask().text(text, "") == "in prod/db: password=[PASSWORD 1]"
+    assert Mask(also=names).text(text, "") == "in [SECRET 1]: password=[PASSWORD 1]"
+
+
+def test_fields_that_become_the_same_are_both_kept() -> None:
+    """Two fields whose names are masked alike stay two, and a number that is a card is masked."""
+    told = {"ada@lovelace.dev": 1, "Ada@lovelace.dev": 2, "card": 4111111111111111}
+    assert Mask().value(told, "") == {"[EMAIL 1]": 1, "[EMAIL 1] (2)": 2, "card": "[CARD 1]"}
+
+
+def test_arguments_within_a_text_are_looked_into() -> None:
+    """JSON within a text is read as JSON, escapes and all; one that tells a field twice is read as it stands."""
+    hidden = '{"pass\\u0077ord": "swordfish-99"}'
+    assert Mask().value({"arguments": hidden}, "") == {"arguments": '{"password":"[PASSWORD 1]"}'}
+    twice = '{"password": "swordfish-99", "password": "other-1234"}'
+    shown = Mask().value(twice, "")
+    assert "swordfish" not in shown and "other-1234" not in shown

@@ -29,11 +29,11 @@ def test_a_store_moves_by_its_bundle(run: Run, two: Path, tmp_path: Path) -> Non
 
 def test_a_bundle_goes_through_a_pipe(run: Run, process: Process, recorded: Path, tmp_path: Path) -> None:
     """Without --out the bundle itself is on stdout, the remark on stderr, and the bytes are those of the file."""
-    run("export", recorded, "s1", "--call", "2", "--out", tmp_path / "one.jsonl")
-    done = process("export", recorded, "s1", "--call", "2")
+    run("export", recorded, "s1", "--call", "2", "--exact", "--out", tmp_path / "one.jsonl")
+    done = process("export", recorded, "s1", "--call", "2", "--exact")
     assert (done.returncode, done.stdout) == (0, (tmp_path / "one.jsonl").read_bytes())
     assert b"exported s1 to stdout" in done.stderr
-    quiet = process("export", recorded, "s1", "--call", "2", "--quiet")
+    quiet = process("export", recorded, "s1", "--call", "2", "--exact", "--quiet")
     assert (quiet.stdout, quiet.stderr) == (done.stdout, b"")
 
 

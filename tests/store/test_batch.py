@@ -10,7 +10,7 @@ import vmstore
 from tests.engine.stories import chat
 from vmstore.core.mutation import Create, Link, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.store.store import memory_store
 

@@ -11,7 +11,7 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Mark, Revoke, Share
 from vmstore.core.sharing import Scope, Verb
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError, InputError, RefusedError, VmstoreError
 from vmstore.store import charter

@@ -154,7 +154,7 @@ def test_sessions_moved_exactly_keep_what_was_sealed(told: Told) -> None:
     """A bundle taken in exactly has the very chains, so each session holds its seal under other keys and ordinals."""
     seal = told.seal()
     with vmstore.open(told.path) as store:
-        store.export(told.path.with_name("b.jsonl"))
+        store.export(told.path.with_name("b.jsonl"), exact=True)
     with vmstore.open(told.path.with_name("c.vms")) as store:
         store.import_file(told.path.with_name("b.jsonl"), exact=True)
         found = store.verify(seals=[seal]).problems

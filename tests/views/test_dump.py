@@ -8,6 +8,7 @@ import pytest
 from tests.engine.author import Author, engine_over
 from tests.views.test_alphabet import STORY
 from vmstore.core.erasure import Erase, ErasureReason
+from vmstore.core.redaction import Approve, Artifact, Found, Redact, Redaction
 from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
@@ -29,6 +30,14 @@ def log() -> MemoryLog:
     batch.add(Erase(ErasureReason.ASKED, ((first.first, 0),)))
     batch.commit(0)
     log.destroy([first.cell])
+    engine.follow()
+    sql = "SELECT session, max(page) FROM pages GROUP BY session ORDER BY session DESC LIMIT 1"
+    session, page = engine.projection.db.execute(sql).get
+    batch = engine.batch(session)
+    batch.add(Redact(policy=Redaction.MASK))
+    batch.add(Redact(page, count=1, found=((int(Found.EMAIL), 1, 1),)))
+    batch.add(Approve(1, Artifact.HTML))
+    batch.commit(0)
     return log
 
 

@@ -10,7 +10,7 @@ import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.store.answers import (
     Affinity,
     CallInfo,

@@ -141,20 +141,14 @@ class Store:
     @overload
     async def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
-        title: str | None = None,
+        title: str | None = None, redaction: str | None = None,
     ) -> Session: ...  # fmt: skip
     async def session(
-        self,
-        name: str,
-        *,
-        create: bool = False,
-        user: str | None = None,
-        agent: str | None = None,
-        title: str | None = None,
-        **live: Any,
-    ) -> Session:
+        self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
+        title: str | None = None, redaction: str | None = None, **live: Any,
+    ) -> Session:  # fmt: skip
         """See `vmstore.Store.session`."""
-        told = {"user": user, "agent": agent, "title": title, **live}
+        told = {"user": user, "agent": agent, "title": title, "redaction": redaction, **live}
         return twin(await self._worker.do(partial(self._store.session, name, create=create, **told)), self._worker)
 
     async def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
@@ -183,14 +177,23 @@ class Store:
         latency: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
+        redaction: str | None = None,
     ) -> Recorded:
         """See `vmstore.Store.record`."""
-        told = partial(self._store.record, at=at, latency=latency, cost=cost, request_id=request_id)
-        return await self._worker.do(told, _named(session), request, response)
+        told: dict[str, Any] = {
+            "at": at,
+            "latency": latency,
+            "cost": cost,
+            "request_id": request_id,
+            "redaction": redaction,
+        }
+        return await self._worker.do(partial(self._store.record, **told), _named(session), request, response)
 
-    async def record_gap(self, session: str | Session, reason: str, *, at: int | None = None) -> Recorded:
+    async def record_gap(
+        self, session: str | Session, reason: str, *, at: int | None = None, redaction: str | None = None
+    ) -> Recorded:
         """See `vmstore.Store.record_gap`."""
-        return await self._worker.do(self._store.record_gap, _named(session), reason, at=at)
+        return await self._worker.do(self._store.record_gap, _named(session), reason, at=at, redaction=redaction)
 
     async def import_file(
         self,
@@ -199,11 +202,18 @@ class Store:
         session: str | None = None,
         format: str | None = None,
         exact: bool = False,
+        redaction: str | None = None,
         progress: Progress | None = None,
     ) -> Import:
         """See `vmstore.Store.import_file`."""
-        told = partial(self._store.import_file, session=session, format=format, exact=exact, progress=progress)
-        return await self._worker.do(told, path)
+        told: dict[str, Any] = {
+            "session": session,
+            "format": format,
+            "exact": exact,
+            "redaction": redaction,
+            "progress": progress,
+        }
+        return await self._worker.do(partial(self._store.import_file, **told), path)
 
     async def export(
         self,
@@ -212,12 +222,14 @@ class Store:
         *,
         format: str = "jsonl",
         at: AsOf | None = None,
+        exact: bool = False,
+        redact: bool = True,
         progress: Progress | None = None,
         **moment: Any,
     ) -> Exported:
         """See `vmstore.Store.export`."""
-        told = partial(self._store.export, format=format, at=at, progress=progress, **moment)
-        return await self._worker.do(told, out, sessions)
+        told: dict[str, Any] = {"format": format, "at": at, "exact": exact, "redact": redact, "progress": progress}
+        return await self._worker.do(partial(self._store.export, **told, **moment), out, sessions)
 
     async def query(self, text: str | Statement, *, session: str | None = None, **params: Any) -> Result:
         """See `vmstore.Store.query`."""

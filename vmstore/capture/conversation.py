@@ -28,10 +28,11 @@ from vmstore.core.mutation import (
 from vmstore.core.mutation import Reply as ReplyMutation
 from vmstore.core.page import IMPORTANCE, Fidelity, LinkKind, Modality, PageType, Role, Status
 from vmstore.core.tokens import ESTIMATOR, estimate
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 
 FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
 OPAQUE_HINT = "opaque"
+READABLE = (Modality.TEXT, Modality.STRUCTURED)
 
 
 class Conversation:
@@ -39,6 +40,7 @@ class Conversation:
 
     def __init__(self, read: Callable[[int], bytes] = lambda position: b"") -> None:
         self.read = read  # the content made at a position
+        self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
         self.context: list[Held] = []  # as last packed
         self.messages: list[Held] = []  # every message, in order
@@ -151,6 +153,8 @@ class Conversation:
                 importance=IMPORTANCE if draft.importance is None else draft.importance,
             )
         )
+        if part.modality in READABLE:
+            self.look(page, part.content)
         if is_.asks:
             self.calls[is_.asks] = page
         if draft.hint:

@@ -16,7 +16,7 @@ from vmstore.capture.sources.step import Answer, Apart, Compact, More, Note, Rec
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.mutation import CellRef
 from vmstore.core.page import Fidelity, PageType, Role, Slot
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 
 
 class Feed:

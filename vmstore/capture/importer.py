@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmstore.capture.feed import Feed
+from vmstore.capture.hiding import reading_of
 from vmstore.capture.load import load, reader
 from vmstore.capture.sources.lines import stem
 from vmstore.capture.sources.step import Note, Reading, Step, Track
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
 from vmstore.core.sharing import CHARTER_NAME
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, RefusedError
+from vmstore.redact.door import Door
+from vmstore.redact.suspects import Suspects
 from vmstore.views.lane import NEVER, Lane
 
 STEPS_PER_WRITE = 200
@@ -54,9 +60,14 @@ class _Past(NamedTuple):
 class Importer:
     """Takes the tracks of one reading into a store, parents before their forks and spawns."""
 
-    def __init__(self, engine: Engine, reading: Reading, path: Path, name: str | None) -> None:
+    def __init__(
+        self, engine: Engine, reading: Reading, path: Path, name: str | None, redaction: Redaction | None = None
+    ) -> None:
         self._engine = engine
         self._reading = reading
+        self._redaction = redaction  # None: as the sessions have it that hold the source
+        self.doors: dict[str, Door] = {}  # by track, where something is hidden
+        self.suspects: dict[int, Suspects] = {}  # by session, where nothing is
         self._path = path
         self._name = name
         self._steps: dict[str, list[Step]] = {}
@@ -66,7 +77,11 @@ class Importer:
         self._raced = False  # somebody else writes too
 
     def run(self, progress: Progress | None = None) -> list[Taken]:
-        """Imports every track; what became of each, in the reading's order."""
+        """Imports every track; what became of each, in the reading's order.
+
+        RefusedError, before anything is written, where it holds what it is not to hold.
+        """
+        self._hide()
         for track in self._reading.tracks:
             inherited = self._steps[track.parent or ""][: track.inherits] if track.origin is Origin.FORK else []
             self._steps[track.part] = [*inherited, *track.steps]
@@ -84,6 +99,17 @@ class Importer:
             self._sessions[track.part] = taken[-1].session
             done += len(steps)
         return taken
+
+    def _hide(self) -> None:
+        """Masks the source as its sessions want it: those there are, where nobody says otherwise."""
+        if self._redaction is None:
+            self._engine.follow()
+            sql = "SELECT max(redaction) FROM sessions WHERE source = ?"
+            told = [self._engine.projection.db.execute(sql, (self._source(one),)).get for one in self._reading.tracks]
+            kept = max(filter(None, told), default=0)
+            self._redaction = Redaction(kept) if kept else None
+        if self._redaction:
+            self._reading, self.doors = reading_of(self._reading, self._redaction)
 
     def _retried(self, track: Track, steps: Sequence[Step], tell: Callable[[int], None]) -> Taken:
         """Imports a track; where others write as well, looks again at what they left and goes on from there."""
@@ -113,9 +139,9 @@ class Importer:
             if self._raced:  # opened by itself, it is not refused for what others write meanwhile
                 with self._engine.log.alone():
                     self._look_again(source, steps, looked, best)
-                    self._engine.begin(self._opening(track, source, key, steps), at).commit(at)
+                    self._begin(track, source, key, steps, at).commit(at)
                 return self._track(track, steps, tell)
-            batch = self._engine.begin(self._opening(track, source, key, steps), at)
+            batch = self._begin(track, source, key, steps, at)
             if batch.seen != looked:
                 raise ConflictError(MOVED)
             batch.end(at)  # a changed first record can then fork before it
@@ -128,8 +154,19 @@ class Importer:
             feed = Feed(self._path.name, steps, load(self._engine, past.session))
             feed.session = past.session
             feed.resume(past.positions[:common])
+            if track.part in self.doors:
+                self._engine.doors.keep(past.session, self.doors[track.part])
             batch = self._batch(past.session, past.stands)
+            if self._redaction is not None:
+                change(self._engine, batch, self._redaction, at)
         return self._feed(feed, batch, key, common, steps, tell)
+
+    def _begin(self, track: Track, source: str, key: bytes, steps: Sequence[Step], at: int) -> Batch:
+        """A batch that opens a track's session."""
+        batch = self._engine.begin(self._opening(track, source, key, steps), at)
+        if batch.passing is not None:
+            batch.passing.door = self.doors[track.part]
+        return batch
 
     def _batch(self, session: int, stands: int) -> Batch:
         """A batch for a session that stands where it was read; ConflictError where it went on since."""
@@ -149,6 +186,9 @@ class Importer:
     ) -> Taken:
         """Feeds the records beyond `common`, many to a write, and completes the import."""
         at = _at(steps[:common] or steps, self._engine.clock.now())
+        suspects = Suspects()
+        if not batch.head.redaction:
+            feed.conversation.look = suspects.look
         session, sofar = feed.session, common
         if common == len(steps) and not batch.empty:
             session = batch.commit(at, dense=True)[-1].session
@@ -171,6 +211,8 @@ class Importer:
                     tell(index + 1)
         self._complete(session, at)
         tell(len(steps))
+        if suspects.pages:
+            self.suspects[session] = suspects
         return Taken(session, len(steps) - common, feed.problems)
 
     def _settle(self, feed: Feed, session: int) -> None:
@@ -256,7 +298,8 @@ class Importer:
         titles = (step.title for step in steps if isinstance(step, Note))
         told = {"user": track.user, "agent": track.agent, "title": track.title or next(filter(None, titles), None)}
         meta = {word: text for word, text in told.items() if text}
-        opening = Opening(self._free_name(track), meta, source=source, key=key, hidden=True)
+        name, policy = self._free_name(track), self._redaction
+        opening = Opening(name, meta, source=source, key=key, hidden=True, redaction=policy)
         if track.origin is not Origin.SPAWN:
             return opening
         parent = self._sessions.get(track.parent or "")

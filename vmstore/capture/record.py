@@ -9,12 +9,13 @@ import msgspec
 
 from vmstore.capture.conversation import Conversation
 from vmstore.capture.held import Held, Incoming
+from vmstore.capture.hiding import reply_of
 from vmstore.capture.revise import Settling
 from vmstore.capture.shapes import plain, split_request, take_message, take_reply
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.mutation import Turn
 from vmstore.core.page import Fidelity, Slot, Status
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 
 Value = tuple[Slot, Any]
 
@@ -36,9 +37,16 @@ def record(
     at: int,
     told: Usage,
 ) -> Written:
-    """Writes one call on a batch; the caller commits it. Raises InputError before anything is written."""
-    split = split_request(request)
+    """Writes one call on a batch; the caller commits it. Raises InputError before anything is written.
+
+    What the session is not to hold is masked first, so that the same conversation, sent again, is the same.
+    """
+    door = None if batch.passing is None else batch.passing.door
+    split = split_request(request if door is None else door.value(plain(request), "request"))
     reply = measured(take_reply(split.shape, response), told)
+    if door is not None:
+        reply = reply_of(door, reply, "response")
+        door.recognised()
 
     def take(value: Value) -> Incoming:
         clean = plain(value[1])

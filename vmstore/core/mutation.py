@@ -33,16 +33,17 @@ from vmstore.core.decision import (
 )
 from vmstore.core.erasure import Erase
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.redaction import Approve, Redact
 from vmstore.core.sharing import Revoke, Share
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create", "Decision",
-    "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation",
-    "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Reference", "Reply", "Residence", "Revoke",
-    "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin", "Update", "body", "cell_refs",
-    "decode", "encode", "sealed_again", "wire",
+    "Annotate", "AnyMutation", "Approve", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create",
+    "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message",
+    "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply",
+    "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin", "Update",
+    "body", "cell_refs", "decode", "encode", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -254,8 +255,10 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 
 
 Decision = Evict | FaultIn | FaultDenied | Prefetch | Pin | Unpin | Pressure
-Stimulus = Settings | Segment | Reference | Cite | Search | Recall
-Recorded = Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Compress | Message | Reply | Pack
+Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall
+Recorded = (
+    Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
+)
 Granting = Share | Revoke
 Known = Recorded | Erase | Stimulus | Decision | Granting
 AnyMutation = Known | Unknown
@@ -343,6 +346,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Create: ("content", "labels"),
     Update: ("content",),
     Annotate: ("tags", "untags", "anchors"),
+    Approve: ("who",),
     Compress: ("content",),
     Message: ("envelope", "aside"),
     Reply: ("aside",),

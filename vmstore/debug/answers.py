@@ -16,7 +16,7 @@ from vmstore.debug.export import File, exported
 from vmstore.debug.film import film
 from vmstore.debug.overview import overview
 from vmstore.debug.request import request
-from vmstore.debug.texts import texts
+from vmstore.debug.texts import CUT_BYTES, texts
 from vmstore.debug.whatif import Chosen, WhatIfs
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.candidates import Candidates
@@ -90,7 +90,15 @@ class Answers:
         positions = asked.numbers("at", 1)
         if not positions:
             raise InputError("at is missing; name the positions of contents, as stays.content has them: at=4,17")
-        return {"texts": texts(store, session, positions, whole=asked.flag("whole"))}
+        whole = asked.flag("whole")
+        found = texts(store, session, positions, whole=whole or self._redact is not None)
+        if self._redact is None:
+            return {"texts": found}
+        told = self._redact(to_builtins(found))
+        for one in () if whole else told.values():  # cut once it is masked: half a secret would not be known for one
+            if len(one["text"]) > CUT_BYTES:
+                one |= {"text": one["text"][:CUT_BYTES], "cut": True}
+        return {"texts": told}
 
     def _request(self, asked: Asked) -> Any:
         asked.needed("call", "3")

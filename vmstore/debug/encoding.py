@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from vmstore.redact.mask import Mask
+from vmstore.redact.mask import Mask, is_blob
 
+LEFT_OUT = "left out where other machines can look: nothing can be masked in an image, a sound or a film"
 Redact = Callable[[Any], Any]
 """Masks what nobody else shall see in the texts of a value."""
 
@@ -25,11 +26,27 @@ def encoded(value: Any, redact: Redact | None = None) -> bytes:
 
 
 def masked(value: Any) -> Any:
-    """A value without what is secret in its texts: what one of them gives away is masked in all."""
+    """A value without what is secret in its texts: what one of them gives away is masked in all.
+
+    Images and other bytes written as letters are left out: nothing can be masked in them.
+    """
+    value = _readable(value)
     mask = Mask()
     for text in strings(value):
         mask.learn(text)
     return mask.value(value, "an answer")
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return LEFT_OUT if is_blob(value) else value
+    if isinstance(value, list | tuple):
+        return [_readable(one) for one in value]
+    if isinstance(value, dict):
+        if isinstance(value.get("mime"), str) and isinstance(value.get("text"), str) and "bytes" in value:
+            return {**value, "text": "", "missing": LEFT_OUT}  # an image as `texts` tells it
+        return {key: _readable(one) for key, one in value.items()}
+    return value
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -8,15 +8,29 @@ with its own ids, salts and hashes. Either way a session is written whole, in on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, overload
 
 import apsw
 import msgspec
 
 from vmstore.core.asof import Position
-from vmstore.core.mutation import AnyMutation, CellRef, Erase, Known, Open, Pack, Unknown, decode, sealed_again
+from vmstore.core.mutation import (
+    AnyMutation,
+    CellRef,
+    Compress,
+    Create,
+    Erase,
+    Known,
+    Open,
+    Pack,
+    Unknown,
+    Update,
+    decode,
+    sealed_again,
+)
 from vmstore.core.page import Origin
+from vmstore.engine.doors import resized
 from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head
 from vmstore.engine.lookups import ViewLookups
@@ -79,6 +93,11 @@ class Gathering:
             stored = self.log.append(self._run, self._keys.get(name, 0), self._ends.get(name, 0))
             self._keys[name], self._ends[name] = stored[-1].session, stored[-1].last
         self._run, self._bytes = [], 0
+
+    def settle(self) -> None:
+        """Makes what was taken in readable without proving it: of a log of one's own."""
+        self._flush()
+        self.views.catch_up()
 
     def prove(self, progress: Progress | None = None) -> tuple[Counts, list[Finding]]:
         """Checks every hash, every cell and every rule of what was taken in."""
@@ -209,26 +228,44 @@ def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], see
             new[foreign.session] += len(commits)
 
 
-def tell_anew(engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening) -> Adopted:
-    """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts."""
+Hide = Callable[[bytes], bytes]
+"""What is to be seen of the bytes of a cell."""
+
+
+def tell_anew(
+    engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening, hide: Hide | None = None
+) -> Adopted:
+    """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts.
+
+    Where only what `hide` leaves is told, request ids are left out too: their digests let guesses be tried.
+    """
     commits, lane = gathering.commits(foreign.session), gathering.lane(foreign)
     batch = engine.begin(opening, commits[0].at)
+    batch.passing = None  # what is told anew passed the door where it was told first, and its records are here
     if opening.origin is Origin.FORK:
         inherit(engine, batch.head, opening)
     for commit in commits:
-        if commit.request >= 0:
+        if commit.request >= 0 and hide is None:
             request_id, _, payload = commit.cells[commit.request].content.rpartition(b"\n")
             batch.request(request_id.decode(), bytes.fromhex(payload.decode()))
 
-        def again(ref: CellRef, commit: Commit = commit) -> CellRef:
-            return batch.cell(content_of(gathering.log, lane, commit, ref))
+        sizes: dict[CellRef, tuple[int, int]] = {}  # of cells, before and as they are told
+
+        def again(ref: CellRef, commit: Commit = commit, sizes: dict[CellRef, tuple[int, int]] = sizes) -> CellRef:
+            content = content_of(gathering.log, lane, commit, ref)
+            shown = content if hide is None else hide(content)
+            made = batch.cell(shown)
+            sizes[made] = len(content), len(shown)
+            return made
 
         for mutation in decode(commit.body):
             if not isinstance(mutation, Open):
                 told: Any = sealed_again(_writable(mutation, foreign), again)
                 if isinstance(told, Pack):  # the leaves of its root name the session that made each page
                     totals = batch.head.foresee(told.entered, told.left)
-                    told = msgspec.structs.replace(told, root=totals.root)
+                    told = msgspec.structs.replace(told, root=totals.root, tokens=totals.tokens)
+                elif hide is not None and isinstance(told, Create | Update | Compress):
+                    told = resized(told, *sizes.get(told.content or 0, (0, 0)))
                 batch.add(told)
         batch.end(commit.at)
     stored = batch.commit(commits[-1].at, dense=True)

@@ -17,6 +17,7 @@ from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import (
     Annotate,
     AnyMutation,
+    Approve,
     Cite,
     Compress,
     Create,
@@ -34,6 +35,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Revoke,
@@ -59,6 +61,7 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
+from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
 from vmstore.core.sharing import Scope, Verb
 
 NUMBER_MAX = 2**63 - 1
@@ -93,12 +96,20 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
         "signal": frozenset(Signal),
     },
     Pressure: {"level": frozenset(Load)},
+    Approve: {"granted": frozenset((0, 1)), "artifact": frozenset(Artifact)},
+    Redact: {
+        "type": frozenset(How),
+        "reason": frozenset(Reason),
+        "by": frozenset(By),
+        "policy": frozenset(Redaction),
+    },
     Share: {"scope": frozenset(Scope), "verbs": VERBS},
     Revoke: {"verbs": VERBS},
 }
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
     **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
+    Redact: ("count", "tokens_before", "tokens_after"),
 }
 
 PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
@@ -109,7 +120,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Link: lambda m: (m.source, m.target),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
     **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
-    **dict.fromkeys((FaultDenied, Reference), lambda m: (m.page,) if m.page else ()),
+    **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
     Segment: lambda m: () if m.summary is None else (m.summary,),

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.mutation import AnyMutation, CellRef, Open, body
+from vmstore.core.mutation import Open, Redact
 from vmstore.core.page import Origin
 from vmstore.engine.apart import Warden, check_name, let
-from vmstore.engine.fields import sound
+from vmstore.engine.batch import Batch
+from vmstore.engine.doors import Doors, Passing
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.inherited import lost
-from vmstore.engine.known import NO_CONTENT, Known, Sealed
+from vmstore.engine.known import Known, Sealed
 from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
 from vmstore.engine.opening import Opening
-from vmstore.engine.rules import Place
-from vmstore.engine.ruling import broken
-from vmstore.engine.sealing import Sealing
-from vmstore.errors import ConflictError, InputError, OvertakenError, RefusedError, UnknownError
-from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
+from vmstore.errors import OvertakenError, UnknownError
+from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
+__all__ = ["Batch", "Engine", "Opening", "Written"]
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
@@ -53,6 +52,7 @@ class Engine:
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
         self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
+        self.doors = Doors(log, lambda: projection.db)
 
     def follow(self) -> int:
         """Brings the views to the end of the log; heads then forget what the views hold."""
@@ -109,7 +109,10 @@ class Engine:
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
         base = self.head(session)
-        return Batch(self, base.copy(), base)
+        batch = Batch(self, base.copy(), base)
+        if (door := self.doors.of(session, base.redaction, base.position, self.follow)) is not None:
+            batch.passing = Passing(door)
+        return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:
         """A batch that opens a session with its first mutation."""
@@ -127,6 +130,8 @@ class Engine:
         batch = Batch(self, head)
         batch.place.name_taken = self._taken(opening.name)
         batch.seen, batch.opening = self._end, opening
+        door = self.doors.begin(opening)
+        meta = opening.meta if door is None else door.value(opening.meta, "what the session begins with")
         batch.add(
             Open(
                 uid=uid,
@@ -134,15 +139,18 @@ class Engine:
                 origin=opening.origin,
                 parent=parent,
                 parent_position=opening.parent_position,
-                meta=batch.cell(msgspec.json.encode(opening.meta)) if opening.meta else None,
+                meta=batch.cell(msgspec.json.encode(meta)) if meta else None,
                 source=None if opening.source is None else batch.cell(opening.source.encode("utf-8", "replace")),
                 key=None if opening.key is None else batch.cell(opening.key),
                 hidden=int(opening.hidden),
                 spawned_by=opening.spawned_by,
             )
         )
-        if opening.origin is Origin.FORK:
+        if opening.redaction is not None:
+            batch.add(Redact(policy=opening.redaction))
+        if opening.origin is Origin.FORK or opening.redaction is not None:
             batch.end(at)
+        batch.passing = None if door is None else Passing(door)
         return batch
 
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
@@ -219,6 +227,10 @@ class Engine:
             head = batch.base
         if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
             self._keep(head)
+        if batch.passing is not None:
+            batch.passing.door.settle(head.position)
+            if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
+                self.doors.keep(head.session, batch.passing.door)
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
         if stored[0].ordinal == self._end + 1:
@@ -242,146 +254,3 @@ class Engine:
             self.projection.catch_up(upto=upto)
         else:
             self.follow()
-
-
-class Written(NamedTuple):
-    """The contents of a commit that ended: where it begins, and its cells' digests and commitments."""
-
-    position: int
-    digests: list[bytes]
-    commitments: list[bytes]
-
-
-class Batch:
-    """Mutations of one session on their way to the log: one commit, or several ended in between."""
-
-    def __init__(self, engine: Engine, head: Head, base: Head | None = None) -> None:
-        self.head = head
-        self.base = base  # what the head is a copy of
-        self.expected = head.position if head.session else 0
-        self.seen: int | None = None  # what a new session's name was checked against
-        self.opening: Opening | None = None
-        self.written: list[Written] = []
-        self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
-        self.place = Place()
-        self._engine = engine
-        self.commits: list[Commit] = []
-        self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
-        self._begin()
-
-    def _begin(self) -> None:
-        """Begins the next commit."""
-        self._first = self.head.position + 1
-        self._wires: list[bytes] = []
-        self._request = NO_REQUEST
-        self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
-        self.place = Place()
-
-    @property
-    def position(self) -> int:
-        """The position the next mutation will have."""
-        return self.head.position + 1
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to write."""
-        return not self._wires and not self.commits
-
-    def cell(self, content: bytes) -> CellRef:
-        """Seals bytes; bytes this session sealed before are named, not written again."""
-        if not isinstance(content, bytes):
-            raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
-        known = self._engine.known
-        digest = known.digest(content)
-        ref = self._sealed.get(digest)
-        if ref is None:
-            if known.find(self.head.session, digest) is not None:
-                ref = self._before(content, digest)
-            if ref is None:
-                ref = self._seal(content, digest)
-            self._sealed[digest] = ref
-        return ref
-
-    def _before(self, content: bytes, digest: bytes) -> CellRef | None:
-        """The cell of a content that the session sealed before this batch, looked at where that was not done yet."""
-        place = self._engine.sealed(self.head.session, content, digest)
-        if place is None:
-            return None
-        assert place.commitment is not None, "it was looked at"
-        ref = (place.position, place.cell)
-        self.head.recent.named[ref] = place.commitment
-        if place.position <= self.head.begins:
-            self.inherited.append(ref)
-        return ref
-
-    def _seal(self, content: bytes, digest: bytes) -> int:
-        index = self._sealing.add(content, digest)
-        self.place.cells = index + 1
-        return index
-
-    def request(self, request_id: str, payload: bytes) -> None:
-        """Gives the commit under way a request id, with a digest of what was asked."""
-        self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
-
-    def add(self, mutation: AnyMutation) -> int:
-        """Checks a mutation and takes it in; its position. Raises RefusedError naming the rule."""
-        head, place = self.head, self.place
-        raw = sound(mutation)
-        reason = broken(head, mutation, place, sound=raw is not None)
-        if reason is not None:
-            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
-        assert raw is not None, "fields that no rule objects to are sound"
-        head.apply(mutation)
-        self._wires.append(raw)
-        place.nth += 1
-        place.before = mutation
-        return head.position
-
-    def end(self, at: int) -> None:
-        """Ends a commit: what follows goes into the next one."""
-        if self._wires:
-            self._end(at)
-            self._lies_before()
-            self._begin()
-
-    def _end(self, at: int) -> None:
-        cells = self._sealing.cells()
-        commitments = self._sealing.commitments
-        commit = seal(
-            self.head.hash,
-            self._first,
-            len(self._wires),
-            at,
-            self._engine.clock.now() - at,
-            body(self._wires),
-            cells,
-            self._request,
-            b"".join(commitments),
-        )
-        self.commits.append(commit)
-        self.head.hash = commit.hash
-        self.head.recent.end(self._first, commit.commitments)
-        self.written.append(Written(self._first, self._sealing.digests, commitments))
-
-    def _lies_before(self) -> None:
-        """Cells of a commit that ended are named by its position from now on."""
-        for index, digest in enumerate(self._sealing.digests):
-            if digest is not NO_CONTENT:
-                ref = self._sealed[digest] = (self._first, index)
-                self.head.recent.named[ref] = self._sealing.commitments[index]
-
-    def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
-        """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
-        self.close(at)
-        (told,) = self._engine.append([self], dense=dense)
-        if isinstance(told, Exception):
-            raise told
-        self._engine.relieve(sum(commit.count for commit in told))
-        return told
-
-    def close(self, at: int) -> None:
-        """Ends the last commit, so that nothing is left to do but write."""
-        if self._wires:
-            self._end(at)
-        if not self.commits:
-            raise ConflictError("a batch with no mutation cannot be committed")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.cells.merkle import EMPTY, Tree, leaf
-from vmstore.core.mutation import AnyMutation, Create, Message, Open, Pack, Residence, Turn, Update
+from vmstore.core.mutation import AnyMutation, Create, Message, Open, Pack, Redact, Residence, Turn, Update
 from vmstore.engine.recent import Content, Recent
 
 
@@ -120,6 +120,7 @@ class Head:
         self.call = 0
         self.opened = False
         self.charter = False  # whether it is the namespace's own session
+        self.redaction = 0  # what it does with secrets that are told to it
         self.order: list[Residence] = []
         self.tree = Tree()
         self.tokens = 0
@@ -214,6 +215,10 @@ class Head:
     def _on_turn(self, mutation: Turn) -> None:
         self.turn = mutation.number
 
+    def _on_redact(self, mutation: Redact) -> None:
+        if mutation.policy is not None:
+            self.redaction = mutation.policy
+
     def _on_update(self, mutation: Update) -> None:
         self.recent.versions[mutation.page] = mutation.version
 
@@ -280,6 +285,7 @@ def _rank(residence: Residence) -> int:
 _FOLDS: dict[type, Callable[[Head, Any], None]] = {
     Open: Head._on_open,
     Turn: Head._on_turn,
+    Redact: Head._on_redact,
     Update: Head._on_update,
     Pack: Head._on_pack,
 }

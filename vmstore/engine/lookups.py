@@ -14,6 +14,7 @@ from vmstore.errors import RefusedError
 from vmstore.log.port import Log
 from vmstore.views.context import contents
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.redactions import policy_at
 from vmstore.views.residency import Resident, resident_at
 
 
@@ -115,6 +116,7 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     head.begins = lookups.lane.stretches[0].low
     position, head.hash, head.turn, head.call = row[1:5]
     head.charter = row[5] == Open.CHARTER
+    head.redaction = policy_at(lookups.lane)
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)
     lookups.prepare(residents)

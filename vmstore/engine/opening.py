@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
 
 
 class Opening(NamedTuple):
-    """What a new session is told at its beginning."""
+    """What a new session is told at its beginning; a fork whose redaction is not told has its parent's."""
 
     name: str
     meta: dict[str, str] = {}  # noqa: RUF012 (never changed)
@@ -19,3 +20,4 @@ class Opening(NamedTuple):
     key: bytes | None = None
     hidden: int = 0
     spawned_by: int | None = None
+    redaction: Redaction | None = None

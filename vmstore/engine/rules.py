@@ -52,6 +52,7 @@ class Place(msgspec.Struct, gc=False):
 
 
 ENDS = (Pack, Mark)
+_LEFT_OUT = ("status", "policy")  # words that need not be told: of what a page says, of a session's redaction
 WEIGHED = (Create, Annotate)
 IMPORTANCE_MAX = 1_000_000
 
@@ -142,7 +143,7 @@ def _beyond(fields: tuple[Any, ...]) -> int | None:
 def words_are_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What stands for a word is of its closed vocabulary."""
     for field, words in WORDS.get(type(m), {}).items():
-        if getattr(m, field) not in words and (type(m), field, getattr(m, field)) != (Annotate, "status", None):
+        if getattr(m, field) not in words and not (getattr(m, field) is None and field in _LEFT_OUT):
             return f"{getattr(m, field)} is no {field}"
     return None
 

@@ -21,6 +21,7 @@ from vmstore.core.mutation import (
     Mutation,
     Open,
     Pack,
+    Redact,
     Reply,
     Turn,
     Update,
@@ -41,6 +42,7 @@ from vmstore.core.page import (
     Status,
     Word,
 )
+from vmstore.core.redaction import TAG
 from vmstore.engine.adopt import content_of
 from vmstore.exports.selection import Portion, commits_of
 from vmstore.log.commit import Commit
@@ -128,6 +130,8 @@ class _Session:
                 yield from self._tags(self._at, dict.fromkeys(born_tags(object_of(self._bytes(m.labels))), True))
             case Annotate():
                 yield from self._annotation(m)
+            case Redact() if m.page and m.count:
+                yield from self._tags(m.page, {TAG: True})
             case Update():
                 yield self._version(m.page, m.version, Level.FULL, m, None, None)
             case Compress():

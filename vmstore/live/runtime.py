@@ -13,7 +13,8 @@ from weakref import ref
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
 from vmstore.core.page import Level
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.errors import OvertakenError
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
@@ -60,8 +61,16 @@ class Act:
         self._contents: dict[CellRef, bytes] = {}
 
     def tell(self, mutation: AnyMutation) -> int:
-        """Writes a stimulus; its position."""
-        return self.kernel.tell(mutation)
+        """Writes a stimulus, and beside it the record of what was masked in it; its position."""
+        passing = self.batch.passing
+        told = None if passing is None else passing.record(mutation, self.batch.position)
+        if told is not None and isinstance(mutation, Compress):  # what answers a decision stands after what was told
+            self.kernel.tell(told)
+            told = None
+        position = self.kernel.tell(mutation)
+        if told is not None:
+            self.kernel.tell(told)
+        return position
 
     def react(self) -> list[AnyMutation]:
         """Lets the kernel decide now; what it wrote."""
@@ -72,13 +81,17 @@ class Act:
     def end(self, mutation: AnyMutation) -> int:
         """Writes the mutation that ends the commit, after the kernel decided; its position."""
         self.ended = True
-        return self.tell(mutation)
+        return self.kernel.tell(mutation)
 
     def cell(self, content: bytes) -> CellRef:
         """Seals bytes."""
         ref = self.batch.cell(content)
-        self._contents[ref] = content
+        self._contents[ref] = self.masked(content)
         return ref
+
+    def masked(self, content: bytes) -> bytes:
+        """Bytes as the session may hold them."""
+        return content if self.batch.passing is None else self.batch.passing.content(content)
 
     def read(self, position: int, ref: CellRef) -> bytes:
         """The bytes a mutation of this act names."""
@@ -99,13 +112,13 @@ class Act:
         ]
         content = self.forms.of(full.position)
         made = self.shorter.of(held, self.spoken.known.get(page), content, level, below, said)
+        form = self.masked(made.content)
         return Compress(
-            page, held.version, made.level, made.method, int(made.lossy), self.cell(made.content),
-            len(made.content), made.tokens,
-        )  # fmt: skip
+            page, held.version, made.level, made.method, int(made.lossy), self.cell(form), len(form), made.tokens
+        )
 
     def _write(self, mutation: AnyMutation) -> int:
-        position = self.batch.add(mutation)
+        position = self.batch.take(mutation)
         self.spoken.apply(position, mutation)
         self.written.append(mutation)
         if isinstance(mutation, _WITH_CONTENT) and mutation.content is not None:

@@ -9,6 +9,7 @@ import msgspec
 
 from vmstore.capture.born import born
 from vmstore.capture.held import kin
+from vmstore.capture.hiding import draft_of
 from vmstore.capture.shapes import Shape, plain, take_message
 from vmstore.capture.skeleton import dumps
 from vmstore.capture.thoughts import is_thought
@@ -109,6 +110,7 @@ def message_of(role: str, content: Any) -> Draft:
 
 def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
     """Writes a message and its pages; a model's thinking leaves the prompt at once, for no request sends it back."""
+    draft = hidden(act, draft)
     message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
     pages = []
     draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
@@ -147,7 +149,12 @@ def page(
         importance=IMPORTANCE if importance is None else importance,
         actor=actor,
     )
-    return act.tell(born(draft, 0, 0, act.cell, list(links)))
+    return act.tell(born(hidden(act, draft), 0, 0, act.cell, list(links)))
+
+
+def hidden(act: Act, draft: Draft) -> Draft:
+    """A message without what its session is not to hold."""
+    return draft if act.batch.passing is None else draft_of(act.batch.passing.door, draft, "what was said")
 
 
 def _topics(draft: Draft) -> list[str]:

@@ -6,9 +6,11 @@ a secret that was found once is masked wherever it stands, with or without what 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from itertools import count
 from typing import Any, NamedTuple
 
 from vmstore.redact.find import apart, spans
@@ -19,7 +21,12 @@ ECHOES = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.API_KEY, Kind.AUTHORIZATION
 """Kinds whose values are looked for everywhere."""
 ECHO_CHARS_MIN = 6
 WORD_CHARS_MIN = 12  # what is letters or digits alone, and shorter, may be a word of other texts
+NUMBER_MIN = 10**8  # numbers below have too few digits to be anybody's
+JSON_CHARS_MAX = 4 << 20  # longer texts are looked at as they are
+BLOB_CHARS_MIN = 512  # no key is so long
 _NUMBERS = frozenset((Kind.PHONE, Kind.CARD, Kind.SSN, Kind.IBAN))
+_BLOB = re.compile(r"[A-Za-z0-9+/\r\n]+={0,2}\s*")
+_DATA = re.compile(r"data:[\w.+/;=-]{0,100};base64,")
 
 
 class Masked(NamedTuple):
@@ -34,56 +41,122 @@ class Masked(NamedTuple):
 class Mask:
     """What was masked in one document. `learn` of all its texts first finds what only one of them gives away."""
 
-    def __init__(self, kinds: Collection[Kind] = USUAL) -> None:
+    def __init__(self, kinds: Collection[Kind] = USUAL, also: Callable[[str], list[Span]] | None = None) -> None:
         self.kinds = frozenset(kinds)
+        self._also = also  # another finder, asked after ours
         self._numbers: dict[Kind, dict[str, int]] = {}
         self._places: dict[tuple[Kind, int], Counter[str]] = {}
         self._echoes: dict[str, Kind] = {}
-        self._echo: re.Pattern[str] | None = None
         self._looked: dict[str, list[Span]] = {}  # what was found in texts that were learnt
 
-    def learn(self, text: str) -> None:
-        """Remembers the secrets of a text, so that they are masked in every other."""
+    def learn(self, text: str, *, keep: bool = True) -> None:
+        """Remembers the secrets of a text, so that they are masked in every other.
+
+        What was found is kept for when the text itself is masked, unless there is too much of it.
+        """
         if text not in self._looked:
-            self._looked[text] = self._spans(text)
+            found = self._spans(text)
+            if keep:
+                self._looked[text] = found
+
+    def trust(self, other: Mask) -> None:
+        """Masks everywhere what another mask found, as one that saw all texts before."""
+        self._echoes |= other._echoes
+
+    def bytes(self, content: bytes, where: str) -> bytes | None:
+        """Bytes that are a text, with placeholders; None where they cannot be read, as those of an image."""
+        try:
+            told = content.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return None
+        if is_blob(told):
+            return None
+        masked = self.value(told, where)
+        return content if masked == told else str(masked).encode("utf-8", "surrogatepass")
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; `where` is what the record calls it."""
+        return self._place(text, self.found(text), where)
+
+    def value(self, value: Any, where: str) -> Any:
+        """JSON with placeholders in its texts, and for fields whose name says that they are secret.
+
+        A text that is itself JSON, as the arguments of a tool, is looked into. Fields whose names
+        become the same are told apart by a number.
+        """
+        if isinstance(value, str):
+            return self._json(value, where) if value[:1] in ("{", "[") else self.text(value, where)
+        if isinstance(value, list | tuple):
+            return [self.value(one, self._inner(where, at)) for at, one in enumerate(value)]
+        if isinstance(value, dict):
+            told: dict[Any, Any] = {}
+            for key, one in value.items():
+                name = self.text(key, where) if isinstance(key, str) else key
+                inner = self._field(key, one, self._inner(where, name))
+                told[_free(name, told) if name in told else name] = inner
+            return told
+        if type(value) is int and abs(value) >= NUMBER_MIN:  # of a card, an account or a person
+            masked = self.text(str(value), where)
+            return value if masked == str(value) else masked
+        return value
+
+    def found(self, text: str) -> list[Span]:
+        """What is to be hidden in a text, what others gave away included."""
+        found = self._looked[text] if text in self._looked else self._spans(text)
+        echoes = [
+            Span(*one.span(), self._echoes[value])
+            for value in self._echoes
+            if value in text
+            for one in re.finditer(_whole(value), text)
+        ]
+        return apart(iter((*found, *echoes))) if echoes else found
+
+    def _json(self, text: str, where: str) -> str:
+        """A text that may be JSON: as it was where nothing in it is masked."""
+        try:
+            told = json.loads(text, object_pairs_hook=_once) if len(text) <= JSON_CHARS_MAX else None
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict | list):
+            return self.text(text, where)
+        masked = self.value(told, where)
+        return text if masked == told else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+
+    def _inner(self, where: str, part: Any) -> str:
+        """What the record calls a part of a value."""
+        return where
+
+    def _field(self, key: Any, value: Any, where: str) -> Any:
+        told = str(value) if type(value) is int else value
+        kind = named(key, told) if isinstance(key, str) and isinstance(told, str) else None
+        if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(told):
+            return self.value(value, where)
+        if [span[:2] for span in self.found(told)] == [(0, len(told))]:  # what it is by itself is surer than a name
+            return self.value(value, where)
+        self._remember(told, kind)
+        return self._place(told, [Span(0, len(told), kind)], where)
+
+    def _place(self, text: str, found: list[Span], where: str) -> str:
+        """A text with placeholders where something was found."""
         parts: list[str] = []
         done = 0
-        for span in self._found(text):
-            parts += (text[done : span.start], self._placeholder(text[span.start : span.end], span.kind, where))
+        for span in found:
+            value = text[span.start : span.end]
+            number = self._number(value, span.kind)
+            self._places.setdefault((span.kind, number), Counter())[where] += 1
+            parts += (text[done : span.start], f"[{span.kind.name} {number}]")
             done = span.end
         return "".join((*parts, text[done:])) if parts else text
 
-    def value(self, value: Any, where: str) -> Any:
-        """JSON with placeholders in its texts, and for fields whose name says that they are secret."""
-        if isinstance(value, str):
-            return self.text(value, where)
-        if isinstance(value, list):
-            return [self.value(one, where) for one in value]
-        if isinstance(value, dict):
-            return {self.text(key, where): self._field(key, one, where) for key, one in value.items()}
-        return value
-
-    def _field(self, key: str, value: Any, where: str) -> Any:
-        kind = named(key, value) if isinstance(value, str) else None
-        if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(value):
-            return self.value(value, where)
-        return self._placeholder(value, kind, where)
-
-    def _found(self, text: str) -> list[Span]:
-        found = self._looked[text] if text in self._looked else self._spans(text)
-        if self._echoes:
-            if self._echo is None:
-                listed = sorted(self._echoes, key=len, reverse=True)
-                self._echo = re.compile("|".join(map(_whole, listed)))
-            echoes = [Span(*one.span(), self._echoes[one[0]]) for one in self._echo.finditer(text)]
-            found = apart(iter((*found, *echoes)))
-        return found
+    def _number(self, value: str, kind: Kind) -> int:
+        known = self._numbers.setdefault(kind, {})
+        return known.setdefault(same(value, kind), len(known) + 1)
 
     def _spans(self, text: str) -> list[Span]:
         found = spans(text, self.kinds)
+        if self._also is not None:
+            ours = list(found)
+            found = apart(iter((*ours, *(one for one in self._also(text) if not _touches(one, ours)))))
         for span in found:
             self._remember(text[span.start : span.end], span.kind)
         return found
@@ -91,13 +164,6 @@ class Mask:
     def _remember(self, value: str, kind: Kind) -> None:
         if kind in ECHOES and value not in self._echoes and _is_known_by_itself(value):
             self._echoes[value] = kind
-            self._echo = None
-
-    def _placeholder(self, value: str, kind: Kind, where: str) -> str:
-        known = self._numbers.setdefault(kind, {})
-        number = known.setdefault(_same(value, kind), len(known) + 1)
-        self._places.setdefault((kind, number), Counter())[where] += 1
-        return f"[{kind.name} {number}]"
 
     @property
     def record(self) -> list[Masked]:
@@ -119,6 +185,31 @@ class Mask:
 _IS_PLACEHOLDER = re.compile(r"\[[A-Z_]+ \d+\]\Z")
 
 
+def _touches(span: Span, others: Collection[Span]) -> bool:
+    return any(span.start < one.end and one.start < span.end for one in others)
+
+
+def is_blob(text: str) -> bool:
+    """Whether a text is bytes written as letters, as images are in messages: nothing can be read in it."""
+    data = _DATA.match(text)
+    if data is None and len(text) < BLOB_CHARS_MIN:
+        return False
+    return _BLOB.fullmatch(text, data.end() if data else 0) is not None
+
+
+def _free(name: str, told: Collection[str]) -> str:
+    """A field's name that none has yet."""
+    return next(new for n in count(2) if (new := f"{name} ({n})") not in told)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError where it tells a field twice, for then one of the values would not be seen."""
+    told = dict(pairs)
+    if len(told) < len(pairs):
+        raise ValueError("a field is told twice")
+    return told
+
+
 def _is_known_by_itself(value: str) -> bool:
     """Whether a secret would not be taken for a word."""
     made = not value.isalpha() and not value.isdigit()
@@ -132,7 +223,7 @@ def _whole(value: str) -> str:
     return f"{before}{re.escape(value)}{after}"
 
 
-def _same(value: str, kind: Kind) -> str:
+def same(value: str, kind: Kind) -> str:
     """A value as it is compared: numbers without their signs between, addresses in small letters."""
     if kind in _NUMBERS:
         return re.sub(r"[^0-9A-Z]", "", value)

@@ -22,6 +22,8 @@ _SUFFIXES = (
     " toml xml html htm csv gz tgz tar whl lock log dll exe map wasm vue sql service timer target socket mount local"
 )
 _FILES = frozenset(_SUFFIXES.split())  # those that are countries, too, are left out
+_USUAL_TOPS = "com org net edu gov mil int info io dev ai app co me de uk fr it es nl ch at eu us ca jp"
+_USUAL = frozenset(_USUAL_TOPS.split())
 
 
 def _mail(text: Text, place: int) -> Span | None:
@@ -32,6 +34,11 @@ def _mail(text: Text, place: int) -> Span | None:
     start = before.start() + len(before[0]) - len(before[0].lstrip(".%+'-_"))
     end = after.end() - len(after[0]) + len(after[0].rstrip("-_"))
     top = text.low[text.low.rfind(".", place, end) + 1 : end]
+    if top in _FILES:  # a file that is named after an address
+        end = text.low.rfind(".", place, end)
+        top = text.low[text.low.rfind(".", place, end) + 1 : end]
+        if top not in _USUAL:
+            return None
     if start >= place or not 2 <= len(top) <= 24 or not top.isalpha() or top in _FILES:
         return None
     elsewhere = text.text[end : end + 1] == ":" and text.text[end + 1 : end + 2].strip() != ""  # git@host:path

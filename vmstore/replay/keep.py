@@ -14,7 +14,8 @@ from vmstore.capture.skeleton import dumps, loads
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
 from vmstore.engine.adopt import inherit
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening
 from vmstore.errors import InputError
 from vmstore.replay.paper import Made, Memory, Place
@@ -34,6 +35,7 @@ class Written(Memory):
         self.bytes = self.mutations = 0
         self.read: Commit | None = None  # the recorded commit under way
         self._batch = batch
+        batch.passing = None  # what was recorded passed the door when it was
         self._contents = contents
 
     def _placed(self, mutation: m.AnyMutation) -> int:

@@ -13,6 +13,7 @@ _PAGE = ("page",)
 _NAMES: dict[type, tuple[str, ...]] = {
     m.Update: _PAGE,
     m.Annotate: _PAGE,
+    m.Redact: _PAGE,
     m.Compress: _PAGE,
     m.Reference: _PAGE,
     m.Recall: _PAGE,

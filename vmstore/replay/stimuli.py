@@ -22,7 +22,7 @@ from vmstore.errors import ErasedError, InputError
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT, Cause.ERASED))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
 _DECIDED = (m.FaultIn, m.FaultDenied, m.Prefetch, m.Pressure)
-_PAST = (m.Annotate, m.Link, m.Open, m.Erase)  # what no act of a live session writes alone
+_PAST = (m.Annotate, m.Link, m.Open, m.Redact, m.Approve, m.Erase)  # what no act of a live session writes alone
 
 At = tuple[int, m.AnyMutation]
 """A mutation and its position."""
@@ -93,7 +93,7 @@ class Round(msgspec.Struct, frozen=True):
     @property
     def _forms_alone(self) -> bool:
         kinds = {type(one) for _, one in self.mutations}
-        return m.Compress in kinds and kinds <= {m.Compress, m.Mark, m.Pressure}
+        return m.Compress in kinds and kinds <= {m.Compress, m.Mark, m.Pressure, m.Redact}
 
 
 class Stimuli(msgspec.Struct):

@@ -104,13 +104,13 @@ def add_moment(parser: argparse.ArgumentParser) -> None:
 
 def add_walk(parser: argparse.ArgumentParser) -> None:
     """How far a lineage is walked."""
-    parser.add_argument("--depth", type=_steps, metavar="N", help="how many steps to walk (default: all)")
+    parser.add_argument("--depth", type=steps, metavar="N", help="how many steps to walk (default: all)")
     parser.add_argument(
         "--kinds", metavar="KINDS", help="only links of these kinds, like derives,supersedes (default: all)"
     )
 
 
-def _steps(text: str) -> int:
+def steps(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
     return int(text)
@@ -155,6 +155,12 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         metavar="budget=N,…",
         help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
     )
+    parser.add_argument(
+        "--redact",
+        choices=("off", "mask", "refuse"),
+        metavar="off|mask|refuse",
+        help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
+    )
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 
@@ -182,6 +188,9 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         help="jsonl (default), parquet, sqlite",
     )
     parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
+    hidden.add_argument("--exact", action="store_true", help="of jsonl: the very commits and hashes, nothing masked")
+    hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
 
 
 def add_backup(parser: argparse.ArgumentParser) -> None:
@@ -230,41 +239,6 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
         "--grace", type=_count, metavar="S", default=3600, help="spare files of the last S seconds (default: 3600)"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
-
-
-def add_seal(parser: argparse.ArgumentParser) -> None:
-    """What is sealed, with which key, where to."""
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
-    parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
-    parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
-    parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
-
-
-def add_key(parser: argparse.ArgumentParser) -> None:
-    """Where a store key is made."""
-    parser.add_argument("--new", metavar="FILE", required=True, help="the file to make; nothing may stand there yet")
-
-
-def add_rekey(parser: argparse.ArgumentParser) -> None:
-    """Which store, and by which key its keys are wrapped from now on."""
-    add_store(parser)
-    parser.add_argument("--new-store-key", metavar="FILE", required=True, help="the key to be used from now on")
-
-
-def add_prove(parser: argparse.ArgumentParser) -> None:
-    """What is proven, by which seal, or which proof is checked."""
-    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
-    parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
-    parser.add_argument("page", metavar="PAGE", nargs="?", help="a name like p17, or a hint")
-    parser.add_argument("--call", type=_steps, metavar="N", help="the call whose context it was in")
-    parser.add_argument("--seal", metavar="FILE", help="the seal to prove by (default: the oldest kept that covers it)")
-    parser.add_argument("--out", metavar="FILE", help="where the proof is written")
-    parser.add_argument(
-        "--content", metavar="FILE", help="where the page's salt and bytes are written too, or with --check read from"
-    )
-    parser.add_argument("--since", metavar="FILE", help="prove instead that --seal holds all that this older seal did")
-    parser.add_argument("--check", metavar="PROOF", help="check a proof instead; no store is needed")
-    parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
 
 
 def add_seals(parser: argparse.ArgumentParser) -> None:

@@ -13,15 +13,11 @@ from vmstore.shell.arguments import (
     add_fork,
     add_import,
     add_keep,
-    add_key,
     add_moment,
     add_page,
     add_parts,
-    add_prove,
-    add_rekey,
     add_replay,
     add_restore,
-    add_seal,
     add_seals,
     add_session,
     add_shell,
@@ -35,6 +31,7 @@ from vmstore.shell.erase_arguments import ERASE
 from vmstore.shell.questions import QUESTIONS
 from vmstore.shell.retain_arguments import RETAIN
 from vmstore.shell.sharing import SHARING
+from vmstore.shell.trust_arguments import TRUST
 
 COMMANDS: dict[str, Command] = {
     command.name: command
@@ -265,68 +262,8 @@ COMMANDS: dict[str, Command] = {
             ("vmstore.shell.keep", "verify"),
             (add_store, add_parts, add_seals),
         ),
-        Command(
-            "seal",
-            "keep",
-            "sign where all sessions stand",
-            "Signs a root over where every session stands, and writes it to a file. Kept apart from the store\n"
-            "the file shows later that nothing it covers was changed, cut or dropped (`vmstore verify --seal`).\n"
-            "The store may grow on. Needs the extra `trust`.",
-            (
-                "vmstore seal --new-key",
-                "vmstore seal agent.vms",
-                "vmstore seal agent.vms --key /keys/seal.key --out /elsewhere/agent.seal",
-            ),
-            ("vmstore.shell.seals", "seal"),
-            (add_seal,),
-        ),
-        Command(
-            "prove",
-            "keep",
-            "a proof that a page was in a context",
-            "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
-            "was sealed then. Whoever knows the public key checks it without the store: with --check, or with\n"
-            "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.",
-            (
-                "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json",
-                "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json --content p17.salted",
-                "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
-            ),
-            ("vmstore.shell.seals", "prove"),
-            (add_prove,),
-        ),
+        *TRUST,
         ERASE,
-        Command(
-            "key",
-            "keep",
-            "make a store key",
-            "Makes the file of a store key, which encrypts what a store keeps of contents and names. Everything\n"
-            "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
-            ("vmstore key --new store.key", "vmstore key --new /keys/agent.key"),
-            ("vmstore.shell.encryption", "key"),
-            (add_key,),
-        ),
-        Command(
-            "encrypt",
-            "keep",
-            "put a store's contents under keys",
-            "Encrypts a store in place: contents and names lie under a key for each user, or session without\n"
-            "one, and those are wrapped by the store key. The log is verified first; where it is stopped, the\n"
-            "same command goes on. Hashes, positions and answers stay; views are then kept in memory alone.",
-            ("vmstore encrypt agent.vms --store-key store.key",),
-            ("vmstore.shell.encryption", "encrypt"),
-            (add_store,),
-        ),
-        Command(
-            "rekey",
-            "keep",
-            "change the key of an encrypted store",
-            "Wraps the keys of an encrypted store by another store key, all or none. Contents are not written\n"
-            "again. Whoever has the store open has to open it again, with the new key.",
-            ("vmstore rekey agent.vms --store-key store.key --new-store-key other.key",),
-            ("vmstore.shell.encryption", "rekey"),
-            (add_rekey,),
-        ),
         RETAIN,
         *SHARING,
         Command(

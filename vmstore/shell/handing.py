@@ -16,6 +16,7 @@ from vmstore.store.answers import to_json
 from vmstore.store.reports import Exported
 
 STDOUT = "-"
+NOTHING = "nothing is masked in it"
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -29,15 +30,28 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("a bundle is no reading for a terminal; name a file with --out, or send it to one with >")
     with open_to_ask(arguments) as store, screen.progress("exporting") as tell:
         told: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
+        told |= {"exact": arguments.exact, "redact": not arguments.no_redact}
         out: Path | BinaryIO = sys.stdout.buffer if piped else Path(arguments.out)
         found = store.export(out, arguments.sessions or None, **told)
+    if arguments.no_redact:
+        screen.warn("nothing is masked: whatever secrets and personal data the sessions hold are in the export")
     if arguments.json:
         screen.json({**to_json(found), "out": arguments.out})
     elif piped:
         screen.note(_exported(found, "stdout"))
+        screen.note(_masked(found))
     elif not screen.quiet:
-        screen.show(_exported(found, arguments.out))
+        screen.show(_exported(found, arguments.out), _masked(found))
     return 0
+
+
+def _masked(found: Exported) -> str:
+    """What was masked: how often of each kind, never a value."""
+    if not found.redacted:
+        return f"nothing is masked in it, as {listing(found.approved)} approved" if found.approved else NOTHING
+    kinds = ", ".join(f"{kind} {times}" for kind, times in found.masked.items()) or "nothing was found that had to be"
+    unseen = f"; {count(found.unseen, 'content')} left out that cannot be read" if found.unseen else ""
+    return f"masked: {kinds}{unseen}"
 
 
 def _exported(found: Exported, place: str) -> Line:

@@ -13,7 +13,8 @@ from vmstore.redact.mask import Masked
 from vmstore.shell.opening import open_to_ask, session_of
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Span, Table
-from vmstore.shell.words import count, number, size
+from vmstore.shell.words import count, listing, number, size
+from vmstore.store.lifted import lifted
 
 PLACES_MAX = 4  # of one value that are named
 
@@ -23,7 +24,12 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.open or arguments.port is not None:
         raise InputError("--export writes a file, and --open and --port are of a server; leave one of them out")
     with open_to_ask(arguments) as store, screen.progress("exporting"):
-        made = write(Path(arguments.export), store, session_of(store, arguments), redact=not arguments.no_redact)
+        session = session_of(store, arguments)
+        words = lifted(store._ns, [stretch.session for stretch in session._lane().stretches], "html")
+        redact = not arguments.no_redact and not words
+        made = write(Path(arguments.export), store, session, redact=redact)
+    if words and not arguments.no_redact:
+        screen.note(f"nothing is masked, as {listing(words)} approved")
     if not made.report.redacted:
         screen.warn("nothing is masked: whatever secrets and personal data the session holds are in the file")
     if arguments.json:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
 
+from vmstore.capture.hiding import reading_of
 from vmstore.capture.sources import read
-from vmstore.errors import ConflictError, InputError
+from vmstore.core.redaction import Redaction
+from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
 from vmstore.shell.discover import discover
@@ -66,8 +70,10 @@ def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
         if arguments.format == BUNDLE or (arguments.format is None and is_bundle(file)):
             check_bundle(file)
         else:
-            read(file, arguments.format)
-    except InputError as error:
+            reading = read(file, arguments.format)
+            if arguments.redact == "refuse":
+                reading_of(reading, Redaction.REFUSE)
+    except (InputError, RefusedError) as error:
         screen.warn(str(error))
         return False
     return True
@@ -78,8 +84,9 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
     try:
         with screen.progress(f"importing {file.name}") as tell:
             told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
+            told["redaction"] = arguments.redact
             found = store.import_file(file, **told, progress=tell)
-    except (InputError, ConflictError) as error:
+    except (InputError, ConflictError, RefusedError) as error:
         screen.warn(str(error))
         return None
     shown = found.problems[:PROBLEMS_SHOWN] if sys.stderr.isatty() else found.problems
@@ -95,11 +102,38 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
 def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Screen) -> None:
     sessions = [session for one in taken for session in one.sessions]
     if arguments.json:
-        screen.json({"sessions": to_json(sessions)}, one_line=arguments.follow)
+        told = {"suspects": _together(one.suspects for one in taken), "masked": _together(one.masked for one in taken)}
+        pages = [page for one in taken for page in one.suspect_pages]
+        hidden = {**told, "suspect_pages": pages} if pages or told["masked"] else {}
+        screen.json({"sessions": to_json(sessions), **hidden}, one_line=arguments.follow)
     elif not screen.quiet:
         screen.show(looks.imported(sessions))
     new = sum(one.new for one in taken)
     screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
+    for line in _hidden(taken, arguments):
+        screen.note(line)
+
+
+def _together(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in counts:
+        found.update(one)
+    return dict(sorted(found.items()))
+
+
+def _hidden(taken: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
+    """What was masked, or could have been: kinds and how many, never a value."""
+    masked, suspects = _together(one.masked for one in taken), _together(one.suspects for one in taken)
+    if masked:
+        yield "masked: " + ", ".join(f"{kind} {times}" for kind, times in masked.items())
+    if suspects:
+        pages = [page for one in taken for page in one.suspect_pages]
+        listed = ", ".join(count(number, kind.replace("_", " ")) for kind, number in suspects.items())
+        session, _, page = pages[0].rpartition("/")
+        query = f"HISTORY OF {page} IN SESSION '{session}'"
+        asked = shlex.quote(query) if set(query) & set('"$`\\!') else f'"{query}"'
+        look = f"vmql {shlex.quote(str(arguments.store))} {asked}"
+        yield f"suspects: {listed} in {count(len(pages), 'page')}; import with --redact mask, or look: {look}"
 
 
 def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from vmstore.core.clock import within
 from vmstore.core.mutation import Annotate, CellRef
 from vmstore.core.page import Standing
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 
 TAG_CHARS_MAX = 200

@@ -198,7 +198,10 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 class SessionInfo(msgspec.Struct, frozen=True):
-    """One session with its counts; turns and calls are the last numbers, forks' inherited ones included."""
+    """One session with its counts; turns and calls are the last numbers, forks' inherited ones included.
+
+    `redaction` is what it does with secrets now: off, mask or refuse; `redactions` how many it masked.
+    """
 
     session: str
     origin: str
@@ -218,6 +221,8 @@ class SessionInfo(msgspec.Struct, frozen=True):
     position: int
     opened_at: int
     source: str | None
+    redaction: str = "off"
+    redactions: int = 0
 
 
 class TurnInfo(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from vmstore.core.mutation import Create
 from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.core.reference import Reference, page_name, parse
 from vmstore.core.tokens import estimate
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
 from vmstore.live.runtime import Act
 from vmstore.store.acting import Acting

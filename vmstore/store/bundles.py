@@ -23,7 +23,9 @@ from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store import charter
 from vmstore.store.imports import imported
+from vmstore.store.lifted import lifted
 from vmstore.store.namespace import Namespace
+from vmstore.store.redacted import Hidden, masked_log, masked_rows
 from vmstore.store.reports import Exported, Import
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
@@ -59,24 +61,46 @@ def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
 
 
 def export(
-    ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], format: str, progress: Progress | None
+    ns: Namespace,
+    out: Path | BinaryIO,
+    portions: Sequence[Portion],
+    format: str,
+    progress: Progress | None,
+    *,
+    hide: bool,
 ) -> Exported:
-    """Writes portions in a format; a path appears when it is whole, a stream is written as it goes."""
+    """Writes portions in a format, without what is secret in them where it is to `hide` that.
+
+    A path appears when it is whole, a stream is written as it goes.
+    """
     if format not in FORMATS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
+    words = lifted(ns, [portion.session for portion in portions], format) if hide else []
+    hidden = Hidden() if hide and not words else None
     if format == "jsonl":
-        return _exported(ns, portions, format, _write_lines(ns, out, portions, progress))
+        log, leaving = ns.log, portions
+        if hidden is not None:
+            with ns.lock:
+                log, leaving = masked_log(ns, portions, hidden)
+        return _exported(ns, portions, format, _write_lines(ns, out, log, leaving, progress), hidden, words)
     if not isinstance(out, Path):
         raise InputError(f"{format} is no stream; name the path it shall have")
-    told = _counted(_in_turns(ns, rows(ns.projection, portions)), _mutations(ns, portions), progress)
-    return _exported(ns, portions, format, WRITERS[format](out, told))
+
+    def made() -> Iterator[Row]:
+        return _in_turns(ns, rows(ns.projection, portions))
+
+    leaving_rows = made() if hidden is None else masked_rows(made, hidden)
+    told = _counted(leaving_rows, _mutations(ns, portions), progress)
+    return _exported(ns, portions, format, WRITERS[format](out, told), hidden, words)
 
 
-def _write_lines(ns: Namespace, out: Path | BinaryIO, portions: Sequence[Portion], progress: Progress | None) -> int:
+def _write_lines(
+    ns: Namespace, out: Path | BinaryIO, log: Log, portions: Sequence[Portion], progress: Progress | None
+) -> int:
     total = sum(len(portion.ordinals) for portion in portions)
     size = 0
     with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
-        for done, line in enumerate(_in_turns(ns, lines_of(ns.log, portions))):
+        for done, line in enumerate(_in_turns(ns, lines_of(log, portions))):
             file.write(line)
             size += len(line)
             if progress is not None:
@@ -108,7 +132,10 @@ def _mutations(ns: Namespace, portions: Sequence[Portion]) -> int:
     return sum(portion.upto - Lane(ns.views, portion.session).stretches[0].low for portion in portions)
 
 
-def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int) -> Exported:
+def _exported(
+    ns: Namespace, portions: Sequence[Portion], format: str, size: int, hidden: Hidden | None, words: list[str]
+) -> Exported:
+    told = hidden or Hidden()
     return Exported(
         format,
         [portion.name for portion in portions if portion.asked],
@@ -116,6 +143,11 @@ def _exported(ns: Namespace, portions: Sequence[Portion], format: str, size: int
         sum(len(portion.ordinals) for portion in portions),
         _mutations(ns, portions),
         size,
+        hidden is not None,
+        told.counts,
+        told.values,
+        told.unseen,
+        words,
     )
 
 

@@ -15,7 +15,7 @@ import apsw
 
 from vmstore.core.mutation import AnyMutation, CellRef, Open, decode
 from vmstore.core.sharing import CHARTER_NAME
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
 from vmstore.errors import OvertakenError, RefusedError
 from vmstore.log.commit import Commit

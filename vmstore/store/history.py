@@ -15,6 +15,7 @@ from vmstore.views.decisions import decisions_at, decisions_of
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import detail_of
+from vmstore.views.redactions import Hidden, words_of
 
 
 def history_of(lane: Lane, page: int, position: int) -> list[Event]:
@@ -61,6 +62,11 @@ def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
         told += [] if valid_to is None else [f"valid to {valid_to}"]
         told += [f"{name} = {value}" for name, value in json.loads(anchors or "{}").items()]
         yield position, ", ".join(told)
+
+
+def _hidden(one: Hidden) -> dict[str, Any]:
+    """What was hidden in a page before it was written; never the value."""
+    return {"event": "redact", "detail": words_of(one), "tokens": one.tokens_after or None}
 
 
 def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:

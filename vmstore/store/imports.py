@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources.step import Reading
+from vmstore.core.redaction import Redaction
 from vmstore.store.answers import SessionInfo
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.reports import Import, Imported, LineProblem
@@ -13,17 +15,33 @@ from vmstore.views.projection import Progress
 
 
 def import_source(
-    ns: Namespace, reading: Reading, file: Path, *, name: str | None, progress: Progress | None
+    ns: Namespace,
+    reading: Reading,
+    file: Path,
+    *,
+    name: str | None,
+    progress: Progress | None,
+    redaction: Redaction | None = None,
 ) -> Import:
     """Imports what was read of a file; what became of it."""
-    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name))
+    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
     taken = importer.run(progress)
     ns.follow()
+    names = {one.session: ns.session_info(one.session).session for one in taken}
+    counts: Counter[str] = Counter()
+    for found in importer.suspects.values():
+        counts.update(found.counts)
+    masked: Counter[str] = Counter()
+    for door in importer.doors.values():
+        masked.update(door.counts)
     return Import(
         sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],
         new=sum(one.new for one in taken),
         problems=[LineProblem(*problem) for one in taken for problem in one.problems],
         torn=None if reading.torn is None else reading.torn.line,
+        suspects=dict(sorted(counts.items())),
+        suspect_pages=[f"{names[key]}/p{page}" for key, found in importer.suspects.items() for page in found.pages],
+        masked=dict(sorted(masked.items())) if any(one.new for one in taken) else {},
     )
 
 

@@ -14,8 +14,10 @@ import apsw
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
 from vmstore.engine.apart import Warden
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.known import Known
 from vmstore.engine.opening import Opening
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
@@ -212,6 +214,8 @@ class Namespace:
             position=s["position"],
             opened_at=s["opened_at"],
             source=s["source"],
+            redaction=Redaction(s["redaction"]).word,
+            redactions=s["redactions"],
         )
 
     @staticmethod

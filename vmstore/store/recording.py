@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from vmstore.capture.conversation import Conversation
 from vmstore.capture.load import follow, reader
 from vmstore.capture.record import Written, gap, record
 from vmstore.core.clock import within
 from vmstore.core.draft import Usage
-from vmstore.engine.gate import Batch
+from vmstore.core.redaction import Redaction
+from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.redact.mask import Mask
 from vmstore.store.answers import Recorded
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.together import Writing
 from vmstore.views.decisions import in_force
 from vmstore.views.lane import Lane
+from vmstore.views.redactions import policy_at
 
 CONVERSATIONS_MAX = 64
 COST_MAX = 1e9
@@ -47,59 +51,64 @@ class Recording:
         latency: int | None,
         cost: float | None,
         request_id: str | None,
+        redaction: Redaction | None = None,
     ) -> Recorded:
         """Records one call; see `Store.record`."""
         told = used(latency, cost)
-        asked = None if request_id is None else (_request_id(request_id), _payload(request, response))
+        asked = None if request_id is None else Asked(_request_id(request_id), request, response)
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
             return record(conversation, batch, request, response, at=at, told=told)
 
-        return self._write(name, write, at, asked)
+        return self._write(name, write, at, asked, redaction)
 
-    def gap(self, name: str, reason: str, *, at: int | None) -> Recorded:
+    def gap(self, name: str, reason: str, *, at: int | None, redaction: Redaction | None = None) -> Recorded:
         """Notes a call that could not be recorded."""
 
         def write(conversation: Conversation, batch: Batch, at: int) -> Written:
             return gap(conversation, batch, reason, at=at)
 
-        return self._write(name, write, at, None)
+        return self._write(name, write, at, None, redaction)
 
     def _write(
         self,
         name: str,
         write: Callable[[Conversation, Batch, int], Written],
         at: int | None,
-        asked: tuple[str, bytes] | None,
+        asked: Asked | None,
+        redaction: Redaction | None = None,
     ) -> Recorded:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.together.write(name, self._writing(name, write, happened, asked))
+        return self._ns.together.write(name, self._writing(name, write, happened, asked, redaction))
 
     def _writing(
         self,
         name: str,
         write: Callable[[Conversation, Batch, int], Written],
         at: int,
-        asked: tuple[str, bytes] | None,
+        asked: Asked | None,
+        redaction: Redaction | None,
     ) -> Writing[Recorded]:
         engine = self._ns.engine
         if (key := self._ns.key(name)) is not None:
-            if asked is not None and (first := self._answered(key, name, *asked)) is not None:
+            if asked is not None and (first := self._answered(key, name, asked)) is not None:
                 return first
             self._read(key)
         yield None
         key = self._ns.key(name)
         if key is None:
-            conversation, batch = Conversation(), self._ns.begin(Opening(name), at)
+            conversation, batch = Conversation(), self._ns.begin(Opening(name, redaction=redaction), at)
         else:
-            if asked is not None and (first := self._answered(key, name, *asked)) is not None:
+            if asked is not None and (first := self._answered(key, name, asked)) is not None:
                 return first  # somebody tried again at the same time
             _, conversation = self._conversation(key)
             batch = engine.batch(key)
+            if redaction is not None:
+                change(engine, batch, redaction, at)
         if asked is not None:
-            batch.request(*asked)
+            batch.request(asked.id, asked.payload(hides=batch.passing is not None))
         written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept
         batch.close(at)
         stored = yield batch
@@ -136,16 +145,17 @@ class Recording:
         if len(self._conversations) > CONVERSATIONS_MAX:
             del self._conversations[next(iter(self._conversations))]
 
-    def _answered(self, key: int, name: str, request_id: str, payload: bytes) -> Recorded | None:
+    def _answered(self, key: int, name: str, asked: Asked) -> Recorded | None:
         """The first answer to a request id, or None where it is new."""
         self._ns.follow()
+        request_id, hides = asked.id, policy_at(Lane(self._ns.views, key)) is not Redaction.OFF
         row = self._ns.views.execute(
             "SELECT request, last FROM commits WHERE session = ? AND request >= ? AND request < ?",
             (key, request_id + "\n", request_id + "\n\U0010ffff"),
         ).fetchone()
         if row is None:
             return None
-        if row[0] != f"{request_id}\n{payload.hex()}":
+        if row[0] != f"{request_id}\n{asked.payload(hides=hides).hex()}":
             raise ConflictError(f"request id {request_id!r} was used for another call; use a new one")
         call = self._ns.views.execute(
             "SELECT call, turn, position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1",
@@ -173,10 +183,22 @@ def _request_id(request_id: str) -> str:
     return request_id
 
 
-def _payload(request: Any, response: Any) -> bytes:
-    """A digest of what was asked and answered, to tell a retry from another call."""
-    try:
-        told = json.dumps([request, response], default=repr, sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        told = ""  # what cannot be told apart here is refused when it is taken apart
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]
+class Asked(NamedTuple):
+    """A call that its caller may try again: the id it gave it, what was asked and answered."""
+
+    id: str
+    request: Any
+    response: Any
+
+    def payload(self, *, hides: bool) -> bytes:
+        """A digest of what was asked and answered, to tell a retry from another call.
+
+        Where the session `hides` secrets it is made without them, since a digest lets guesses be tried.
+        """
+        try:
+            told = json.dumps([self.request, self.response], default=repr, sort_keys=True)
+        except (TypeError, ValueError, RecursionError):
+            told = ""  # what cannot be told apart here is refused when it is taken apart
+        if hides:
+            told = Mask().text(str(Mask().value(told, "")), "")
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]

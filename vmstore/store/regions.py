@@ -18,7 +18,7 @@ from vmstore.core.asof import AsOf, Head, LoggedTime, Time, one_moment
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.mutation import Revoke, Share
 from vmstore.core.sharing import Principal, Scope, Verb, principal, verbs_of, words_of
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.engine.granted import Grant, Granted
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.store import charter

@@ -285,17 +285,26 @@ class Import(msgspec.Struct, frozen=True):
     """What an import did: its sessions, the main one first, and what could not be read.
 
     `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
-    next import.
+    next import. Where nothing was masked `suspects` says how many values of each kind could have
+    been, in the new part, and `suspect_pages` where; where it was, `masked` how often.
     """
 
     sessions: list[Imported]
     new: int = 0
     problems: list[LineProblem] = []
     torn: int | None = None
+    suspects: dict[str, int] = {}
+    suspect_pages: list[str] = []
+    masked: dict[str, int] = {}
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What left the store: the sessions asked for, those that came along as their past, and how much."""
+    """What left the store: the sessions asked for, those that came along as their past, and how much.
+
+    Where it is `redacted`, `masked` says how often something of each kind was masked, `values` how many
+    there were, `unseen` how many contents were left out since nothing can be masked in them. `approved`
+    says who lifted redaction for it.
+    """
 
     format: str
     sessions: list[str]
@@ -303,6 +312,11 @@ class Exported(msgspec.Struct, frozen=True):
     commits: int
     mutations: int
     bytes: int
+    redacted: bool = False
+    masked: dict[str, int] = {}
+    values: int = 0
+    unseen: int = 0
+    approved: list[str] = []
 
 
 class BackupPart(msgspec.Struct, frozen=True):

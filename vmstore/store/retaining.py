@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from vmstore.core.mutation import Mark
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.store import charter
 from vmstore.store.erasing import erase_wanted

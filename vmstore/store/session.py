@@ -10,7 +10,7 @@ from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
 from vmstore.core.reference import MOMENTS, page_name, parse
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
 from vmstore.store.annotating import Said, annotation, checked
 from vmstore.store.answers import (

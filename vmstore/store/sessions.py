@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vmstore.core.redaction import Redaction, policy_of
 from vmstore.engine.opening import Opening
+from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.session import Session
@@ -25,10 +27,21 @@ class Sessions:
         self._ns = namespace
         self._recording = recording
 
-    def find(self, name: str, *, create: bool, told: dict[str, str | None], live: dict[str, Any]) -> Session:
+    def find(
+        self,
+        name: str,
+        *,
+        create: bool,
+        told: dict[str, str | None],
+        live: dict[str, Any],
+        redaction: str | None = None,
+    ) -> Session:
         """The session of a name, opened where `create` or `live` says so; `told` is what it begins with."""
         key = self._ns.key(session_name(name))
-        opening = Opening(name, {word: text for word, text in told.items() if text is not None})
+        policy = None if redaction is None else policy_of(redaction)
+        opening = Opening(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
+        if policy is not None and key is not None:
+            self._configure(key, policy)
         if live:
             from vmstore.store.beginning import live_session
 
@@ -60,6 +73,18 @@ class Sessions:
         key = redrive(self._ns, recorded._lane(), name, settings, progress)
         self._ns.follow()
         return Live(self._ns, self._recording, key, name)
+
+    def _configure(self, key: int, policy: Redaction) -> None:
+        """Gives a session another redaction, from here on; nothing is written where it has it already."""
+
+        def write() -> None:
+            engine, now = self._ns.engine, self._ns.clock.now()
+            batch = engine.batch(key)
+            change(engine, batch, policy, now)
+            if not batch.empty:
+                batch.commit(now)
+
+        self._ns.retried(write)
 
     def _opened(self, opening: Opening) -> int:
         """The key of a session, opened where nobody did."""

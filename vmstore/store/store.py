@@ -12,6 +12,7 @@ import apsw
 
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
+from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
@@ -96,27 +97,12 @@ class Store:
             return [self._ns.session_info(key) for key, _ in keys]
 
     def pages(
-        self,
-        at: AsOf | None = None,
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        type: str | None = None,
-        role: str | None = None,
-        modality: str | None = None,
-        tier: int | str | None = None,
-        level: int | None = None,
-        tag: str | None = None,
-        actor: str | None = None,
-        importance_min: float | None = None,
-        dirty: bool | None = None,
-        created_since: AsOf | None = None,
-        entered_since: AsOf | None = None,
-        order_by: str = "position",
-        limit: int | None = None,
-        after: str | None = None,
-        **moment: Any,
-    ) -> list[Page]:
+        self, at: AsOf | None = None, *, user: str | None = None, agent: str | None = None, type: str | None = None,
+        role: str | None = None, modality: str | None = None, tier: int | str | None = None, level: int | None = None,
+        tag: str | None = None, actor: str | None = None, importance_min: float | None = None,
+        dirty: bool | None = None, created_since: AsOf | None = None, entered_since: AsOf | None = None,
+        order_by: str = "position", limit: int | None = None, after: str | None = None, **moment: Any,
+    ) -> list[Page]:  # fmt: skip
         """The pages of all sessions, or of a user's or an agent's, each as the session that made it has it.
 
         The choices are those of `Session.pages`, the moment a `time` or a `logged_time`. By position
@@ -141,29 +127,24 @@ class Store:
     @overload
     def session(
         self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
-        title: str | None = None,
+        title: str | None = None, redaction: str | None = None,
     ) -> Session: ...  # fmt: skip
     def session(
-        self,
-        name: str,
-        *,
-        create: bool = False,
-        user: str | None = None,
-        agent: str | None = None,
-        title: str | None = None,
-        **live: Any,
-    ) -> Session:
+        self, name: str, *, create: bool = False, user: str | None = None, agent: str | None = None,
+        title: str | None = None, redaction: str | None = None, **live: Any,
+    ) -> Session:  # fmt: skip
         """The session of a name; raises UnknownError naming the nearest, unless `create` opens it.
 
-        `user`, `agent` and `title` are told to a session at its beginning and stay. With
-        `l0_tokens_max`, its budget, it manages its memory, and is opened where there is none of the
-        name: `system` and the schemas of `tools` then stand before all else, and the other settings
-        of `specs/kernel.md` may be given too. `compressor` and `finder` are callbacks, asked for at
-        most `callback_timeout_s`; they work through this handle alone, and what they say is logged.
+        `user`, `agent` and `title` are told to a session at its beginning and stay; `redaction` (off,
+        mask or refuse: specs/redaction.md) holds from here on, and in its forks. With `l0_tokens_max`,
+        its budget, it manages its memory, and is opened where there is none of the name: `system` and
+        the schemas of `tools` then stand before all else, and the other settings of `specs/kernel.md`
+        may be given too. `compressor` and `finder` are callbacks, asked for at most
+        `callback_timeout_s`; they work through this handle alone, and what they say is logged.
         """
         with self._ns.lock:
             told = {"user": user, "agent": agent, "title": title}
-            return self._sessions.find(name, create=create, told=told, live=live)
+            return self._sessions.find(name, create=create, told=told, live=live, redaction=redaction)
 
     def redrive(self, source: str, name: str, *, progress: Progress | None = None, **settings: Any) -> Live:
         """Says all of a session again to a new one that manages its memory (`l0_tokens_max` and other settings)."""
@@ -221,20 +202,25 @@ class Store:
         latency: int | None = None,
         cost: float | None = None,
         request_id: str | None = None,
+        redaction: str | None = None,
     ) -> Recorded:
         """Records one call: the request as it was sent, the answer as it came.
 
         `session` is a name, opened at first use, or a session. `response` is the provider's, a
         list of its stream's parts, an exception, or None where the call was aborted. `at` is in
         microseconds since 1970 (default now), `latency` in microseconds, `cost` in dollars. The
-        same `request_id` again returns the first answer.
+        same `request_id` again returns the first answer; `redaction` is as in `session`.
         """
         told: dict[str, Any] = {"at": at, "latency": latency, "cost": cost, "request_id": request_id}
-        return self._recording.record(_named(session), request, response, **told)
+        policy = None if redaction is None else policy_of(redaction)
+        return self._recording.record(_named(session), request, response, **told, redaction=policy)
 
-    def record_gap(self, session: str | Session, reason: str, *, at: int | None = None) -> Recorded:
+    def record_gap(
+        self, session: str | Session, reason: str, *, at: int | None = None, redaction: str | None = None
+    ) -> Recorded:
         """Notes that a call was made which could not be recorded, and why."""
-        return self._recording.gap(_named(session), reason, at=at)
+        policy = None if redaction is None else policy_of(redaction)
+        return self._recording.gap(_named(session), reason, at=at, redaction=policy)
 
     # ---- importing
 
@@ -245,13 +231,15 @@ class Store:
         session: str | None = None,
         format: str | None = None,
         exact: bool = False,
+        redaction: str | None = None,
         progress: Progress | None = None,
     ) -> Import:
         """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
 
         The same file again changes nothing, a grown one adds its new part. Raises InputError
         before anything is written where the file cannot be read at all. A bundle's sessions become
-        new ones, or, where `exact`, the very same with their positions, salts and hashes.
+        new ones, or, where `exact`, the very same with their positions, salts and hashes. What is secret
+        in another file is masked or refused by `redaction`, by default as the sessions there are have it.
         """
         from vmstore.capture.sources import read
         from vmstore.exports.intake import is_bundle
@@ -260,16 +248,19 @@ class Store:
 
         file = Path(path)
         if format == BUNDLE or (format is None and is_bundle(file)):
+            if redaction is not None:
+                raise InputError(f"{file} is a bundle, which is taken in as it was exported; leave redaction out")
             with self._ns.lock:
                 self._recording.forget()
                 name = None if session is None else session_name(session)
                 return import_bundle(self._ns, file, name=name, exact=exact, progress=progress)
+        policy = None if redaction is None else policy_of(redaction)
         if exact:
             raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
         reading = read(file, format)
         with self._ns.lock:
             self._recording.forget()
-            return import_source(self._ns, reading, file, name=session, progress=progress)
+            return import_source(self._ns, reading, file, name=session, progress=progress, redaction=policy)
 
     # ---- handing on
 
@@ -280,13 +271,16 @@ class Store:
         *,
         format: str = "jsonl",
         at: AsOf | None = None,
+        exact: bool = False,
+        redact: bool = True,
         progress: Progress | None = None,
         **moment: Any,
     ) -> Exported:
         """Exports sessions (all by default) up to a moment, with the past that forks among them share.
 
-        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a
-        binary stream. `format` is jsonl (a bundle, see `import_file`).
+        `out` is a path where nothing is yet, which appears when it is whole, or, for jsonl, a binary
+        stream. `format` is jsonl (a bundle, see `import_file`), parquet or sqlite. What is secret is
+        masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
         from vmstore.store.bundles import export, portions_of
 
@@ -296,7 +290,9 @@ class Store:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, when)
-        return export(self._ns, target, portions, format, progress)
+        if exact and format != "jsonl":
+            raise InputError(f"only a bundle can be exact, and {format} is none; leave exact out")
+        return export(self._ns, target, portions, format, progress, hide=redact and not exact)
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""

@@ -17,7 +17,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, Protocol, TypeVar
 
-from vmstore.engine.gate import Batch, Engine
+from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
 

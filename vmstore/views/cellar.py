@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
-from vmstore.core.mutation import Annotate, AnyMutation, CellRef, Create, Mark, Open, Pack, Settings
+from vmstore.core.mutation import Annotate, AnyMutation, Approve, CellRef, Create, Mark, Open, Pack, Settings
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
@@ -23,6 +23,7 @@ READ: dict[type, tuple[str, ...]] = {
     Mark: ("name",),
     Create: ("labels",),
     Annotate: ("tags", "untags", "anchors"),
+    Approve: ("who",),
     Pack: ("rest",),
     Settings: ("told",),
 }

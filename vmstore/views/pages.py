@@ -9,6 +9,7 @@ import apsw
 
 from vmstore.core.mutation import Annotate, Compress, Create, Update
 from vmstore.core.page import IMPORTANCE, PageType
+from vmstore.core.redaction import TAG, Redact
 from vmstore.views.projector import Fact, Projector, plain
 
 # Most pages are transcript and weighed by nobody: an index holds the others, where a question says so.
@@ -108,6 +109,11 @@ class Pages(Projector):
         self._notes.append((fact.session, m.page, fact.position, *told))
         gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
         self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
+
+    def on_redact(self, fact: Fact, m: Redact) -> None:
+        """Tags the page in which something was masked."""
+        if m.page and m.count:
+            self._tag(fact, m.page, {TAG: 1})
 
     def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
         for tag, held in tags.items():

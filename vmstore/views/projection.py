@@ -26,6 +26,7 @@ from vmstore.views.marks import Marks
 from vmstore.views.messages import Messages
 from vmstore.views.pages import Pages
 from vmstore.views.projector import Projector, put
+from vmstore.views.redactions import Redactions
 from vmstore.views.residency import Residency
 from vmstore.views.sessions import Sessions
 from vmstore.views.turns import Turns
@@ -42,6 +43,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     Lineage,
     Marks,
     Erased,
+    Redactions,
 )
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Turn
+from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector, plain, put
+from vmstore.views.redactions import policy_at
 
 NAMED = "hidden <> 1"
 """Which sessions can be named: an import under way cannot, the namespace's own session can."""
@@ -49,6 +50,8 @@ class Standing(msgspec.Struct):
     tokens: int = 0
     records: int = 0
     derived: int = 0
+    redactions: int = 0
+    redaction: int = 0
 
 
 class Sessions(Projector):
@@ -61,7 +64,7 @@ class Sessions(Projector):
             turn_before INTEGER, call_before INTEGER,
             hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
             pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
-            records INTEGER, derived INTEGER"""
+            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER"""
     }
     indexes = (
         "CREATE INDEX sessions_name ON sessions(name)",
@@ -116,6 +119,9 @@ class Sessions(Projector):
                 standing.derived += m.fidelity == Fidelity.DERIVED
             elif kind is Turn:
                 standing.turns = max(standing.turns, m.number)
+            elif kind is Redact:
+                standing.redactions += m.count
+                standing.redaction = standing.redaction if m.policy is None else m.policy
             elif kind is Mark:
                 standing.records = max(standing.records, m.records)
                 if m.reason == Mark.COMPLETE:
@@ -147,7 +153,9 @@ class Sessions(Projector):
             calls=fact.call,
         )
         if m.origin == Origin.FORK and parent is not None:
-            standing.derived = int(_any_derived(Lane(self.db, parent), m.parent_position))
+            lane = Lane(self.db, parent)
+            standing.derived = int(_any_derived(lane, m.parent_position))
+            standing.redaction = policy_at(lane, m.parent_position)
         self.at_hand[fact.session] = standing
         self._opened[m.uid] = fact.session
         return standing

@@ -178,6 +178,13 @@ SESSIONS = Relation(
             f" AND p.role = {int(Role.TOOL)})",
             asked=True,
         ),
+        Field(
+            "redactions",
+            INTEGER,
+            "secrets and personal data that were masked before it was written",
+            _counted("redactions", "redactions", "r", "r.position", "coalesce(sum(r.count), 0)"),
+            asked=True,
+        ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
         Field("closed_at", TIME, "when it ended", "NULL", later=LATER),

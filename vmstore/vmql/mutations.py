@@ -26,6 +26,7 @@ from vmstore.core.mutation import (
     Prefetch,
     Pressure,
     Recall,
+    Redact,
     Reference,
     Reply,
     Segment,
@@ -215,7 +216,7 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Pin, Unpin, Reference, Recall), _of_page),
+    **dict.fromkeys((Annotate, Pin, Unpin, Redact, Reference, Recall), _of_page),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
     FaultDenied: lambda m: word_of(Denial, m.because),

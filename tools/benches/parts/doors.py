@@ -16,7 +16,7 @@ from vmstore.cells.cell import Cell
 from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import Compress, Create, Link, Message, Mutation, Pack, Reply, Turn, Update, encode
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Slot, Status
-from vmstore.engine.gate import Batch
+from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.sqlite import SqliteLog

@@ -40,12 +40,19 @@ class Recording(Protocol):
     """What the recorder needs of a store."""
 
     def record(
-        self, session: Any, request: dict[str, Any], response: Any, *, at: int | None, latency: int | None
+        self,
+        session: Any,
+        request: dict[str, Any],
+        response: Any,
+        *,
+        at: int | None,
+        latency: int | None,
+        redaction: str | None = None,
     ) -> object:
         """Takes in one exchange."""
         ...
 
-    def record_gap(self, session: Any, reason: str) -> object:
+    def record_gap(self, session: Any, reason: str, *, redaction: str | None = None) -> object:
         """Takes in that a call was made which could not be recorded."""
         ...
 
@@ -81,10 +88,12 @@ class Recorder:
         session: Any,
         open_store: Callable[[str], Recording] | None,
         clock: Stopwatch,
+        redaction: str | None = None,
     ) -> None:
         if isinstance(store, str) and open_store is None:
             raise InputError(f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store")
         self.session = session
+        self.told: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
         self.clock = clock
         self.problems: deque[str] = deque(maxlen=PROBLEMS_MAX)
         self._given = store
@@ -215,7 +224,7 @@ class Recorder:
 
     def _record(self, job: Exchange) -> None:
         request, response = plain(job.request, "request"), answer_of(job.response)
-        self._opened().record(self.session, request, response, at=job.at, latency=job.latency)
+        self._opened().record(self.session, request, response, at=job.at, latency=job.latency, **self.told)
 
     def _missed(self, calls: int, reason: str) -> None:
         if not self._gap_calls:
@@ -226,7 +235,7 @@ class Recorder:
         """Writes a gap for each call that was missed; what a store does not take stays to be written."""
         try:
             while self._gap_calls:
-                self._opened().record_gap(self.session, self._gap_reason)
+                self._opened().record_gap(self.session, self._gap_reason, **self.told)
                 self._gap_calls -= 1
         except BaseException as error:
             self.trouble(error)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from vmstore.capture.client.recorder import Missed, Recorder, Recording
 from vmstore.capture.client.underway import Call, Entrance, awaited, passed
 from vmstore.core.clock import Stopwatch, SystemClock
+from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
 
 Client = TypeVar("Client")
@@ -46,17 +47,20 @@ def wrap(
     *,
     open_store: Callable[[str], Recording] | None = None,
     clock: Stopwatch | None = None,
+    redaction: str | None = None,
 ) -> Client:
     """The client again, recording its calls; its `vmstore` has `problems`, `flush` and `close`.
 
     `store` is a path, opened by `open_store` when the first call ends, or an open store;
-    `session` is a name, by default made of the provider and the time.
+    `session` is a name, by default made of the provider and the time; its `redaction` is checked now.
     """
+    if redaction is not None:
+        policy_of(redaction)
     clock = SystemClock() if clock is None else clock
     if session is None:
         session = f"{_provider(client)}-{_stamp(clock.now())}"
     place = os.fspath(store) if isinstance(store, (str, os.PathLike)) else store
-    return cast(Client, Wrapped(client, Recorder(place, session, open_store, clock), ()))
+    return cast(Client, Wrapped(client, Recorder(place, session, open_store, clock, redaction), ()))
 
 
 class Wrapped:

@@ -1,0 +1,128 @@
+"""What is hidden in a session before it is written: its policy, the kinds of what was found, the record of it.
+
+Numbers are the wire form and never change; `tests/redact/test_door.py` holds them against the detectors.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from vmstore.core.kind import CellRef, Mutation
+from vmstore.core.page import Word
+from vmstore.errors import InputError
+
+TAG = "REDACTED"
+"""The tag of a page in whose content something was masked."""
+
+
+class Redaction(Word):
+    """What a session does with secrets and personal data that are told to it."""
+
+    OFF = 0
+    MASK = 1
+    REFUSE = 2
+
+
+class Found(Word):
+    """What was found, as the log names it."""
+
+    PRIVATE = 1
+    PRIVATE_KEY = 2
+    JWT = 3
+    API_KEY = 4
+    AUTHORIZATION = 5
+    PASSWORD = 6
+    SECRET = 7
+    IBAN = 8
+    CARD = 9
+    SSN = 10
+    EMAIL = 11
+    PHONE = 12
+    IP = 13
+    OTHER = 14
+
+
+class Reason(Word):
+    """Why something is hidden: the gravest of what was found decides."""
+
+    SENSITIVE_CREDENTIALS = 0
+    MARKED_PRIVATE = 1
+    PERSONAL_DATA = 2
+
+
+class How(Word):
+    """What was done: a placeholder stands where the value stood."""
+
+    MASKED = 0
+
+
+class By(Word):
+    """Who did it, with its version: the detectors, or a person."""
+
+    DETECTORS_1 = 0
+
+
+PERSONAL = frozenset((Found.IBAN, Found.CARD, Found.SSN, Found.EMAIL, Found.PHONE, Found.IP))
+
+
+class Redact(Mutation, frozen=True, array_like=True, tag=17):
+    """Something was hidden before it was written, or a session's policy is another from here on.
+
+    `policy` alone says what the session does from here on. Else `page` is the page in whose content
+    or labels `count` placeholders stand, 0 where it is something else of the session, and `found`
+    lists (kind, number of its placeholder, how often). `tokens_before` is estimated from the length
+    of what was taken out. The value is nowhere, so nothing of it can be recovered.
+    """
+
+    NUMBER: ClassVar[int] = 17
+    page: int = 0
+    type: int = How.MASKED
+    reason: int = Reason.SENSITIVE_CREDENTIALS
+    count: int = 0
+    by: int = By.DETECTORS_1
+    found: tuple[tuple[int, int, int], ...] = ()
+    tokens_before: int = 0
+    tokens_after: int = 0
+    recoverable: int = 0
+    policy: int | None = None
+
+
+class Artifact(Word):
+    """What leaves a store; ALL is every kind of it."""
+
+    ALL = 0
+    JSONL = 1
+    PARQUET = 2
+    SQLITE = 3
+    HTML = 4
+
+
+class Approve(Mutation, frozen=True, array_like=True, tag=34):
+    """Somebody lifts redaction for what leaves of the session, or, not `granted`, puts it back.
+
+    `artifact` is the kind of export, `until` the moment it ends, in microseconds since 1970, `who` a
+    cell with a word by whom. `page` is 0: it is of the whole session.
+    """
+
+    NUMBER: ClassVar[int] = 34
+    granted: int
+    artifact: int = Artifact.ALL
+    until: int | None = None
+    who: CellRef | None = None
+    page: int = 0
+
+
+def reason_of(kinds: set[int]) -> Reason:
+    """Why, by the kinds of what was found."""
+    if kinds <= PERSONAL:
+        return Reason.PERSONAL_DATA
+    return Reason.MARKED_PRIVATE if kinds <= PERSONAL | {Found.PRIVATE} else Reason.SENSITIVE_CREDENTIALS
+
+
+def policy_of(word: str) -> Redaction:
+    """A policy by its word; InputError naming the words there are."""
+    found = Redaction.of(word) if isinstance(word, str) else None
+    if found is None:
+        words = ", ".join(one.word for one in Redaction)
+        raise InputError(f"there is no redaction {word!r:.40}; there are {words}")
+    return Redaction(found)

@@ -1,0 +1,176 @@
+"""A batch: mutations of one session, checked one by one against the head as it will be, written whole or not at all."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vmstore.core.mutation import AnyMutation, CellRef, body
+from vmstore.engine.doors import Passing
+from vmstore.engine.fields import sound
+from vmstore.engine.head import Head
+from vmstore.engine.known import NO_CONTENT
+from vmstore.engine.opening import Opening
+from vmstore.engine.rules import Place
+from vmstore.engine.ruling import broken
+from vmstore.engine.sealing import Sealing
+from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.log.commit import NO_REQUEST, Commit, seal
+
+__all__ = ["Batch", "Engine", "Opening", "Written"]
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vmstore.engine.gate import Engine
+
+
+class Written(NamedTuple):
+    """The contents of a commit that ended: where it begins, and its cells' digests and commitments."""
+
+    position: int
+    digests: list[bytes]
+    commitments: list[bytes]
+
+
+class Batch:
+    """Mutations of one session on their way to the log: one commit, or several ended in between."""
+
+    def __init__(self, engine: Engine, head: Head, base: Head | None = None) -> None:
+        self.head = head
+        self.base = base  # what the head is a copy of
+        self.expected = head.position if head.session else 0
+        self.seen: int | None = None  # what a new session's name was checked against
+        self.opening: Opening | None = None
+        self.passing: Passing | None = None  # what masks or refuses, where the session does
+        self.written: list[Written] = []
+        self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
+        self._engine = engine
+        self.commits: list[Commit] = []
+        self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begins the next commit."""
+        self._first = self.head.position + 1
+        self._wires: list[bytes] = []
+        self._request = NO_REQUEST
+        self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
+        self.place = Place()
+        if self.passing is not None:
+            self.passing.begin()
+
+    @property
+    def position(self) -> int:
+        """The position the next mutation will have."""
+        return self.head.position + 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return not self._wires and not self.commits
+
+    def cell(self, content: bytes) -> CellRef:
+        """Seals bytes; bytes this session sealed before are named, not written again."""
+        if not isinstance(content, bytes):
+            raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
+        known, told = self._engine.known, content
+        if self.passing is not None:
+            content = self.passing.content(told)
+        digest = known.digest(content)
+        ref = self._sealed.get(digest)
+        if ref is None:
+            if known.find(self.head.session, digest) is not None:
+                ref = self._before(content, digest)
+            if ref is None:
+                ref = self._seal(content, digest)
+            self._sealed[digest] = ref
+        if self.passing is not None:
+            self.passing.note(ref, told, content)
+        return ref
+
+    def _before(self, content: bytes, digest: bytes) -> CellRef | None:
+        """The cell of a content that the session sealed before this batch, looked at where that was not done yet."""
+        place = self._engine.sealed(self.head.session, content, digest)
+        if place is None:
+            return None
+        assert place.commitment is not None, "it was looked at"
+        ref = (place.position, place.cell)
+        self.head.recent.named[ref] = place.commitment
+        if place.position <= self.head.begins:
+            self.inherited.append(ref)
+        return ref
+
+    def _seal(self, content: bytes, digest: bytes) -> int:
+        index = self._sealing.add(content, digest)
+        self.place.cells = index + 1
+        return index
+
+    def request(self, request_id: str, payload: bytes) -> None:
+        """Gives the commit under way a request id, with a digest of what was asked."""
+        self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
+
+    def add(self, mutation: AnyMutation) -> int:
+        """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
+        return self.take(mutation) if self.passing is None else self.passing.add(mutation, self.take, self.position)
+
+    def take(self, mutation: AnyMutation) -> int:
+        """Checks a mutation and takes it in as it is; its position."""
+        head, place = self.head, self.place
+        raw = sound(mutation)
+        reason = broken(head, mutation, place, sound=raw is not None)
+        if reason is not None:
+            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason[1]} (rule {reason[0]})")
+        assert raw is not None, "fields that no rule objects to are sound"
+        head.apply(mutation)
+        self._wires.append(raw)
+        place.nth += 1
+        place.before = mutation
+        return head.position
+
+    def end(self, at: int) -> None:
+        """Ends a commit: what follows goes into the next one."""
+        if self._wires:
+            self._end(at)
+            self._lies_before()
+            self._begin()
+
+    def _end(self, at: int) -> None:
+        cells = self._sealing.cells()
+        commitments = self._sealing.commitments
+        commit = seal(
+            self.head.hash,
+            self._first,
+            len(self._wires),
+            at,
+            self._engine.clock.now() - at,
+            body(self._wires),
+            cells,
+            self._request,
+            b"".join(commitments),
+        )
+        self.commits.append(commit)
+        self.head.hash = commit.hash
+        self.head.recent.end(self._first, commit.commitments)
+        self.written.append(Written(self._first, self._sealing.digests, commitments))
+
+    def _lies_before(self) -> None:
+        """Cells of a commit that ended are named by its position from now on."""
+        for index, digest in enumerate(self._sealing.digests):
+            if digest is not NO_CONTENT:
+                ref = self._sealed[digest] = (self._first, index)
+                self.head.recent.named[ref] = self._sealing.commitments[index]
+
+    def commit(self, at: int, *, dense: bool = False) -> list[Commit]:
+        """Ends the last commit and writes all of them, durable, or none; `dense` where nobody waits."""
+        self.close(at)
+        (told,) = self._engine.append([self], dense=dense)
+        if isinstance(told, Exception):
+            raise told
+        self._engine.relieve(sum(commit.count for commit in told))
+        return told
+
+    def close(self, at: int) -> None:
+        """Ends the last commit, so that nothing is left to do but write."""
+        if self._wires:
+            self._end(at)
+        if not self.commits:
+            raise ConflictError("a batch with no mutation cannot be committed")

@@ -1,0 +1,94 @@
+"""What leaves the store for others: the same sessions without what is secret in them.
+
+All of it is looked through twice: what one text gives away is masked in every other, those before it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import Compress, Create, Update, decode
+from vmstore.engine.adopt import Gathering, opening_of, tell_anew
+from vmstore.engine.gate import Engine
+from vmstore.exports.rows import Row
+from vmstore.exports.selection import Portion, commits_of, select, whole
+from vmstore.exports.tables import TABLES
+from vmstore.log.memory import MemoryLog
+from vmstore.log.port import Log
+from vmstore.redact.mask import Mask, is_blob
+from vmstore.store.namespace import Namespace
+from vmstore.views.projection import Projection
+
+UNSEEN = b"left out of a redacted export: nothing can be masked in an image, a sound or a film"
+EVERYWHERE = "the export"
+BYTES = next(
+    at for table in TABLES if table.name == "versions" for at, one in enumerate(table.columns) if one.name == "bytes"
+)
+
+
+class Hidden(msgspec.Struct):
+    """What was masked in an export: how often of each kind; how many contents nobody could read were left out."""
+
+    counts: dict[str, int] = {}
+    values: int = 0
+    unseen: int = 0
+
+
+def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row]:
+    """The rows of tables with placeholders; contents that are no text are not in them anyway, and are counted."""
+    first, mask = Mask(), Mask()
+    for _, row in make():
+        for value in row:
+            if isinstance(value, str):
+                first.value(value, EVERYWHERE)
+    mask.trust(first)
+    for name, row in make():
+        if name == "versions" and (row[-1] is None or is_blob(row[-1])):
+            told.unseen += row[BYTES] > 0
+            row = (*row[:-1], None)
+        yield name, tuple(mask.value(value, EVERYWHERE) if isinstance(value, str) else value for value in row)
+    told.counts, told.values = mask.counts, len(mask.record)
+
+
+def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Log, list[Portion]]:
+    """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
+    gathering = Gathering(MemoryLog())
+    for portion in portions:
+        for commit in commits_of(ns.log, portion):
+            gathering.take(portion.name, commit)
+    gathering.settle()
+    first, mask = Mask(), Mask()
+    for foreign in gathering.sessions():
+        for commit in gathering.commits(foreign.session):
+            for cell in commit.cells:
+                first.bytes(cell.content, EVERYWHERE)
+    mask.trust(first)
+
+    def hide(content: bytes) -> bytes:
+        shown = mask.bytes(content, EVERYWHERE)
+        return UNSEEN if shown is None else shown
+
+    log = MemoryLog()
+    engine = Engine(log, Projection(log, apsw.Connection(":memory:")), ns.clock, ns.reader.ids)
+    keys: dict[bytes, int] = {}
+    for foreign in gathering.sessions():
+        opening = opening_of(gathering, foreign, keys, mask.text(foreign.name, EVERYWHERE), "")
+        opening = opening._replace(meta=mask.value(opening.meta, EVERYWHERE), source=None)
+        keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
+        told.unseen += sum(_unseen(gathering, foreign.session))
+    gathering.views.db.close()
+    told.counts, told.values = mask.counts, len(mask.record)
+    db = engine.projection.db
+    asked = [keys[portion.uid] for portion in portions if portion.asked]
+    return log, select(db, [whole(db, key) for key in asked])
+
+
+def _unseen(gathering: Gathering, session: int) -> Iterator[bool]:
+    """Of each content of its own that a page was given, whether nobody can read it."""
+    for commit in gathering.commits(session):
+        for mutation in decode(commit.body):
+            if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, int):
+                yield Mask(()).bytes(commit.cells[mutation.content].content, "") is None
