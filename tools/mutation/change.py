@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -66,7 +65,8 @@ def mutants_of(root: Path, room: str) -> list[Mutant]:
 def _told(old: ast.AST, new: ast.AST) -> str:
     """What was and what is, the long ones around the place where they begin to differ."""
     was, now = (" ".join(ast.unparse(node).split()) for node in (old, new))
-    start = max(0, len(os.path.commonprefix((was, now))) - WIDTH // 3) if len(was) > WIDTH else 0
+    differ = next((at for at, both in enumerate(zip(was, now, strict=False)) if both[0] != both[1]), 0)
+    start = max(0, differ - WIDTH // 3) if len(was) > WIDTH else 0
     return " -> ".join(
         ("…" if start else "") + told[start : start + WIDTH] + ("…" if len(told) > start + WIDTH else "")
         for told in (was, now)

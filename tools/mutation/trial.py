@@ -15,8 +15,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
@@ -26,7 +24,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import Phase, settings
-
 from mutation.change import Mutant
 
 QUIET = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain", "--no-header", "--no-summary")
