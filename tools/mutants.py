@@ -193,18 +193,24 @@ class Run:
         self._keys = {room: digest(given.root, [room]) for room in given.rooms}
         self._tests = {room: self._seeing(room, reached) for room in given.rooms}
         self._became: dict[str, Outcome] = {}
-        self._wrong: list[str] = []
         self._started = time.monotonic()
-        self._cpu_s = 0.0
-        if not given.again:
-            self._remember(reached)
+        self._reached = reached
+        if given.again:
+            self._forget()
+        self._remember()
 
     def _seeing(self, room: str, reached: Mapping[str, Reach]) -> str:
         """What the tests hold that reach a room, and how long they may take."""
         files = {name.partition("::")[0] for name, reach in reached.items() if room in reach.lines}
         return f"{digest(self._given.root, files)} {self._given.budget:g}"
 
-    def _remember(self, reached: Mapping[str, Reach]) -> None:
+    def _forget(self) -> None:
+        """Leaves what is remembered of other mutants."""
+        names = {mutant.name for mutant in self._mutants}
+        kept = self._kept.read_text().splitlines(keepends=True) if self._kept.exists() else []
+        self._kept.write_text("".join(line for line in kept if json.loads(line)["name"] not in names))
+
+    def _remember(self) -> None:
         wanted = {mutant.name: mutant for mutant in self._mutants}
         for line in self._kept.read_text().splitlines() if self._kept.exists() else ():
             told = json.loads(line)
@@ -212,8 +218,10 @@ class Run:
             if mutant is None or told["key"] != self._keys[mutant.room]:
                 continue
             outcome = Outcome(told["status"], told["test"], told["cpu_s"])
-            self._order.note(mutant, outcome.test if outcome.test in reached else None)
-            if outcome.test in reached or (outcome.status == "survived" and told["tests"] == self._tests[mutant.room]):
+            self._order.note(mutant, outcome.test if outcome.test in self._reached else None)
+            if outcome.test in self._reached or (
+                outcome.status == "survived" and told["tests"] == self._tests[mutant.room]
+            ):
                 self._became[mutant.name] = outcome
             else:
                 self._became.pop(mutant.name, None)
@@ -222,12 +230,21 @@ class Run:
         """Tries those that are not remembered."""
         left = [m for m in mutants if m.name not in self._became and (self._given.listed or m.name not in self._equal)]
         trials = Trials(self._given.root, place, self._order, self._told)
+        swapped = [mutant for mutant in left if not mutant.fresh]
+        if swapped and (child := os.fork()):  # a process of its own: this one has imported nothing, and shall not
+            if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != FREED:
+                raise SystemExit("mutants.py: the tests cannot be collected; run them with pytest to see why")
+            self._remember()
+        elif swapped:
+            code = 1
+            try:
+                code = trials.swapped(swapped, self._given.files)
+            finally:
+                os._exit(code)
         trials.fresh([mutant for mutant in left if mutant.fresh])
-        trials.swapped([mutant for mutant in left if not mutant.fresh], self._given.files)
 
     def _told(self, mutant: Mutant, outcome: Outcome) -> None:
         self._became[mutant.name] = outcome
-        self._cpu_s += outcome.cpu_s
         told = {"name": mutant.name, "key": self._keys[mutant.room], "tests": self._tests[mutant.room]}
         with self._kept.open("a") as kept:
             kept.write(json.dumps({**told, **outcome._asdict()}) + "\n")
@@ -284,7 +301,7 @@ class Run:
             "killed_percent": round(percent(total), 1),
             "survivors": [{"room": m.room, "line": m.line, "name": m.name} for m in survivors],
             "wrongly_listed": list(wrong),
-            "cpu_s": round(self._cpu_s, 1),
+            "cpu_s": round(sum(one.cpu_s for one in self._became.values()), 1),
             "seconds": round(time.monotonic() - self._started, 1),
         }
 

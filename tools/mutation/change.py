@@ -108,7 +108,7 @@ class _Walk:
                     yield from self._child((node, field, place if many else None), child)
 
     def _child(self, slot: Slot, node: ast.AST) -> Iterator[tuple[Slot, ast.AST, range, str]]:
-        if isinstance(node, ast.Assert | ast.Import | ast.ImportFrom) or _is_words(node):
+        if isinstance(node, ast.Assert | ast.Import | ast.ImportFrom) or _is_words(node) or _is_protocol(node):
             return
         span = self.span
         if isinstance(node, ast.stmt):
@@ -148,6 +148,11 @@ class _Walk:
 def _is_words(node: ast.AST) -> bool:
     """Whether a node is a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_protocol(node: ast.AST) -> bool:
+    """Whether a node is a class that only checkers read."""
+    return isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "Protocol" for base in node.bases)
 
 
 def changes(node: ast.AST, parent: ast.AST, *, at_import: bool) -> Iterator[ast.AST]:

@@ -245,8 +245,8 @@ class Trials:
 
             self._try(mutant, names, work)
 
-    def swapped(self, mutants: Sequence[Mutant], tests: Sequence[str]) -> None:
-        """Tries mutants of functions, in forks of this process, which collects the tests for them."""
+    def swapped(self, mutants: Sequence[Mutant], tests: Sequence[str]) -> int:
+        """Tries mutants of functions, in forks of this process, which collects the tests for them; FREED if it can."""
 
         def all_of_them(items: dict[str, pytest.Item]) -> int:
             functions = _functions({str(self._root / mutant.room) for mutant in mutants})
@@ -262,8 +262,7 @@ class Trials:
                 self._try(mutant, names, work)
             return FREED
 
-        if mutants and with_tests(self._root, tests, self._place / "tests", all_of_them) != FREED:
-            raise RuntimeError("the tests cannot be collected; run them with pytest to see why")
+        return with_tests(self._root, tests, self._place / "tests", all_of_them)
 
     def _ask(self, names: Sequence[str], items: Mapping[str, pytest.Item]) -> int:
         """Runs tests up to the first that fails; each is written down before, for whoever waits for this fork."""
