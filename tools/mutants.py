@@ -42,6 +42,7 @@ ROOMS = (
 TESTS = (
     *("tests/cells", "tests/log", "tests/engine"),
     *("tests/exports/test_intake.py", "tests/exports/test_bundle.py", "tests/store/test_seals.py"),
+    *("tests/disasters/test_power_cut.py", "tests/disasters/test_full_disk.py"),
 )
 STATUSES = ("killed", "timed out", "survived", "equivalent")
 

@@ -106,8 +106,14 @@ def test_a_frame_takes_what_fits_to_the_byte() -> None:
     for last, cells in ((half, [2]), (half + 1, [1, 1])):
         old = [raw(1, [cell(1, half)]), raw(2, [cell(2, last)])]
         assert [f.cells for f in packed_again(old)] == cells
-    many = [raw(number, [cell(number, 3)]) for number in range(1, CELLS_MAX + 2)]
-    assert [(f.first, f.cells) for f in packed_again(many)] == [(1, CELLS_MAX), (CELLS_MAX + 1, 1)]
+    run = [raw(number, [cell(number, half)]) for number in range(1, 7)]
+    assert [(f.first, f.cells) for f in packed_again(run)] == [(1, 2), (3, 2), (5, 2)]
+    assert held(list(packed_again(run))) == held(run)
+    many = [raw(number, [cell(number, 3)]) for number in range(1, 2 * CELLS_MAX + 2)]
+    counts = [(1, CELLS_MAX), (CELLS_MAX + 1, CELLS_MAX), (2 * CELLS_MAX + 1, 1)]
+    assert [(f.first, f.cells) for f in packed_again(many)] == counts
+    long = [raw(1, [cell(1, FRAME_BYTES_MAX + 9)]), raw(2, [cell(2, FRAME_BYTES_MAX + 9)]), raw(3, [cell(3, 3)])]
+    assert [(f.first, f.cells) for f in packed_again(long)] == [(1, 1), (2, 1), (3, 1)]
 
 
 def test_a_full_frame_is_left_as_it_is() -> None:
