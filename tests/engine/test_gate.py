@@ -400,3 +400,10 @@ def test_only_what_nobody_waits_for_is_packed_at_once(tmp_path: Path) -> None:
     with SqliteLog(tmp_path / "log.sqlite").file as db:
         forms = [form for (form,) in db.execute("SELECT form FROM frames ORDER BY first")]
     assert forms == [RAW, RAW, RAW, ZSTD, RAW]
+
+
+def test_a_source_with_half_a_character_is_kept_as_far_as_it_goes() -> None:
+    """Where a file's name is no text, what is no text in it is replaced, and the session opens."""
+    engine = engine_over()
+    commit = engine.begin(Opening("s", source="caf\u00e9 \udce9.jsonl"), 0).commit(0)[0]
+    assert engine.log.cells([commit.cell + 1])[commit.cell + 1].content == "caf\u00e9 ?.jsonl".encode()
