@@ -14,7 +14,6 @@ from vmstore.engine import gate
 from vmstore.engine.gate import HEADS_MAX, Batch, Engine, Opening
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import genesis, relink
-from vmstore.log.frame import RAW, ZSTD
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
 from vmstore.views.lane import Lane
@@ -348,14 +347,16 @@ def test_an_unknown_session_is_an_error() -> None:
 
 
 def test_forgotten_heads_come_back() -> None:
-    """More sessions than heads are kept can be written in turn."""
+    """More sessions than heads are kept can be written in turn, and no more are kept than the bound."""
     engine = engine_over()
     keys = [opened(engine, f"s{n}") for n in range(HEADS_MAX + 3)]
+    assert len(engine._heads) == HEADS_MAX
     for key in keys:
         batch = engine.batch(key)
         assert say(batch, b"again") == 3
         batch.commit(0)
     assert [engine.head(key).position for key in keys] == [3] * len(keys)
+    assert len(engine._heads) == HEADS_MAX and keys[-1] in engine._heads
 
 
 def test_an_opening_tells_everything() -> None:
@@ -374,36 +375,3 @@ def test_an_opening_tells_everything() -> None:
     assert sorted(texts.values()) == [b"file", b"k" * 16, b"s", b'{"user":"u"}']
     assert (found.origin, found.parent_position, found.hidden, found.spawned_by) == (Origin.SPAWN, 2, 1, 2)
     assert found.parent == engine.head(parent).uid
-
-
-def test_an_opening_told_nothing_says_nothing() -> None:
-    """A session that is only named has no parent, no source and no key, is not hidden and was spawned by nothing."""
-    engine = engine_over()
-    found = decode(engine.begin(Opening("s"), 5).commit(5)[0].body)[0]
-    assert isinstance(found, Open)
-    assert found == Open(uid=found.uid, name=0, origin=Origin.NEW)
-    assert (found.parent, found.parent_position, found.hidden, found.spawned_by) == (None, 0, 0, None)
-
-
-def test_only_what_nobody_waits_for_is_packed_at_once(tmp_path: Path) -> None:
-    """Contents lie raw as they were appended, unless whoever appends says that time may be spent on space."""
-    engine, text = two_engines(tmp_path)[0], b"the same words " * 99
-    key = opened(engine)
-    for dense, more in ((None, {}), (False, {"dense": False}), (True, {"dense": True})):
-        batch = engine.batch(key)
-        say(batch, text + repr(dense).encode())
-        batch.commit(0, **more)
-    batch = engine.batch(key)
-    say(batch, text)
-    batch.close(0)
-    engine.append([batch])
-    with SqliteLog(tmp_path / "log.sqlite").file as db:
-        forms = [form for (form,) in db.execute("SELECT form FROM frames ORDER BY first")]
-    assert forms == [RAW, RAW, RAW, ZSTD, RAW]
-
-
-def test_a_source_with_half_a_character_is_kept_as_far_as_it_goes() -> None:
-    """Where a file's name is no text, what is no text in it is replaced, and the session opens."""
-    engine = engine_over()
-    commit = engine.begin(Opening("s", source="caf\u00e9 \udce9.jsonl"), 0).commit(0)[0]
-    assert engine.log.cells([commit.cell + 1])[commit.cell + 1].content == "caf\u00e9 ?.jsonl".encode()

@@ -137,6 +137,7 @@ BREAKERS: list[Breaker] = [
     ("sizes_count_up", nothing, lambda b: Compress(PAGE, 2, 1, 0, 1, b.cell(b"x"), 1, -1)),
     ("numbers_fit", nothing, lambda b: Configure(1, 2**63)),
     ("numbers_fit", nothing, lambda b: create(tokens=2**63)),
+    ("numbers_fit", nothing, lambda b: create(part=-(2**63))),
     ("numbers_fit", nothing, lambda b: create(part=2**64 - 1)),
     ("numbers_fit", nothing, lambda b: Annotate(PAGE, valid_to=2**63)),
     ("importance_is_a_share", nothing, lambda b: create(importance=1_000_001)),
@@ -260,6 +261,17 @@ def test_a_page_that_is_not_there_cannot_leave() -> None:
         batch.add(Pack(2, 0, 2, 9, bytes(32), (), (APART,)))
     with pytest.raises(RefusedError, match="enters or leaves once"):
         batch.add(Pack(2, 0, 2, 9, bytes(32), ((PAGE, NEWER, 0, 30),), (PAGE,)))
+    for content in (99, MESSAGE, CALL):
+        with pytest.raises(RefusedError, match=rf"position {content} holds no content of p4.*membership_changes"):
+            batch.add(Pack(2, 0, 2, 9, bytes(32), ((PAGE, content, 0, 30),), ()))
+
+
+def test_a_rank_that_is_left_may_be_taken() -> None:
+    """In one pack a page may move and another take its rank, or change places with it; both then stand once."""
+    for entered in ([(PAGE, NEWER, 0, 30), (APART, APART, 0, 10)], [(PAGE, NEWER, 0, 20), (OPAQUE, OPAQUE, 0, 10)]):
+        batch = scene().batch(1)
+        batch.add(pack(batch, entered))
+        assert [(r[3], r[0]) for r in batch.head.order] == sorted({20: OPAQUE, **{r[3]: r[0] for r in entered}}.items())
 
 
 def test_a_taken_name_is_refused() -> None:

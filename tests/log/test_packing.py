@@ -157,6 +157,7 @@ def test_what_packing_did_adds_up() -> None:
         ([ZSTD, *[RAW] * 4], 2),
         ([ZSTD, FILES, *[RAW] * 4], 2),
         ([RAW, ZSTD, *[RAW] * 5], 3),
+        ([RAW, ZSTD, *[RAW] * 4], 3),
         ([RAW, RAW, RAW, FILES], None),
         ([RAW] * 9, 4),
     ],
