@@ -73,7 +73,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     add("--room", action="append", metavar="ROOM", help="only this one, like engine/rules (may be given again)")
     add("--seed", type=int, default=1, metavar="N", help="of the sample and of the order (default 1)")
     add("--sample", type=int, metavar="N", help="so many of the mutants, drawn by the seed (default all)")
-    add("--budget", type=float, default=3, metavar="S", help="CPU seconds of tests for one mutant (default 3)")
+    add("--budget", type=float, default=2, metavar="S", help="CPU seconds of tests for one mutant (default 2)")
     add("--goal", type=float, default=GOAL, metavar="PERCENT", help=f"that must be killed (default {GOAL})")
     add("--tests", action="append", metavar="PATH", help="files or folders of tests (default: those of the rooms)")
     add("--listed", action="store_true", help="try the mutants listed as equivalent too: none may be killed")
