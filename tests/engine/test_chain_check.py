@@ -128,3 +128,28 @@ def test_progress_goes_to_the_end_of_what_is_checked(
     assert told[-1] == (total * parts, total * parts)
     sessions = [own(store, name)[-1].session for name in ("apart", "s", "f")]
     assert counts == (total, sum(commit.count for commit in store.log.tail(0, 99)), len(sessions))
+
+
+def test_cells_that_are_not_where_they_were_brought_are_named(store: Store) -> None:
+    """Cells that begin elsewhere, commitments cut short, and a cell beyond the last commit are each named."""
+    commit = own(store, "s")[1]
+    where = f"commit {commit.ordinal}"
+    for cell in (commit.cell - 1, commit.cell + 1):
+        changed(store, commit.ordinal, cell=cell)
+        assert ("commit", where, f"its cells begin at {cell}, out of turn") in found(store)
+    changed(store, commit.ordinal, cell=commit.cell, commitments=commit.commitments[:-1])
+    assert ("commit", where, "its commitments are cut short") in found(store)
+    changed(store, commit.ordinal, commitments=commit.commitments)
+    store.log._cells.append(Cell(b"s" * 16, b"nobody's"))  # type: ignore[attr-defined]
+    beyond = store.log.last_cell
+    assert found(store) == [("cell", f"cell {beyond}", "no commit brought it: commits at the end are missing")]
+
+
+def test_a_long_row_is_cut_where_it_is_told() -> None:
+    """A row of a view is told in at most 160 characters, and its end says that there is more."""
+    for length in range(150, 160):
+        text = room._short("table", ("x" * (length - 10),))
+        assert text == f'table ["{"x" * (length - 10)}"]' and len(text) == length
+    assert len(room._short("table", ("x" * 150,))) == 160
+    for length in (151, 152, 9_999):
+        assert room._short("table", ("x" * length,)) == 'table ["' + "x" * 151 + "…"
