@@ -225,3 +225,23 @@ def test_a_context_is_its_pages_in_the_order_of_their_ranks() -> None:
         assert head.totals == right(after) and [r[0] for r in head.order] == sorted(after, key=lambda p: after[p])
         assert {page: found[3] for page in pages if (found := head.residence(page))} == after
         ranks = after
+
+
+def test_a_page_keeps_its_name_when_its_content_changes() -> None:
+    """A page that was changed is shown by the version and bytes of the change, under who made it and where it began."""
+    engine = engine_over()
+    batch = engine.begin(Opening("s"), 0)
+    page = batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"first"), 5, 2))
+    parent = batch.commit(0)[0].session
+    child = engine.fork(parent, page, "f", 0)
+    uid = engine.head(parent).uid
+    assert engine.head(child).uid != uid
+    for session in (parent, child):
+        batch = engine.batch(session)
+        content = batch.add(Update(page, 2, batch.cell(b"second %d" % session), 8, 3))
+        assert content != page
+        right = leaf(uid, page, 2, 0, batch.head.recent.sealing[0])
+        assert batch.head.foresee(((page, content, 0, 10),), ()) == (1, 3, reference([right]))
+        (commit,) = batch.commit(0)
+        assert engine.head(session).enter(((page, content, 0, 10),), ()).root == reference([right])
+        assert right == leaf(uid, page, 2, 0, commit.commitment(0))
