@@ -121,3 +121,14 @@ def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: Key) -> None:
     seal = seal_of(told(1, "begin").log, key)
     with pytest.raises(CorruptError, match="nothing shows"):
         check_growth(seal, seal, proof)
+
+
+def test_a_growth_is_written_in_one_way(key: Key) -> None:
+    """The same proof with a blank or a line more, or its end missing, is refused by its bytes."""
+    store = told(1, "begin")
+    seal = seal_of(store.log, key)
+    proof = growth(store.log, seal, seal)
+    for again in (b" " + proof, proof + b"\n", proof[:-1], proof.replace(b",", b", ", 1)):
+        assert json.loads(again) == json.loads(proof)
+        with pytest.raises(CorruptError, match="not as they were written"):
+            check_growth(seal, seal, again)
