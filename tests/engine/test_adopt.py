@@ -13,8 +13,6 @@ from vmstore.engine.gate import Engine, Opening
 from vmstore.errors import ConflictError
 from vmstore.log.memory import MemoryLog
 
-NAMES = {1: "s", 2: "t", 5: "f"}
-
 
 @pytest.fixture
 def source() -> Engine:
@@ -40,7 +38,8 @@ def source() -> Engine:
 
 def names(engine: Engine) -> dict[int, str]:
     """What sessions are called, by their keys."""
-    return dict(engine.projection.db.execute("SELECT session, name FROM sessions ORDER BY session"))  # type: ignore[arg-type]
+    rows = engine.projection.db.execute("SELECT session, name FROM sessions ORDER BY session")
+    return {int(key): str(name) for key, name in rows}
 
 
 def gathered(engine: Engine, upto: int = 99) -> Gathering:
