@@ -144,3 +144,10 @@ def test_a_few_of_ours_are_killed(tmp_path: Path) -> None:
         str(tmp_path),
     )
     assert (code, found["survivors"], sum(found["total"].values())) == (0, [], 12)
+
+
+def test_the_table_names_every_room() -> None:
+    """The table of what was reached has a line for each room that is mutated, in order."""
+    page = (CHECKOUT / "specs" / "reliability.md").read_text().partition("\n## Mutants\n")[2].partition("\n## ")[0]
+    named = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert named == list(mutants.ROOMS)

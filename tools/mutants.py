@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation.change import Mutant, mutants_of
-from mutation.trial import FREED, Order, Outcome, Reach, Trials, forked, imported, reach
+from mutation.trial import FREED, IMPORT, Order, Outcome, Reach, Trials, forked, imported, reach
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
@@ -219,9 +219,12 @@ class Run:
             if mutant is None or told["key"] != self._keys[mutant.room]:
                 continue
             outcome = Outcome(told["status"], told["test"], told["cpu_s"])
-            self._order.note(mutant, outcome.test if outcome.test in self._reached else None)
-            if outcome.test in self._reached or (
-                outcome.status == "survived" and told["tests"] == self._tests[mutant.room]
+            seen = outcome.test in self._reached
+            self._order.note(mutant, outcome.test if seen else None)
+            if (
+                seen
+                or outcome.test == IMPORT
+                or (outcome.status == "survived" and told["tests"] == self._tests[mutant.room])
             ):
                 self._became[mutant.name] = outcome
             else:
@@ -242,7 +245,8 @@ class Run:
                 code = trials.swapped(swapped, self._given.files)
             finally:
                 os._exit(code)
-        trials.fresh([mutant for mutant in left if mutant.fresh])
+        # With them what could not be exchanged alone, such as a function that lost its `super()`.
+        trials.fresh([mutant for mutant in left if mutant.name not in self._became])
 
     def _told(self, mutant: Mutant, outcome: Outcome) -> None:
         self._became[mutant.name] = outcome

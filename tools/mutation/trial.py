@@ -30,6 +30,7 @@ QUIET = ("-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain
 MEMORY_MAX = 8 << 30  # of a trial
 CPU_S = 2.0  # what a test may take beyond four times what it took
 WALL_S = 60.0  # what it may wait beyond twenty times that
+IMPORT = "import"  # what sees a mutant that cannot even be imported
 FREED, HELD, BROKEN = 0, 1, 2  # how a trial ends by itself: no test said no, one did, pytest could not run
 
 
@@ -239,6 +240,7 @@ class Trials:
 
             def work(mutant: Mutant = mutant, names: list[str] = names, files: list[str] = files) -> int:
                 _limit()
+                self._note.write_text(IMPORT)
                 _plant(str(self._root / mutant.room), mutant)
                 code = with_tests(self._root, files, self._place / "tests", lambda items: self._ask(names, items))
                 return HELD if code == BROKEN else code  # it cannot even be imported
