@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell, commit
+from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Cell, commit
 
 
 def test_a_commitment_is_the_hash_of_salt_and_bytes() -> None:
@@ -33,3 +33,18 @@ def test_a_cell_is_frozen() -> None:
     cell = Cell(b"s" * SALT_BYTES, b"content")
     with pytest.raises(AttributeError):
         cell.content = b"other"  # type: ignore[misc]
+
+
+def test_what_stands_for_a_lost_cell_holds_nothing() -> None:
+    """A destroyed cell has a salt of zeros and no bytes, a damaged one neither, and no commitment agrees with that."""
+    assert (ERASED.salt, ERASED.content, ERASED.erased) == (bytes(SALT_BYTES), b"", True)
+    assert (DAMAGED.salt, DAMAGED.content, DAMAGED.erased) == (b"", b"", False)
+    assert not DAMAGED.keeps(hashlib.sha256(b"").digest())
+
+
+@pytest.mark.parametrize("length", [0, 1, 4095, 4096, 4097, 70_000])
+def test_a_content_of_any_length_is_sealed_alike(length: int) -> None:
+    """However its hash is worked out, a cell keeps what was sealed, and no other bytes."""
+    cell = Cell(b"s" * SALT_BYTES, b"x" * length)
+    assert cell.commitment == hashlib.sha256(cell.salt + cell.content).digest()
+    assert cell.keeps(cell.commitment) and not Cell(cell.salt, cell.content + b"x").keeps(cell.commitment)

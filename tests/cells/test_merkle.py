@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vmstore.cells import merkle
 from vmstore.cells.merkle import EMPTY, Growing, Tree, grew, leaf, node
 from vmstore.cells.verify_proof import climb
 
@@ -225,3 +226,15 @@ def test_a_growing_root_is_the_trees(leaves: list[bytes]) -> None:
     for size, one in enumerate(leaves, 1):
         growing.add(one)
         assert (growing.root, growing.size) == (reference(leaves[:size]), size)
+
+
+@pytest.mark.parametrize("size", [1, 2, 500, 1023, 1024])
+def test_a_change_costs_the_way_above_it(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leaf more, or another last leaf, is a hash for each level at most: eleven in a tree of a thousand."""
+    tree, made = Tree(b"%032d" % number for number in range(size)), []
+    monkeypatch.setattr(merkle, "node", lambda left, right: made.append(1) or node(left, right))
+    tree.replace(size, [b"a" * 32])
+    tree.replace(size, [b"b" * 32])
+    assert len(made) <= 2 * 11
+    monkeypatch.undo()
+    assert tree.root == reference([*(b"%032d" % number for number in range(size)), b"b" * 32])

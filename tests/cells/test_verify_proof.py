@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import vmstore
 from vmstore.cells import verify_proof
-from vmstore.cells.verify_proof import ORDER, check, signed
+from vmstore.cells.verify_proof import ORDER, check, climb, main, raw, signed
 from vmstore.core.clock import ManualClock, SeededIds
 
 FILE = Path(verify_proof.__file__)
@@ -100,6 +100,23 @@ def test_what_is_no_public_key_is_refused(public: bytes) -> None:
     """A key of another length, of a number beyond the field or of no point of the curve is refused."""
     with pytest.raises(ValueError, match="public key"):
         signed(public, b"", bytes(64))
+
+
+def test_a_number_has_one_form_up_to_the_order() -> None:
+    """Where S may be 0 it may not be the order of the base point, which says the same in other bytes."""
+    nothing = (1).to_bytes(32, "little")  # the point that changes nothing, as key and as R: any message then holds
+    assert signed(nothing, b"any", nothing + bytes(32))
+    assert not signed(nothing, b"any", nothing + ORDER.to_bytes(32, "little"))
+
+
+@pytest.mark.parametrize("text", ["", "ab" * 31, "ab" * 33, "AB" * 32, "ab" * 31 + "a ", "ab" * 31 + " ab", "é" * 64])
+def test_bytes_are_written_in_one_way(text: str) -> None:
+    """Hex of another length, in capitals, with blanks or with other digits is refused."""
+    assert raw("ab" * 32) == b"\xab" * 32 and raw("ab" * 16, 16) == b"\xab" * 16
+    with pytest.raises(ValueError):
+        raw(text)
+    with pytest.raises(ValueError):
+        raw("ab" * 32, 16)
 
 
 def test_a_proof_holds_and_is_small(proven: Proven) -> None:
@@ -199,6 +216,58 @@ def test_what_is_said_beside_is_refused(proven: Proven, change: object) -> None:
     assert callable(change)
     with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
         check(json.dumps(change(told), separators=(",", ":")).encode() + b"\n", proven.public)
+
+
+@pytest.mark.parametrize("word", [True, False])
+@pytest.mark.parametrize(("part", "number"), [(1, 1), (1, 3), (2, 3), (4, 1)])
+def test_a_truth_value_is_no_number(proven: Proven, word: bool, part: int, number: int) -> None:
+    """True where 1 stood would be signed alike, so a proof that says true or false anywhere is refused by its bytes."""
+    told = json.loads(proven.proof)
+    told[part][number] = word
+    with pytest.raises(ValueError, match="not as they were written"):
+        check(json.dumps(told, separators=(",", ":")).encode() + b"\n", proven.public)
+
+
+def test_a_proof_is_written_in_one_way(proven: Proven) -> None:
+    """The same proof with a blank, a line or an escape more, or its end missing, is refused by its bytes."""
+    proof = proven.proof
+    for again in (
+        b" " + proof,
+        proof + b"\n",
+        proof[:-1],
+        proof.replace(b",", b", ", 1),
+        proof.replace(b"v", b"\\u0076", 1),
+    ):
+        assert json.loads(again) == json.loads(proof)
+        with pytest.raises(ValueError, match="not as they were written"):
+            check(again, proven.public)
+
+
+@pytest.mark.parametrize(("place", "size"), [(1, 1), (-1, 1), (2, 2), (-1, 2), (3, 3), (8, 5), (0, 0)])
+def test_a_place_outside_its_tree_is_refused(place: int, size: int) -> None:
+    """A leaf that would stand before the first or beyond the last is none, whatever way is told for it."""
+    for length in range(5):
+        with pytest.raises(ValueError, match="outside its tree"):
+            climb(b"leaf", size, place, ["ab" * 32] * length)
+
+
+def test_it_says_what_was_proven_and_no_more(
+    proven: Proven, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentence names page, session, version, level, commitment, call, both times, and content if it was read."""
+    told = json.loads(proven.proof)
+    says = (
+        f"page p{told[1][1]} of session {told[1][0]}, version 1, level 0, commitment {told[1][4]}, was in the recorded "
+        f"context of call 1 of session {told[3][0]} at 2023-11-14 22:13:20.000125+00:00, "
+        "sealed at 2023-11-14 22:13:21+00:00"
+    )
+    (tmp_path / "proof").write_bytes(proven.proof)
+    (tmp_path / "content").write_bytes(proven.content)
+    assert check(proven.proof, proven.public) == says
+    main(str(tmp_path / "proof"), proven.public.hex(), str(tmp_path / "content"))
+    assert capsys.readouterr().out == f"proven: {says}, with this content\n"
+    with pytest.raises(SystemExit, match="not proven: the content is another one"):
+        main(str(tmp_path / "proof"), proven.public.hex(), str(tmp_path / "proof"))
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -349,14 +349,16 @@ def test_an_unknown_session_is_an_error() -> None:
 
 
 def test_forgotten_heads_come_back() -> None:
-    """More sessions than heads are kept can be written in turn."""
+    """More sessions than heads are kept can be written in turn, and no more are kept than the bound."""
     engine = engine_over()
     keys = [opened(engine, f"s{n}") for n in range(HEADS_MAX + 3)]
+    assert len(engine._heads) == HEADS_MAX
     for key in keys:
         batch = engine.batch(key)
         assert say(batch, b"again") == 3
         batch.commit(0)
     assert [engine.head(key).position for key in keys] == [3] * len(keys)
+    assert len(engine._heads) == HEADS_MAX and keys[-1] in engine._heads
 
 
 def test_an_opening_tells_everything() -> None:

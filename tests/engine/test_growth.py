@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.engine.test_seal import followed
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.engine.growth import check_growth, growth
+from vmstore.engine.growth import KIND, check_growth, growth
 from vmstore.engine.seal import Seal, sealed
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log
@@ -90,3 +91,44 @@ def test_a_changed_proof_of_growth_is_refused(key: Key, tmp_path: Path) -> None:
         with pytest.raises(CorruptError, match="sessions of the earlier"):
             told_again = json.dumps([kind, before, after, wrong], separators=(",", ":")).encode() + b"\n"
             check_growth(earlier, later, told_again)
+
+
+def test_a_growth_names_sessions_of_one_namespace(key: Key) -> None:
+    """A proof between seals of two namespaces is refused, though it names both and each of its hashes holds."""
+    one, other = seal_of(told(1, "begin").log, key), seal_of(told(2, "begin").log, key)
+    ways = [[head.uid.hex(), []] for head in one.heads]
+    proof = json.dumps([KIND, one.root.hex(), other.root.hex(), ways], separators=(",", ":")).encode() + b"\n"
+    with pytest.raises(CorruptError, match="two namespaces"):
+        check_growth(one, other, proof)
+
+
+def test_a_session_as_long_is_the_same_to_the_last_field(key: Key) -> None:
+    """Where a session made no commit more, its position and its hash are those it had, or it is another one."""
+    store = told(1, "begin")
+    seal = seal_of(store.log, key)
+    proof = growth(store.log, seal, seal)
+    for wrong in ({"position": 99}, {"hash": bytes(32)}):
+        heads = (seal.heads[0]._replace(**wrong), *seal.heads[1:])
+        with pytest.raises(CorruptError, match="is another one"):
+            check_growth(seal, msgspec.structs.replace(seal, heads=heads), proof)
+    with pytest.raises(CorruptError, match="has no session"):
+        check_growth(seal, msgspec.structs.replace(seal, heads=seal.heads[1:]), proof)
+
+
+@pytest.mark.parametrize("proof", [b"", b"[]", b"{}", b"7", b"[" * 100_000, b'["vmstore growth 1",1,2,3]\n', b"\xff"])
+def test_what_is_no_growth_is_a_named_problem(proof: bytes, key: Key) -> None:
+    """Bytes that are no proof of growth at all are refused like a wrong one."""
+    seal = seal_of(told(1, "begin").log, key)
+    with pytest.raises(CorruptError, match="nothing shows"):
+        check_growth(seal, seal, proof)
+
+
+def test_a_growth_is_written_in_one_way(key: Key) -> None:
+    """The same proof with a blank or a line more, or its end missing, is refused by its bytes."""
+    store = told(1, "begin")
+    seal = seal_of(store.log, key)
+    proof = growth(store.log, seal, seal)
+    for again in (b" " + proof, proof + b"\n", proof[:-1], proof.replace(b",", b", ", 1)):
+        assert json.loads(again) == json.loads(proof)
+        with pytest.raises(CorruptError, match="not as they were written"):
+            check_growth(seal, seal, again)

@@ -7,12 +7,15 @@ from itertools import cycle
 import apsw
 from hypothesis import example, given
 
+from tests.cells.test_merkle import reference
 from tests.engine.author import STORIES, Author, Deed, engine_over
-from vmstore.core.mutation import Pack, Update
+from vmstore.cells.merkle import EMPTY, leaf
+from vmstore.core.mutation import Create, Pack, Update
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import load_head
+from vmstore.engine.opening import Opening
 from vmstore.engine.verify import verify
 from vmstore.views.projection import Projection
 
@@ -163,6 +166,7 @@ def test_a_new_head_knows_nothing() -> None:
     """A session that has just begun has no page, message, turn or call."""
     head = Head(b"u" * 16, Nothing(b"u" * 16))
     assert (head.position, head.turn, head.call, head.opened, head.order) == (0, 0, 0, False, [])
+    assert (head.session, head.known, head.hash, head.totals) == (0, 0, b"", (0, 0, EMPTY))
     assert answers(head) == [(None, None, False, None)] * 3
 
 
@@ -183,3 +187,63 @@ def test_entering_again_moves_a_page() -> None:
     assert (batch.head.tokens, len(batch.head.tree)) == (2 + 40, 2)
     batch.commit(0)
     assert engine.head(1).residence(first) == (first, changed, 0, 30)
+
+
+def test_a_context_is_its_pages_in_the_order_of_their_ranks() -> None:
+    """Whatever enters, moves and leaves, foreseen or done: so many leaves, their tokens, the root over them."""
+    batch = engine_over().begin(Opening("s"), 0)
+    pages = [batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"page %d" % n), 6, 10**n)) for n in range(5)]
+    head = batch.head
+    (commit,) = batch.commit(0)
+    leaves = {page: leaf(head.uid, page, 1, 0, commit.commitment(n + 1)) for n, page in enumerate(pages)}
+    ranks: dict[int, int] = {}
+
+    def right(ranks: dict[int, int]) -> tuple[int, int, bytes]:
+        order = sorted(ranks, key=lambda page: ranks[page])
+        tokens = sum(10 ** pages.index(page) for page in order)
+        return len(order), tokens, reference([leaves[page] for page in order])
+
+    for moves, left in (
+        ({0: 30, 1: 10, 2: 20}, ()),
+        ({3: 15}, ()),
+        ({1: 40}, ()),
+        ({4: 10, 0: 5}, (2,)),
+        ({}, (4, 3)),
+        ({}, ()),
+        ({2: 1, 3: 2, 4: 3}, (0, 1)),
+        ({0: 9, 1: 8}, (2, 3, 4)),
+        ({}, (0, 1)),
+        ({2: 7}, ()),
+    ):
+        entered = tuple((pages[n], pages[n], 0, rank) for n, rank in moves.items())
+        gone, before = tuple(pages[n] for n in left), head.totals
+        stay = {page: rank for page, rank in ranks.items() if page not in gone}
+        assert head.foresee((), gone) == right(stay)
+        after = {**stay, **{page: rank for page, _, _, rank in entered}}
+        assert head.foresee(entered, gone) == right(after) and head.totals == before == right(ranks)
+        sketch = head.sketch()
+        assert head.enter(entered, gone) == head.totals == right(after)
+        assert sketch.totals == before and sketch.enter((), tuple(ranks)) == (0, 0, EMPTY)
+        assert head.totals == right(after) and [r[0] for r in head.order] == sorted(after, key=lambda p: after[p])
+        assert {page: found[3] for page in pages if (found := head.residence(page))} == after
+        ranks = after
+
+
+def test_a_page_keeps_its_name_when_its_content_changes() -> None:
+    """A page that was changed is shown by the version and bytes of the change, under who made it and where it began."""
+    engine = engine_over()
+    batch = engine.begin(Opening("s"), 0)
+    page = batch.add(Create(0, 0, 1, 0, 0, batch.cell(b"first"), 5, 2))
+    parent = batch.commit(0)[0].session
+    child = engine.fork(parent, page, "f", 0)
+    uid = engine.head(parent).uid
+    assert engine.head(child).uid != uid
+    for session in (parent, child):
+        batch = engine.batch(session)
+        content = batch.add(Update(page, 2, batch.cell(b"second %d" % session), 8, 3))
+        assert content != page
+        right = leaf(uid, page, 2, 0, batch.head.recent.sealing[0])
+        assert batch.head.foresee(((page, content, 0, 10),), ()) == (1, 3, reference([right]))
+        (commit,) = batch.commit(0)
+        assert engine.head(session).enter(((page, content, 0, 10),), ()).root == reference([right])
+        assert right == leaf(uid, page, 2, 0, commit.commitment(0))

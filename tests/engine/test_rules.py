@@ -44,7 +44,8 @@ from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.opening import Opening
-from vmstore.engine.rules import RULES
+from vmstore.engine.rules import RULES, Place
+from vmstore.engine.ruling import ABOUT
 from vmstore.errors import RefusedError
 
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
@@ -124,6 +125,9 @@ BREAKERS: list[Breaker] = [
     ("erased_cells_are_its_own", nothing, lambda b: Erase(0, ((b.position, 0),))),
     ("erased_cells_are_its_own", nothing, lambda b: Erase(0, (), b.position)),
     ("words_are_listed", nothing, lambda b: Erase(99, ((PAGE, 0),))),
+    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, b.cell(b"it")), (MESSAGE, 1)))),
+    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, -1),))),
+    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, (1, 99)),))),
     ("message_exists", nothing, lambda b: create(message=PAGE)),
     ("message_exists", nothing, lambda b: create(message=99)),
     ("page_exists", nothing, lambda b: Link(99, PAGE, 0)),
@@ -145,6 +149,7 @@ BREAKERS: list[Breaker] = [
     ("sizes_count_up", nothing, lambda b: Compress(PAGE, 2, 1, 0, 1, b.cell(b"x"), 1, -1)),
     ("numbers_fit", nothing, lambda b: Configure(1, 2**63)),
     ("numbers_fit", nothing, lambda b: create(tokens=2**63)),
+    ("numbers_fit", nothing, lambda b: create(part=-(2**63))),
     ("numbers_fit", nothing, lambda b: create(part=2**64 - 1)),
     ("numbers_fit", nothing, lambda b: Annotate(PAGE, valid_to=2**63)),
     ("importance_is_a_share", nothing, lambda b: create(importance=1_000_001)),
@@ -241,6 +246,27 @@ def test_each_example_breaks_one_rule(
     assert [r.__name__ for r in RULES if r(batch.head, mutation, batch.place) is not None] == [rule]
 
 
+@each_breaker
+def test_a_rule_is_about_its_kinds_alone(
+    rule: str, before: Callable[[Batch], None], breaking: Callable[[Batch], Any]
+) -> None:
+    """Wherever a mutation stands, a rule that is not about its kind has nothing against it."""
+    batch = scene().batch(1)
+    before(batch)
+    mutation = breaking(batch)
+    for stands in (Place(nth=7, before=Turn(1), name_taken=True), Place(name_taken=True), batch.place):
+        for other, kinds in ABOUT.items():
+            assert type(mutation) in kinds or other(batch.head, mutation, stands) is None
+
+
+def test_what_a_pack_says_lies_in_any_cell_there_is() -> None:
+    """An envelope may be the first cell of its commit, the last, or one of an earlier commit."""
+    batch = scene().batch(1)
+    first, last = batch.cell(b"first"), batch.cell(b"last")
+    batch.add(pack(batch, [], envelopes=((MESSAGE, first), (MESSAGE, last), (MESSAGE, (1, 0)))))
+    assert (first, last, batch.position) == (0, 1, CALL + 2)
+
+
 def test_a_page_that_is_not_there_cannot_leave() -> None:
     """A pack from which an existing page leaves that was not in it is refused before anything is folded."""
     batch = scene().batch(1)
@@ -248,6 +274,17 @@ def test_a_page_that_is_not_there_cannot_leave() -> None:
         batch.add(Pack(2, 0, 2, 9, bytes(32), (), (APART,)))
     with pytest.raises(RefusedError, match="enters or leaves once"):
         batch.add(Pack(2, 0, 2, 9, bytes(32), ((PAGE, NEWER, 0, 30),), (PAGE,)))
+    for content in (99, MESSAGE, CALL):
+        with pytest.raises(RefusedError, match=rf"position {content} holds no content of p4.*membership_changes"):
+            batch.add(Pack(2, 0, 2, 9, bytes(32), ((PAGE, content, 0, 30),), ()))
+
+
+def test_a_rank_that_is_left_may_be_taken() -> None:
+    """In one pack a page may move and another take its rank, or change places with it; both then stand once."""
+    for entered in ([(PAGE, NEWER, 0, 30), (APART, APART, 0, 10)], [(PAGE, NEWER, 0, 20), (OPAQUE, OPAQUE, 0, 10)]):
+        batch = scene().batch(1)
+        batch.add(pack(batch, entered))
+        assert [(r[3], r[0]) for r in batch.head.order] == sorted({20: OPAQUE, **{r[3]: r[0] for r in entered}}.items())
 
 
 def test_a_taken_name_is_refused() -> None:
@@ -303,3 +340,23 @@ def test_every_rule_has_its_example() -> None:
     """Each rule in the list is broken by an example of this file."""
     assert {rule.__name__ for rule in RULES} == {rule for rule, _, _ in BREAKERS} | {"name_is_free"}
     assert len({rule.__name__ for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_fork_names_no_cell_of_its_parents_future(settled: bool) -> None:
+    """A child may name the cells it inherits; of what its parent sealed after the fork point it knows none."""
+    engine = scene()
+    for text in (b"one", b"two", b"three"):
+        batch = engine.batch(1)
+        batch.add(Message(0, 0, batch.cell(text)))
+        batch.commit(0)
+    child = engine.fork(1, CALL, "f", 0)
+    if settled:
+        engine.follow()
+    for position in range(CALL + 2, CALL + 5):
+        with pytest.raises(RefusedError, match="rule cells_exist"):
+            engine.batch(child).add(Message(0, 0, (position, 0)))
+    for position in (0, -1):
+        with pytest.raises(RefusedError, match="rule cells_exist"):
+            engine.batch(child).add(Message(0, 0, (position, 0)))
+    assert engine.batch(child).add(Message(0, 0, (1, 0))) == CALL + 2

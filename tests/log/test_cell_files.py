@@ -144,6 +144,17 @@ def test_a_conflict_leaves_a_stray(log: SqliteLog) -> None:
     assert log.sweep(LATER) == [] and log.cells([1])[1].content == LONG
 
 
+def test_a_sweep_takes_what_is_older_than_a_moment(log: SqliteLog) -> None:
+    """A file that was written at the moment told is kept, to the microsecond, and one written before it goes."""
+    names = [bytes([number]) * 32 for number in range(3)]
+    for number, name in enumerate(names):
+        log.files.keep(name, LONG)
+        os.utime(log.files.path(name), ns=(0, (10**6 + number) * 1_000))
+    assert [stray.at for stray in log.sweep(10**6 + 1, dry=True)] == [10**6]
+    assert [stray.at for stray in log.sweep(10**6 + 1)] == [10**6]
+    assert [log.files.holds(name) for name in names] == [False, True, True]
+
+
 def test_a_sweep_in_between_takes_nothing_that_is_needed(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file swept between its writing and its commit is written again before the commit names it."""
     other = SqliteLog(log.file.path)

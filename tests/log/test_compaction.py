@@ -17,6 +17,7 @@ from vmstore.log import compaction, sqlite
 from vmstore.log.commit import genesis
 from vmstore.log.compaction import DUE_FRAMES, due, pack
 from vmstore.log.frame import FILE_BYTES_MIN, FRAME_BYTES_MAX, RAW, ZSTD
+from vmstore.log.port import Packed
 from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import Told, chain
 
@@ -102,6 +103,33 @@ def test_long_cells_and_damage_stay(log: SqliteLog) -> None:
         rows = db.execute("SELECT first, form, salts FROM frames").fetchall()
     assert (50, RAW, b"\0") in rows
     assert [(first, form) for first, form, _ in rows][-2:] == [(301, 2), (302, ZSTD)]
+
+
+def test_packing_goes_as_many_steps_as_it_is_told(log: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step takes the next frames and packs them; what no step came to is as it was, and none does nothing."""
+    monkeypatch.setattr(compaction, "STEP_BYTES", 1)  # a step then is one reading of 64 frames
+    assert pack(log.file, log._hold, steps=0) == Packed() and set(forms(log)) == {RAW}
+    cells, told = log.cells(range(999)), list[tuple[int, int]]()
+    done = pack(log.file, log._hold, 100, steps=2, progress=lambda *way: told.append(way))
+    assert (done.frames_before, told) == (128, [(164, 300), (228, 300)])
+    found = forms(log)
+    assert found[:99] == [RAW] * 99 and found[-73:] == [RAW] * 73
+    assert set(found[99:-73]) == {ZSTD} and len(found[99:-73]) == done.frames_after
+    assert log.cells(range(999)) == cells
+    rest = log.compact()
+    assert rest.frames_before == 99 + 73 + done.frames_after and set(forms(log)) == {ZSTD}
+    assert log.cells(range(999)) == cells
+
+
+@pytest.mark.parametrize("count", [0, -3])
+def test_a_frame_that_counts_nothing_stops_nobody(log: SqliteLog, count: int) -> None:
+    """A damaged row that says it holds no cell is passed over once, and what stands before and after it is packed."""
+    with log.file as db:
+        db.execute("UPDATE frames SET count = ? WHERE first = 50", (count,))
+    log.compact()
+    with log.file as db:
+        rows = db.execute("SELECT first, form FROM frames WHERE first <= 51 ORDER BY first").fetchall()
+    assert rows[-2:] == [(50, RAW), (51, ZSTD)] and set(forms(log)) == {RAW, ZSTD}
 
 
 def test_a_reader_keeps_what_it_began_with(log: SqliteLog, path: Path) -> None:

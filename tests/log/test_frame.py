@@ -14,10 +14,12 @@ from vmstore.log.frame import (
     FILE_BYTES_MIN,
     FILES,
     FRAME_BYTES_MAX,
+    LEVEL,
     RAW,
     ZSTD,
     Frame,
     cut,
+    in_file,
     opened,
     packed,
     raw,
@@ -74,9 +76,56 @@ def test_an_erased_cell_says_so() -> None:
         found = held([frame], {})
         assert found == {1: made[0], 2: ERASED, 3: made[2]}
         assert [cell.erased for cell in found.values() if cell is not None] == [False, True, False]
-    name = made[0].commitment
-    in_files = raw(1, made)._replace(form=FILES, content=name + bytes(32) + name)
-    assert held([in_files], {name: made[0].content})[2] == ERASED
+    files = {cell.commitment: cell.content for cell in (made[0], made[2])}
+    in_files = raw(1, made)._replace(form=FILES, content=made[0].commitment + bytes(32) + made[2].commitment)
+    assert made[0].content != made[2].content
+    assert held([in_files], files) == {1: made[0], 2: ERASED, 3: made[2]}
+    cut_short = in_files._replace(content=in_files.content[:-1])
+    assert held([cut_short], files) == {1: DAMAGED, 2: ERASED, 3: DAMAGED}
+
+
+def test_only_a_cell_in_a_file_has_a_place() -> None:
+    """Of a frame of files each cell has its own commitment and salt; an erased one and one in a row have none."""
+    made = [*cells([b"one", b"two"]), ERASED, *cells([b"three"])]
+    frame = raw(5, made)._replace(form=FILES, content=b"".join(cell.commitment for cell in made))
+    for number, cell in enumerate(made, 5):
+        place = in_file(frame, number)
+        assert place == (None if cell is ERASED else (cell.commitment, cell.salt))
+        for other in (
+            frame._replace(form=RAW, content=b"x" * len(frame.content)),
+            frame._replace(content=frame.content + b"x"),
+            frame._replace(content=frame.content[32:]),
+            frame._replace(salts=frame.salts[16:]),
+            frame._replace(sizes=frame.sizes + b"x"),
+        ):
+            assert in_file(other, number) is None
+
+
+def test_a_frame_is_filled_to_the_byte() -> None:
+    """Contents that fill a frame exactly stay together, in each frame of a run; a byte more begins another."""
+    half = FRAME_BYTES_MAX // 2
+    for sizes, counts in (
+        ([half] * 6, [2, 2, 2]),
+        ([half, half, 1], [2, 1]),
+        ([half, half + 1, half - 1], [1, 2]),
+        ([half, FILE_BYTES_MIN, half, half, half], [1, 1, 2, 1]),
+        ([FRAME_BYTES_MAX, FRAME_BYTES_MAX], [1, 1]),
+    ):
+        frames = list(cut(3, cells([b"x" * size for size in sizes]), dense=False))
+        assert [f.cells for f in frames] == counts
+    many = list(cut(1, cells([b"x"] * (2 * CELLS_MAX)), dense=False))
+    assert [f.cells for f in many] == [CELLS_MAX, CELLS_MAX]
+
+
+def test_as_long_is_no_shorter() -> None:
+    """A frame whose compressed content is as long as it was stays raw."""
+    import zstandard
+
+    alike = [n for n in range(1, 99) if len(zstandard.ZstdCompressor(level=LEVEL).compress(b"a" * n)) == n]
+    assert alike
+    for length in alike:
+        frame = raw(1, cells([b"a" * length]))
+        assert packed(frame) == frame and packed(raw(1, cells([b"a" * (length + 1)]))).form == ZSTD
 
 
 def test_a_file_that_is_gone_is_no_cell() -> None:

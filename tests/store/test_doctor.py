@@ -20,7 +20,7 @@ from tests.engine.stories import answer, chat
 from tests.log.test_upgrade import golden, old_log
 from tests.store.archives import told_at
 from vmstore.core.clock import ManualClock
-from vmstore.engine.gate import Opening
+from vmstore.engine.opening import Opening
 from vmstore.errors import StoreError
 from vmstore.log import compaction
 from vmstore.log.sqlite import SqliteLog

@@ -13,8 +13,8 @@ from tests.disasters.child import joined, start
 from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
 from tests.store.archives import everything, told_at
-from vmstore.engine.gate import Opening
 from vmstore.engine.merge import Merge
+from vmstore.engine.opening import Opening
 from vmstore.errors import CorruptError, InputError, StoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.archiving import archive

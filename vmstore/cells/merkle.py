@@ -110,7 +110,7 @@ def grew(size: int, root: bytes, later_size: int, later_root: bytes, proof: Sequ
             return False
         if place & 1 or place == last:
             before, after = node(beside, before), node(beside, after)
-            while place and not place & 1:
+            while not place & 1:  # it is not 0: it is odd, or as large as `last`
                 place, last = place >> 1, last >> 1
         else:
             after = node(after, beside)

@@ -29,7 +29,6 @@ from vmstore.log.port import Append, Log
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
-__all__ = ["Batch", "Engine", "Opening", "Written"]
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that

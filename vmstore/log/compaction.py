@@ -124,7 +124,7 @@ def packed_again(frames: Iterable[Frame]) -> Iterator[Frame]:
 def _loosened(frame: Frame) -> Frame | None:
     """A frame with its content unpacked, or None where it is to stay as it is."""
     lengths = frame.lengths
-    if lengths is None or not lengths or frame.form not in (RAW, ZSTD):
+    if not lengths:
         return None
     size = sum(length for length in lengths if length != ERASED_SIZE)
     if frame.form == ZSTD and (size >= FULL_BYTES or frame.cells == CELLS_MAX):
