@@ -322,6 +322,21 @@ def test_a_writer_beside_verify_is_no_fault(told: Path, tmp_path: Path) -> None:
         assert store.verify(write).problems == []
 
 
+def test_a_commit_that_comes_last_of_all_is_no_fault(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written between the last commit that is read and the end of the check is nobody's loss."""
+    with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
+        ends = verify_module.ChainCheck.end
+
+        def late(check: verify_module.ChainCheck, *given: int) -> None:
+            other.record("beside", {"model": "m", "messages": [{"role": "user", "content": "late"}]})
+            ends(check, *given)
+
+        monkeypatch.setattr(verify_module.ChainCheck, "end", late)
+        assert store.verify(views=False).ok
+
+
 def test_counts_are_what_was_checked(told: Path) -> None:
     """Verify says how many commits, mutations and sessions it checked, and reports its progress to the end."""
     steps: list[tuple[int, int]] = []

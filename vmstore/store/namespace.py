@@ -24,7 +24,9 @@ from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 
 if TYPE_CHECKING:
+    from vmstore.live.finder import Finder
     from vmstore.live.runtime import Runtime
+    from vmstore.live.shorter import Shorter
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -46,7 +48,8 @@ class Namespace:
         self._known = Known(None if folder is None or readonly else folder / KNOWN)
         self._engine = Engine(log, projection, clock, ids, self._known)
         self.together = Together(self.lock, lambda: self.engine)
-        self.live: dict[int, Runtime] = {}  # live sessions that acted here
+        self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
+        self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
         self._keys: dict[str, int] = {}
         self._index: TextIndex | None = None
         self._closed = False
