@@ -102,6 +102,7 @@ def one(campaign: Any, given: argparse.Namespace, seed: int, found: Counter[str]
         raise
     except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
+        found.update(getattr(error, "found", {}))
         found["failures"] += 1
         found[getattr(error, "kind", "crashed")] += 1
         return f"seed {seed} broke an invariant; repeat it with: {repeat(given, seed)}"

@@ -207,6 +207,19 @@ def broken(samples: Sequence[Sample]) -> list[tuple[str, str]]:
     return found
 
 
+def figures(samples: Sequence[Sample]) -> Counter[str]:
+    """The figures of the table as whole numbers, by name."""
+    told: Counter[str] = Counter()
+    for one in flats(samples):
+        told[f"p99 us of a {one.kind}, {one.clock}, first quarter"] = round(one.first)
+        told[f"p99 us of a {one.kind}, {one.clock}, last quarter"] = round(one.last)
+    for name in processes(samples):
+        told[f"bytes {name} grew"] = round(growth(samples, name))
+    for name in sorted({name for one in samples for name in one.sizes}):
+        told[f"bytes of {name}"] = max(one.sizes.get(name, 0) for one in samples)
+    return told
+
+
 def processes(samples: Sequence[Sample]) -> list[str]:
     """All that were measured, in the order they began."""
     return list(dict.fromkeys(name for one in samples for name in one.memory))

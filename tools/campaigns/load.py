@@ -24,13 +24,13 @@ import vmstore
 from vmstore.errors import ConflictError, RefusedError
 
 CALLS = 24  # of one session of a writer
-SHARED, FORKED = 5, 3  # which of six sessions all writers share, which is a fork of the one before it
+SHARED, FORKED = 2, 1  # which of six sessions all writers share, which is a fork of the one before it
 TURNS = 24  # of one live session, which then is left alone
 L0_TOKENS = 3_000
 LARGE_EVERY, LARGE_CHARS = 40, 80_000  # a content that lies in a file of its own
 RETRY_EVERY = 16
 WIDE_EVERY = 40  # questions, then one whose work grows with the store
-AGAIN = 24  # answers that are kept to be asked for again
+AGAIN, AGAIN_EVERY = 64, 4  # answers that are kept, one of which is asked for again after so many questions
 LEAK_BYTES, SLOWER_S = 8 << 20, 0.0002  # a call, where a leak is planted; times its number squared, where it is `slow`
 NAMES = 300  # sessions that the asker knows
 
@@ -154,7 +154,7 @@ def live(folder: Path, slots: Slots, rate: float) -> None:
                 session = store.session(name, l0_tokens_max=L0_TOKENS, system="You keep a harbour.", user="ann")
             with pace.timed("turn"):
                 _turn(session, number, told)
-            if turn % 10 == 9:
+            if turn % 5 == 4:
                 _memory(session, random.Random(number), told)
             if turn == TURNS // 2:
                 child = session.fork(f"{session.name}-fork")
@@ -219,13 +219,15 @@ def ask(folder: Path, slots: Slots, rate: float) -> None:
             with pace.timed("search" if text.startswith("SEARCH") else "ask"):
                 said = _digest(store, text, name, params)
             told["questions"] += 1
-            if params:
+            if params and len(kept) < AGAIN:
                 kept.append((text, name, params, said))
-                if len(kept) > AGAIN:
-                    text, name, params, said = kept.pop(chance.randrange(AGAIN))
-                    if _digest(store, text, name, params) != said:
-                        raise Broken("moved", f"{text} of {name!r} with {params} is answered otherwise than before")
-                    told["asked again"] += 1
+            elif params:
+                kept[chance.randrange(AGAIN)] = (text, name, params, said)
+            if kept and number % AGAIN_EVERY == 0:
+                text, name, params, said = chance.choice(kept)
+                if _digest(store, text, name, params) != said:
+                    raise Broken("moved", f"{text} of {name!r} with {params} is answered otherwise than before")
+                told["asked again"] += 1
             _tell(folder / "told" / "asker", told)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from campaigns import load
 from campaigns.crew import Reading, Slots, ended, kill, start
-from campaigns.gauges import Events, Sample, broken, line, private, sizes, table, wals, worked
+from campaigns.gauges import Events, Sample, broken, figures, line, private, sizes, table, wals, worked
 from campaigns.held import Broken
 from campaigns.script import STORE
 
@@ -45,28 +45,41 @@ NEEDED = {
 Tell = Callable[[str], None]
 
 
-def batch(
-    seed: int, folder: Path, seconds: float = SECONDS, plant: str = "", tell: Tell = lambda line: None
-) -> Counter[str]:
-    """Lets everything work on one store for a while and measures; then looks at what was lost and what grew."""
+def batch(seed: int, folder: Path, seconds: float = SECONDS, plant: str = "", tell: Tell | None = None) -> Counter[str]:
+    """Lets everything work on one store for a while and measures; then looks at what was lost and what grew.
+
+    `tell` hears each interval, the tables and what is broken; where there is none the figures are among the counts.
+    """
+    hear = tell or (lambda line: None)
     run = Soak(seed, folder, seconds, plant)
     try:
         for sample in run.samples():
-            tell(line(sample))
+            hear(line(sample))
         run.stop()
     finally:
         run.end()
     for row in table(run.taken):
-        tell(row)
-    tell(f"CPU: {run.cpu / (run.taken[-1].seconds or 1):.2f} of a core")
+        hear(row)
+    hear(f"CPU: {run.cpu / (run.taken[-1].seconds or 1):.2f} of a core")
     found = run.found + check(folder, run.slots, seed)
-    tell(", ".join(f"{count:,} {what}" for what, count in sorted(found.items())))
+    hear(", ".join(f"{count:,} {what}" for what, count in sorted(found.items())))
+    if tell is None:
+        found += figures(run.taken)
     wrong = broken(run.taken)
     for _, what in wrong:
-        tell(f"broken: {what}")
+        hear(f"broken: {what}")
     if wrong:
-        raise Broken(wrong[0][0], "; ".join(what for _, what in wrong))
+        raise Bounds(wrong, found)
     return found
+
+
+class Bounds(Broken):
+    """Bounds that do not hold; `all` has a word for each, and what about it, `found` what there was beside."""
+
+    def __init__(self, wrong: list[tuple[str, str]], found: Counter[str]) -> None:
+        super().__init__(wrong[0][0], "; ".join(what for _, what in wrong))
+        self.all = wrong
+        self.found = found
 
 
 class Soak:
@@ -165,16 +178,23 @@ class Chores:
         if self._pid and not self._done(os.WNOHANG):
             return
         due = [name for name in self._due if self._due[name] <= seconds]
-        if due:
+        if due and all(map(self._slots.acked, range(WRITERS))):
             name = min(due, key=lambda name: self._due[name])
             self._due[name] = seconds + self._every[name]
-            seed = self._chance.randint(0, 1 << 30)
-            self._doing, self._pid = name, start(lambda: CHORES[name](self._folder, self._slots, seed))
+            self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        seed = self._chance.randint(0, 1 << 30)
+        self._doing, self._pid = name, start(lambda: CHORES[name](self._folder, self._slots, seed))
 
     def finish(self) -> None:
-        """Waits for what is under way; does what never was due."""
+        """Waits for what is under way, and does what never came to its turn."""
         if self._pid:
             self._done(0)
+        for name in CHORES:
+            if not self.found[DONE[name][0]]:
+                self._begin(name)
+                self._done(0)
 
     def _done(self, how: int) -> bool:
         done, status = os.waitpid(self._pid, how)
