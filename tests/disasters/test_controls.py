@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 import campaign
 import pytest
-from campaigns import flips, power, tamper
+from campaigns import chores, flips, power, tamper
 from campaigns.cut import World, lay
 from campaigns.held import Broken, held
 from campaigns.script import LOG, STORE
@@ -177,3 +177,26 @@ def test_a_signature_that_is_not_checked_is_noticed(folder: Path, monkeypatch: p
     monkeypatch.setattr(verify_proof, "signed", lambda public, message, signature: True)
     with pytest.raises(Broken, match="a proof that is none"):
         tamper.batch(1, folder, 300)
+
+
+NOT_WHOLE: dict[str, tuple[str, Any]] = {
+    "killed": ("vmstore.store.backup.beside", contextmanager(lambda path: iter([path]))),
+    "cut": ("vmstore.exports.newfile.flush", lambda path: None),
+}
+
+
+@pytest.mark.parametrize("way", NOT_WHOLE)
+def test_a_copy_that_is_not_whole_is_noticed(way: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a backup is written in place, or its name is not flushed, breaking it at every step finds so."""
+    made = chores.scene(1, folder)
+    monkeypatch.setattr(*NOT_WHOLE[way])
+    chore, left = chores.CHORES["backup"], folder / "left"
+    events, seen = chores.played(made, chore, left)
+    kinds = Counter[str]()
+    for n in range(1, 9 if way == "cut" else seen + 1):
+        try:
+            at = len(events) if way == "cut" else n  # it was acknowledged, and the power is cut in many ways
+            chores.BREAK[way](made, chore, left, at, events, random.Random(n))
+        except Broken as error:
+            kinds[error.kind] += 1
+    assert kinds.keys() <= {"unusable", "lost"} and kinds

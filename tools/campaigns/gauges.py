@@ -13,12 +13,14 @@ from typing import NamedTuple
 from campaigns.load import EVENT, KINDS
 from campaigns.script import STORE
 
-from vmstore.log.file import WAL_BYTES
+from vmstore.log.compaction import SHRINK_PAGES
+from vmstore.log.file import FRAME_BYTES, WAL_BYTES
 
 MIB = 1 << 20
-# A WAL begins again when no reader needs it. A backup's copy, or a question, may need it for a while.
-WAL_LOG_MAX = 4 * WAL_BYTES
-WAL_VIEWS_MAX = 32 * MIB
+# What there is between two checkpoints, and the one transaction that is longer: pages that packing moves, each
+# with one that points to it.
+WAL_LOG_MAX = WAL_BYTES + 2 * SHRINK_PAGES * FRAME_BYTES
+WAL_VIEWS_MAX = 32 * MIB  # a question, or a batch that is folded, may hold it for a while
 MEMORY_MAX = 24 * MIB  # that a process may grow over three quarters of a run; its caches are full by then
 WARM_S, MEMORY_COLD_MAX = 1200.0, 96 * MIB  # of a run so short that they are not
 FLAT_MAX = 1.5  # what the last quarter's p99 may be of the first's, beside the machine's own

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 from campaigns.crew import Slots
 from campaigns.held import Broken
 from campaigns.script import STORE, Request, answer
@@ -32,6 +33,7 @@ RETRY_EVERY = 16
 WIDE_EVERY = 40  # questions, then one whose work grows with the store
 AGAIN, AGAIN_EVERY = 64, 4  # answers that are kept, one of which is asked for again after so many questions
 LEAK_BYTES, SLOWER_S = 8 << 20, 0.0002  # a call, where a leak is planted; times its number squared, where it is `slow`
+MUCH, MUCH_BYTES = 20, 60_000  # messages in one call, each as long as contents are that lie in the log
 NAMES = 300  # sessions that the asker knows
 
 KINDS = ("call", "turn", "ask", "search", "watch", "wide", "probe", "spin")
@@ -129,13 +131,14 @@ def _record(store: vmstore.Store, name: str, sent: Request, writer: int, number:
 
 
 def held_open(folder: Path, slots: Slots) -> None:
-    """The plant `wal`: reads the log for ever, so that no WAL can begin again."""
-    import apsw
-
+    """The plant `wal`: reads the log for ever, so that no WAL can begin again, and writes much beside."""
     db = apsw.Connection(str(folder / STORE / "default/log.sqlite"))
     db.execute("PRAGMA query_only = ON; BEGIN; SELECT count(*) FROM commits").fetchall()
-    while not slots.stopped:
-        time.sleep(0.1)
+    with vmstore.open(folder / STORE) as store:
+        while not slots.stopped:
+            said = [{"role": "user", "content": os.urandom(MUCH_BYTES // 2).hex()} for _ in range(MUCH)]
+            store.record("plant", {"model": "m-1", "messages": said})
+            time.sleep(0.2)
     db.close()
 
 

@@ -35,7 +35,6 @@ SAMPLED = 24  # sessions whose requests are compared at the end
 # How often an application does what: short runs are denser, so that every kind of thing happens in them.
 CALLS_S, TURNS_S, ASKS_S, PROBES_S = 2.5, 0.8, 2.0, 2.0
 DENSE_S, DENSE = 120.0, 4.0
-PLANTED_WAL = 4  # times as many calls, so that a WAL that never begins again is seen in seconds
 SEAL_S, COMPACT_S, REPLAY_S, BACKUP_S = 240.0, 600.0, 420.0, 1200.0
 NEEDED = {
     "calls", "sessions", "forks", "turns", "faults", "pins", "questions", "asked again", "watched", "seals",
@@ -96,9 +95,8 @@ class Soak:
         vmstore.open(folder / STORE).close()
         vmstore.new_key(folder / "seal.key")
         dense = DENSE if seconds <= DENSE_S else 1.0
-        rate = CALLS_S * dense * (PLANTED_WAL if plant == "wal" else 1)
         works: dict[str, Callable[[], None]] = {
-            f"writer {n}": lambda n=n: load.record(folder, self.slots, n, rate, plant)  # type: ignore[misc]
+            f"writer {n}": lambda n=n: load.record(folder, self.slots, n, CALLS_S * dense, plant)  # type: ignore[misc]
             for n in range(WRITERS)
         }
         works["live"] = lambda: load.live(folder, self.slots, TURNS_S * dense)
@@ -140,10 +138,10 @@ class Soak:
 
     def stop(self) -> None:
         """Asks everybody to end, and waits; adds what they did."""
-        self._chores.finish()
         self.slots.stop()
         for name in list(self.pids):
             ended(os.waitpid(self.pids.pop(name), 0)[1])
+        self._chores.finish()
         self.found += self._chores.found
         self.found["samples"] = len(self.taken)
         for name in ("live", "asker"):
@@ -278,7 +276,7 @@ def check(folder: Path, slots: Slots, seed: int) -> Counter[str]:
     found = Counter(calls=len(reading.calls), commits=reading.ordinal)
     chance = random.Random(seed)
     with vmstore.open(folder / STORE) as store:
-        names = [info.session for info in store.sessions() if not info.session.startswith("live")]
+        names = [info.session for info in store.sessions() if info.session.startswith(("w", "shared"))]
         found["sessions"] = len(store.sessions())
         found["forks"] = sum(info.parent is not None for info in store.sessions())
         for name in chance.sample(names, min(SAMPLED, len(names))):

@@ -86,13 +86,15 @@ def verify(
 
 
 def batches_of(log: Log) -> Iterator[list[Commit]]:
-    """Every commit of a log, in order, some at a time."""
-    position = 0
+    """Every commit of a log, in order, some at a time; of those that others write meanwhile only some."""
+    position, end = 0, log.ordinal
     while batch := log.tail(position, READ):
         yield batch
         if batch[-1].ordinal <= position:  # else pages that changed places are walked for ever
             raise CorruptError(f"the log gives commit {batch[-1].ordinal} after {position}; put back a backup")
         position = batch[-1].ordinal
+        if position >= end and log.ordinal > end:  # else who writes as fast as this reads is followed for ever
+            return
 
 
 def commits_of(log: Log) -> Iterator[Commit]:
