@@ -204,10 +204,10 @@ class ManySessions(Scope):
         condition, values = rows
         self.values.update(values)
         self.whole = condition == "1" and not (tail.as_of or tail.since or tail.until)
-        lane_sql = partial(_MANY.format, high=high, since=since, until=until)
-        self.lane_sql = lane_sql(condition=condition)
-        self._one_sql = lane_sql(condition=f"({condition}) AND session = :key")
-        count = world.views.execute(f"WITH {self.lane_sql} SELECT count(*) FROM lane", self.values).get
+        of = partial(_BOUNDS.format, high=high, since=since, until=until)
+        self.lane_sql = _MANY.format(of(condition=condition))
+        self._one_sql = _MANY.format(of(condition=f"({condition}) AND session = :key"))
+        count = world.views.execute(f"SELECT count(*) FROM ({of(condition=condition)})", self.values).get
         ordinal = world.views.execute("SELECT min(ordinal) FROM positions").get
         self.basis = {"sessions": count, "ordinal": ordinal, **_resolved(tail, params, now)}
 
@@ -377,9 +377,10 @@ _COLUMNS = "lane(session, low, high, since, until)"
 _ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"
 _LISTED = f"""{_COLUMNS} AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
-_MANY = f"""{_COLUMNS} AS MATERIALIZED (
+_BOUNDS = f"""
  SELECT session, low, high, max(low, since), min(high, until) FROM (
   SELECT session, name, iif(origin = {int(Origin.FORK)}, fork_position, 0) AS low,
    {{high}} AS high, {{since}} AS since, {{until}} AS until
   FROM sessions WHERE hidden = 0 AND {{condition}})
- WHERE high > low ORDER BY name)"""
+ WHERE high > low"""
+_MANY = f"{_COLUMNS} AS MATERIALIZED ({{}} ORDER BY name)"
