@@ -5,10 +5,10 @@
 Campaigns: sweep (each operation of a script fails or is the last), power (random power cuts), kill
 (SIGKILL of writers), live (SIGKILL of a session that manages its memory), full (full and failing
 disks), flips (changed bytes), writers (many processes on one store), tamper (forged histories,
-seals and proofs), chores (seals, backups and the like, broken at every step), soak (hours of mixed
-load). A campaign is made of batches, each with a seed of its own. The first invariant that breaks
-ends it, and the command that repeats the batch is the last line. Exit code 1 then, and where a kind
-of fault that must come never came.
+seals and proofs), chores (seals, backups and the like, broken at every step), asking (VMQL while
+others write), soak (hours of mixed load). A campaign is made of batches, each with a seed of its own.
+The first invariant that breaks ends it, and the command that repeats the batch is the last line.
+Exit code 1 then, and where a kind of fault that must come never came.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
-CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper", "chores", "soak")
-TIMED = ("writers", "soak")  # what takes as long as it is told
+CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper", "chores", "asking", "soak")
+TIMED = ("writers", "asking", "soak")  # what takes as long as it is told
 PLANTS = ("leak", "wal", "slow")
 OURS = (Path(__file__).parent, ROOT)
 

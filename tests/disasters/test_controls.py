@@ -15,12 +15,13 @@ from typing import Any
 import apsw
 import campaign
 import pytest
-from campaigns import chores, flips, power, tamper
+from campaigns import asking, chores, flips, power, tamper
 from campaigns.cut import World, lay
 from campaigns.held import Broken, held
 from campaigns.script import LOG, STORE
 from msgspec.structs import replace
 
+import vmstore
 from vmstore.cells import verify_proof
 from vmstore.engine.seal import Seal
 from vmstore.views.calls import Calls
@@ -200,3 +201,18 @@ def test_a_copy_that_is_not_whole_is_noticed(way: str, folder: Path, monkeypatch
         except Broken as error:
             kinds[error.kind] += 1
     assert kinds.keys() <= {"unusable", "lost"} and kinds
+
+
+def test_an_answer_of_another_basis_is_noticed(folder: Path) -> None:
+    """An answer that is said to be of the commit before is found, and one of its own basis is not."""
+    text = "MUTATIONS kind, count(*) BY kind ACROSS SESSIONS"
+    with vmstore.open(folder / STORE) as store:
+        for n in range(3):
+            store.record("s", {"model": "m", "messages": [{"role": "user", "content": f"{n}"}]})
+        answer = store.query(text)
+        found = asking.Answer(text, None, answer.basis, asking.told(answer), "rw")
+    assert asking.check(folder, [found], random.Random(1))["answers"] == 1
+    (folder / "cut.vms").rename(folder / "before.vms")
+    early = found._replace(basis={**found.basis, "ordinal": found.basis["ordinal"] - 1})
+    with pytest.raises(Broken, match="moved"):
+        asking.check(folder, [early], random.Random(1))
