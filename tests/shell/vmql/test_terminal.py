@@ -23,7 +23,7 @@ import pytest
 from tests.shell.conftest import ROOT
 from vmstore.shell.vmql.running import Worker
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 
 
@@ -166,7 +166,7 @@ def test_tab_completes(planning: Path) -> None:
     with terminal(planning) as typist:
         typist.until("vmql>")
         typist.type("SESSIONS tit\t")
-        typist.until("title")
+        typist.until("le")  # the rest of "title": where the machine is slow it is drawn by itself
         typist.type(";\r")
         typist.until("Tidemark v2")
 
