@@ -70,7 +70,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first batch (default 1)")
     parser.add_argument("--minutes", type=float, metavar="M", help="stop after the batch that ends past M minutes")
     parser.add_argument("--batches", type=int, metavar="B", help="stop after B batches (default 1 without --minutes)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="how long writers (20), asking (6) or a soak (10) works")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="how long writers (20), asking (6) or a soak (10) works"
+    )
     parser.add_argument("--totals", type=Path, metavar="FILE", help="add what was done to the sums in a JSON file")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made (default: in memory)")
     parser.add_argument(

@@ -14,11 +14,14 @@ import shutil
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
+import zstandard
 from campaigns.crew import ended, start
 from campaigns.cut import MODES, Image, World, lay
 from campaigns.disk import FULL, IO, Event, Fault, disk
@@ -37,6 +40,8 @@ POINTS = 24  # of each chore, each way
 KEY, COPY, KEPT, AGAIN, BUNDLE = "seal.key", "copy.bak", "kept.bak", "again.vms", "bundle.jsonl"
 GROWING = ("write", "open", "mkdir", "link", "rename")  # what takes room
 CLOSING = ("close", "_closing", "poison")  # functions in which files are closed
+SECRET, GOING = "secret", ("secret", "erased-")  # a session that is erased, and what its name becomes
+PLANTED, ZSTD = "Quartzfeather", b"\x28\xb5\x2f\xfd"
 WAYS = ("killed", "killed though done", "failed once", "failed for ever", "failed though done", "full", "cut")
 
 
@@ -88,6 +93,7 @@ def scene(seed: int, folder: Path) -> Scene:
         live.user("Where is the crane? " + "It was by the sluice. " * 20)
         live.pack()
         live.assistant("By the tide.")
+        store.record(SECRET, {"model": "m", "messages": [{"role": "user", "content": f"It is {PLANTED}. " * 9}]})
         vmstore.seal(store, vmstore.new_key(root / KEY))
         vmstore.backup(root / STORE, root / KEPT)
         held = summary(store)
@@ -167,9 +173,10 @@ def only_ours() -> Iterator[None]:
     except VmstoreError:
         raise
     except Exception as error:
-        frames = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        stack = traceback.extract_tb(error.__traceback__)
+        frames = [f"{Path(one.filename).stem}.{one.name}" for one in stack if "/vmstore/" in one.filename]
         twice = isinstance(error, SystemError) and isinstance(error.__cause__, apsw.Error)  # in an `__exit__` in C
-        if not twice and (not isinstance(error, apsw.Error) or frames[-1] not in CLOSING):
+        if not twice and (not isinstance(error, apsw.Error) or frames[-1].partition(".")[2] not in CLOSING):
             raise Broken("foreign error", f"{type(error).__name__}: {error}, in {frames[-3:]}") from error
 
 
@@ -235,8 +242,11 @@ def sound(left: Path, made: Scene) -> None:
 
 def same(found: Summary, made: Scene) -> None:
     """Raises Broken unless some sessions are those of the scene."""
-    if found != made.held:
-        raise Broken("lost", f"sessions (turns, calls, messages, pages, position), found: {found}, right: {made.held}")
+    found, right = (
+        {name: told for name, told in one.items() if not name.startswith(GOING)} for one in (found, made.held)
+    )
+    if found != right:
+        raise Broken("lost", f"sessions (turns, calls, messages, pages, position), found: {found}, right: {right}")
 
 
 def _seals(left: Path) -> list[Seal]:
@@ -300,6 +310,40 @@ def _nothing(left: Path, made: Scene, done: bool) -> None:
     """What changes nothing that is asked has nothing of its own to be looked for."""
 
 
+def _archive(left: Path) -> None:
+    """Moves what the live session holds to a file of its own."""
+    with vmstore.open(left / STORE) as store:
+        import_module("vmstore.store.archiving").archive(store, "live", grace=0)
+
+
+def _erase(left: Path) -> None:
+    """Erases all of a session in which a word was planted."""
+    with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
+        if SECRET in summary(store):
+            import_module("vmstore.store.erasing").erase(store, session=SECRET)
+
+
+def _look_erased(left: Path, made: Scene, done: bool) -> None:
+    """No file of the store holds the planted word once its erasure was acknowledged."""
+    with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
+        store.sessions()
+    holding = [str(file.relative_to(left)) for file in (left / STORE).rglob("*") if file.is_file() and _holds(file)]
+    if done and holding:
+        raise Broken("not erased", f"{holding} still hold what was erased")
+
+
+def _holds(file: Path) -> bool:
+    """Whether a file holds the planted word, packed or not."""
+    content = file.read_bytes()
+    parts = [content]
+    at = content.find(ZSTD)
+    while at >= 0:
+        with suppress(zstandard.ZstdError):
+            parts.append(zstandard.ZstdDecompressor().decompressobj().decompress(content[at:]))
+        at = content.find(ZSTD, at + 1)
+    return any(PLANTED.encode() in part for part in parts)
+
+
 CHORES: dict[str, Chore] = {
     "seal": Chore(_seal, _look_seals),
     "backup": Chore(lambda left: vmstore.backup(left / STORE, left / COPY), _copied),
@@ -308,4 +352,8 @@ CHORES: dict[str, Chore] = {
     "compact": Chore(_with_store(lambda store: store.compact()), _nothing),
     "rebuild": Chore(_with_store(lambda store: store.rebuild()), _nothing),
 }
+if find_spec("vmstore.store.archiving"):
+    CHORES["archive"] = Chore(_archive, _nothing)
+if find_spec("vmstore.store.erasing"):
+    CHORES["erase"] = Chore(_erase, _look_erased)
 NEEDED = {*CHORES, *WAYS, "raised", "left beside"}
