@@ -25,7 +25,7 @@ from campaigns.held import Broken
 from campaigns.script import LOG, STORE
 
 import vmstore
-from vmstore.errors import UnknownError
+from vmstore.vmql.problems import QueryError
 
 SECONDS = 6.0
 WRITERS, ASKERS = 3, 2
@@ -107,7 +107,9 @@ def ask(folder: Path, slots: Slots, seed: int, mode: str) -> None:
             text, session = chance.choice(ONE if one else ALL), chance.choice(names) if one else None
             try:
                 answer = store.query(text, session=session)
-            except UnknownError:
+            except QueryError as error:
+                if error.code != "no-such-moment":
+                    raise
                 continue  # nothing was called yet
             file.write(json.dumps(Answer(text, session, answer.basis, told(answer), mode)) + "\n")
 
