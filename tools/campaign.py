@@ -5,9 +5,10 @@
 Campaigns: sweep (each operation of a script fails or is the last), power (random power cuts), kill
 (SIGKILL of writers), live (SIGKILL of a session that manages its memory), full (full and failing
 disks), flips (changed bytes), writers (many processes on one store), tamper (forged histories,
-seals and proofs). A campaign is made of batches,
-each with a seed of its own. The first invariant that breaks ends it, and the command that repeats
-the batch is the last line. Exit code 1 then, and where a kind of fault that must come never came.
+seals and proofs), chores (seals, backups and the like, broken at every step), asking (VMQL while
+others write), soak (hours of mixed load). A campaign is made of batches, each with a seed of its own.
+The first invariant that breaks ends it, and the command that repeats the batch is the last line.
+Exit code 1 then, and where a kind of fault that must come never came.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
-CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper")
+CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper", "chores", "asking", "soak")
+TIMED = ("writers", "asking", "soak")  # what takes as long as it is told
+PLANTS = ("leak", "wal", "slow")
 OURS = (Path(__file__).parent, ROOT)
 
 
@@ -65,13 +70,21 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first batch (default 1)")
     parser.add_argument("--minutes", type=float, metavar="M", help="stop after the batch that ends past M minutes")
     parser.add_argument("--batches", type=int, metavar="B", help="stop after B batches (default 1 without --minutes)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="how long a batch of writers works (default 20)")
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="how long writers (20), asking (6) or a soak (10) works"
+    )
     parser.add_argument("--totals", type=Path, metavar="FILE", help="add what was done to the sums in a JSON file")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made (default: in memory)")
+    parser.add_argument(
+        "--plant", choices=PLANTS, metavar="FAULT", help=f"a fault that soak must see: {', '.join(PLANTS)}"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave the stores where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end and nothing else")
     given = parser.parse_args(arguments)
-    if given.seconds is not None and given.name != "writers":
-        parser.error("--seconds is for writers: the batches of the others end by themselves")
+    if given.seconds is not None and given.name not in TIMED:
+        parser.error(f"--seconds is for {' and '.join(TIMED)}: the batches of the others end by themselves")
+    if given.plant is not None and given.name != "soak":
+        parser.error("--plant is for soak: the faults of the others are planted by tests")
     return given
 
 
@@ -86,17 +99,36 @@ def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:
 def one(campaign: Any, given: argparse.Namespace, seed: int, found: Counter[str]) -> str | None:
     """One batch, added to what was found; the command that repeats it where an invariant broke."""
     try:
-        with TemporaryDirectory(dir=given.folder or (MEMORY if MEMORY.is_dir() else None)) as place:
-            told = {} if given.seconds is None else {"seconds": given.seconds}
-            found.update(campaign.batch(seed, Path(place), **told))
+        with room(given) as place:
+            found.update(campaign.batch(seed, place, **told(given)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
+        found.update(getattr(error, "found", {}))
         found["failures"] += 1
         found[getattr(error, "kind", "crashed")] += 1
         return f"seed {seed} broke an invariant; repeat it with: {repeat(given, seed)}"
     return None
+
+
+@contextmanager
+def room(given: argparse.Namespace) -> Iterator[Path]:
+    """A folder for a batch's stores, gone afterwards unless it is to be kept."""
+    where = given.folder or (MEMORY if MEMORY.is_dir() else None)
+    if given.keep:
+        yield Path(mkdtemp(dir=where, prefix=f"{given.name}-"))
+        return
+    with TemporaryDirectory(dir=where) as place:
+        yield Path(place)
+
+
+def told(given: argparse.Namespace) -> dict[str, Any]:
+    """What a batch is told beside its seed and its folder."""
+    told = {name: value for name, value in (("seconds", given.seconds), ("plant", given.plant)) if value is not None}
+    if given.name == "soak" and not given.json:
+        told["tell"] = partial(print, flush=True)
+    return told
 
 
 def repeat(given: argparse.Namespace, seed: int) -> str:
@@ -104,8 +136,9 @@ def repeat(given: argparse.Namespace, seed: int) -> str:
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     commit = done.stdout.strip() or "unknown"
     long = "" if given.seconds is None else f" --seconds {given.seconds:g}"
-    told = f"python tools/campaign.py {given.name} --seed {seed} --batches 1{long}"
-    return f"git checkout {commit.removesuffix('-dirty')} && {told}"
+    planted = "" if given.plant is None else f" --plant {given.plant}"
+    run = f"python tools/campaign.py {given.name} --seed {seed} --batches 1{long}{planted}"
+    return f"git checkout {commit.removesuffix('-dirty')} && {run}"
 
 
 def deaf(campaign: Any, found: Counter[str]) -> str | None:

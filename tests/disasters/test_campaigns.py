@@ -13,7 +13,7 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import flips, full, kill, live, power, sweep, tamper, writers
+from campaigns import asking, chores, flips, full, kill, live, power, soak, sweep, tamper, writers
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -34,6 +34,9 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
     "writers": (writers, lambda folder: writers.batch(1, folder, 2.0, math.inf), {"others went on"}),
     "tamper": (tamper, lambda folder: tamper.batch(1, folder, 300), set()),
+    "chores": (chores, lambda folder: chores.batch(1, folder, 1), {"left beside"}),
+    "asking": (asking, lambda folder: asking.batch(1, folder, 4.0), {"of a live session"}),
+    "soak": (soak, lambda folder: soak.batch(1, folder, 6.0), {"faults", "pins"}),
 }
 
 

@@ -15,12 +15,13 @@ from typing import Any
 import apsw
 import campaign
 import pytest
-from campaigns import flips, power, tamper
+from campaigns import asking, chores, flips, power, tamper
 from campaigns.cut import World, lay
 from campaigns.held import Broken, held
 from campaigns.script import LOG, STORE
 from msgspec.structs import replace
 
+import vmstore
 from vmstore.cells import verify_proof
 from vmstore.engine.seal import Seal
 from vmstore.views.calls import Calls
@@ -177,3 +178,41 @@ def test_a_signature_that_is_not_checked_is_noticed(folder: Path, monkeypatch: p
     monkeypatch.setattr(verify_proof, "signed", lambda public, message, signature: True)
     with pytest.raises(Broken, match="a proof that is none"):
         tamper.batch(1, folder, 300)
+
+
+NOT_WHOLE: dict[str, tuple[str, Any]] = {
+    "killed": ("vmstore.store.backup.beside", contextmanager(lambda path: iter([path]))),
+    "cut": ("vmstore.exports.newfile.flush", lambda path: None),
+}
+
+
+@pytest.mark.parametrize("way", NOT_WHOLE)
+def test_a_copy_that_is_not_whole_is_noticed(way: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a backup is written in place, or its name is not flushed, breaking it at every step finds so."""
+    made = chores.scene(1, folder)
+    monkeypatch.setattr(*NOT_WHOLE[way])
+    chore, left = chores.CHORES["backup"], folder / "left"
+    events, seen = chores.played(made, chore, left)
+    kinds = Counter[str]()
+    for n in range(1, 9 if way == "cut" else seen + 1):
+        try:
+            at = len(events) if way == "cut" else n  # it was acknowledged, and the power is cut in many ways
+            chores.BREAK[way](made, chore, left, at, events, random.Random(n))
+        except Broken as error:
+            kinds[error.kind] += 1
+    assert kinds.keys() <= {"unusable", "lost"} and kinds
+
+
+def test_an_answer_of_another_basis_is_noticed(folder: Path) -> None:
+    """An answer that is said to be of the commit before is found, and one of its own basis is not."""
+    text = "MUTATIONS kind, count(*) BY kind ACROSS SESSIONS"
+    with vmstore.open(folder / STORE) as store:
+        for n in range(3):
+            store.record("s", {"model": "m", "messages": [{"role": "user", "content": f"{n}"}]})
+        answer = store.query(text)
+        found = asking.Answer(text, None, answer.basis, asking.told(answer), "rw")
+    assert asking.check(folder, [found], random.Random(1))["answers"] == 1
+    (folder / "cut.vms").rename(folder / "before.vms")
+    early = found._replace(basis={**found.basis, "ordinal": found.basis["ordinal"] - 1})
+    with pytest.raises(Broken, match="moved"):
+        asking.check(folder, [early], random.Random(1))

@@ -322,6 +322,41 @@ def test_a_writer_beside_verify_is_no_fault(told: Path, tmp_path: Path) -> None:
         assert store.verify(write).problems == []
 
 
+def test_a_commit_that_comes_last_of_all_is_no_fault(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written between the last commit that is read and the end of the check is nobody's loss."""
+    with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
+        ends = verify_module.ChainCheck.end
+
+        def late(check: verify_module.ChainCheck, *given: int) -> None:
+            other.record("beside", {"model": "m", "messages": [{"role": "user", "content": "late"}]})
+            ends(check, *given)
+
+        monkeypatch.setattr(verify_module.ChainCheck, "end", late)
+        assert store.verify(views=False).ok
+
+
+def test_a_writer_who_is_as_fast_is_not_followed_for_ever(
+    told: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verify ends where somebody writes whenever it reads, and has checked all there was when it began."""
+    with vmstore.open(copied(told, tmp_path)) as store, vmstore.open(store.folder.parent) as other:
+        began, tail, read = store.log.ordinal, SqliteLog.tail, list[int]()
+
+        def beside(log: SqliteLog, after: int, limit: int) -> list[Commit]:
+            if log is store.log:
+                read.append(after)
+                assert len(read) < 2 * began, "it goes on and on"
+                other.record("beside", {"model": "m", "messages": [{"role": "user", "content": f"{len(read)}"}]})
+            return tail(log, after, limit)
+
+        monkeypatch.setattr(SqliteLog, "tail", beside)
+        monkeypatch.setattr(verify_module, "READ", 2)
+        verdict = store.verify(views=False)
+    assert verdict.ok and began <= verdict.commits <= began + 2
+
+
 def test_counts_are_what_was_checked(told: Path) -> None:
     """Verify says how many commits, mutations and sessions it checked, and reports its progress to the end."""
     steps: list[tuple[int, int]] = []

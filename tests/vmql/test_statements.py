@@ -18,7 +18,9 @@ from vmstore.store.answers import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 from vmstore.vmql.made import Kind
+from vmstore.vmql.mutations import Written
 from vmstore.vmql.pages import PAGES
+from vmstore.vmql.scope import ManySessions
 
 
 def dicts(store: Store, text: str, **params: Any) -> list[dict[str, Any]]:
@@ -247,6 +249,29 @@ def test_verify_says_that_all_is_well(store: Store) -> None:
     """VERIFY gives a row a problem, none where there is none, and says so in its basis."""
     found = store.query("VERIFY")
     assert (list(found), found.basis["ok"]) == ([], True)
+
+
+def test_what_is_new_costs_the_same_in_a_store_of_many_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """WATCH from a cursor looks at the sessions that it meets, however many there are."""
+    looked: list[int] = []
+    written = ManySessions.written
+
+    def counted(scope: ManySessions, session: int | None = None) -> list[Written]:
+        found = written(scope, session)
+        looked.append(len(found))
+        return found
+
+    monkeypatch.setattr(ManySessions, "written", counted)
+    with vmstore.memory_store() as store:
+        for n in range(40):
+            store.record(f"s{n}", {"model": "m", "messages": [{"role": "user", "content": "here"}]})
+        first = store.query("WATCH MUTATIONS session")
+        assert len({name for (name,) in first}) == 40 == len(looked)
+        looked.clear()
+        store.record("s7", {"model": "m", "messages": [{"role": "user", "content": "there"}]})
+        late = store.query("WATCH MUTATIONS session FROM $cursor", cursor=first.next)
+        assert {name for (name,) in late} == {"s7"}
+    assert looked == [1, 1], "the session of the cursor, and the one that wrote"
 
 
 def test_a_watch_goes_on_where_it_ended(store: Store) -> None:

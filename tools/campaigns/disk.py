@@ -154,12 +154,16 @@ class File(apsw.VFSFile):
 
     def xTruncate(self, newsize: int) -> None:
         """Cuts the file to a size."""
+        if not self.name:
+            return super().xTruncate(newsize)
         with self.disk.doing("truncate", self.name):
             super().xTruncate(newsize)
         self.disk.note("truncate", self.name, newsize)
 
     def xSync(self, flags: int) -> None:
         """Flushes the file; with one of SQLite's side files its folder."""
+        if not self.name:
+            return super().xSync(flags)
         try:
             with self.disk.doing("sync", self.name):
                 super().xSync(flags)

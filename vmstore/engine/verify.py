@@ -77,11 +77,12 @@ def verify(
     total = log.ordinal
     parts = 1 + (views or rules)
     try:
+        last = log.last_cell  # before any commit is read: others may write while it runs
         for batch in batches_of(log):
             check.batch(batch)
             if progress is not None and batch[0].ordinal <= total:  # others may write on while it runs
                 progress(min(batch[-1].ordinal, total), total * parts)
-        check.end()
+        check.end(last)
     except CorruptError as error:
         check.problems.append(Finding("log", "log", str(error)))
     counts = Counts(check.commits, check.mutations, len(check.heads))
@@ -91,13 +92,15 @@ def verify(
 
 
 def batches_of(log: Log) -> Iterator[list[Commit]]:
-    """Every commit of a log, in order, some at a time."""
-    position = 0
+    """Every commit of a log, in order, some at a time; of those that others write meanwhile only some."""
+    position, end = 0, log.ordinal
     while batch := log.tail(position, READ):
         yield batch
         if batch[-1].ordinal <= position:  # else pages that changed places are walked for ever
             raise CorruptError(f"the log gives commit {batch[-1].ordinal} after {position}; put back a backup")
         position = batch[-1].ordinal
+        if position >= end and log.ordinal > end:  # else who writes as fast as this reads is followed for ever
+            return
 
 
 def commits_of(log: Log) -> Iterator[Commit]:
@@ -245,9 +248,12 @@ class ChainCheck:
                 self._add(ARCHIVE, "archive", what)
             return cells, False
 
-    def end(self) -> None:
-        """Checks that no cell lies beyond the last commit, and that what is recorded as erased is gone."""
-        if self.log.last_cell > self._last_cell:
+    def end(self, last: int) -> None:
+        """Checks that the cell that was the last when this began does not lie beyond the last commit.
+
+        And that what is recorded as erased is gone.
+        """
+        if last > self._last_cell:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
         if self._erases:
             self.erasures.follow()

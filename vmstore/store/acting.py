@@ -25,18 +25,23 @@ from vmstore.store.namespace import Namespace
 from vmstore.store.session import Session
 
 T = TypeVar("T")
+RUNTIMES_MAX = 64  # live sessions at hand, those used last
 
 
 class Acting(Session):
     """A session whose memory is managed, as far as pages are moved in it by hand."""
 
     def runtime(self) -> Runtime:
-        """What acts; for two handles on a session of one store the same."""
+        """What acts; for two handles on a session of one store the same. One not used for long is read again."""
         runtimes = self._ns.live
-        if self._key not in runtimes:
+        runtime = runtimes.pop(self._key, None)
+        if runtime is None:
             self._ns.follow()
-            runtimes[self._key] = Runtime(self._ns.reader, self._lane())
-        return runtimes[self._key]
+            runtime = Runtime(self._ns.reader, self._lane(), *self._ns.callbacks.get(self._key, ()))
+        runtimes[self._key] = runtime
+        if len(runtimes) > RUNTIMES_MAX:
+            del runtimes[next(iter(runtimes))]
+        return runtime
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
         """Does something as one commit; decided anew where another process was first."""

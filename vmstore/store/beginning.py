@@ -60,10 +60,11 @@ def live_session(
             namespace.follow()
         return key
 
-    live = Live(namespace, recording, namespace.retried(opened), opening.name)
+    key = namespace.retried(opened)
+    live = Live(namespace, recording, key, opening.name)
     runtime = live.runtime()
     if compressor is not None or finder is not None:
-        runtime.shorter, runtime.finder = shorter, finding
+        runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
     if runtime.current().settings is None:
         unbegun(runtime, opening.name, told)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))

@@ -30,7 +30,9 @@ from vmstore.views.projection import Projection
 from vmstore.views.sessions import NAMED
 
 if TYPE_CHECKING:
+    from vmstore.live.finder import Finder
     from vmstore.live.runtime import Runtime
+    from vmstore.live.shorter import Shorter
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -56,7 +58,8 @@ class Namespace:
         self._engine = Engine(log, projection, clock, ids, self.known)
         self.together = Together(self.lock, lambda: self.engine)
         self.access: Warden | None = None  # of a handle on a region: what its principals may do
-        self.live: dict[int, Runtime] = {}  # live sessions that acted here
+        self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
+        self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None

@@ -60,6 +60,9 @@ class Written(NamedTuple):
 Ordinals = Callable[[Written, int, int], list[int]]
 """The ordinals of a session's commits that end after a position, up to a number of them."""
 
+Writer = Callable[[int], Written | None]
+"""What a session wrote, by its key; None of one whose rows are not wanted."""
+
 Before = Callable[[Written, int], tuple[int, int]]
 """The turn and the call in force before a position of a session."""
 
@@ -100,7 +103,7 @@ class Stream:
                     after = commit.last
                 self.check()
 
-    def of_all(self, written: dict[int, Written], after: int, end: int, before: Before) -> Iterator[tuple[Any, ...]]:
+    def of_all(self, written: Writer, after: int, end: int, before: Before) -> Iterator[tuple[Any, ...]]:
         """Those of many sessions in the order of the log, after an ordinal up to another."""
         moments: dict[int, Moment] = {}
         while after < end:
@@ -108,7 +111,7 @@ class Stream:
             if not commits:
                 return
             for commit in commits:
-                one = written.get(commit.session)
+                one = written(commit.session)
                 if one is not None and commit.ordinal <= end:
                     if commit.session not in moments:
                         moments[commit.session] = Moment(*before(one, commit.first))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any
 
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
@@ -93,8 +94,8 @@ class Scope(ABC):
         """Each session it sees, by name."""
 
     @abstractmethod
-    def written(self) -> list[Written]:
-        """What each session wrote of the rows that are wanted, with the turn and the call before."""
+    def written(self, session: int | None = None) -> list[Written]:
+        """What each session wrote of the rows that are wanted, or one by its key, with the turn and the call before."""
 
     @abstractmethod
     def position_of(self, page: str, span: Span) -> int:
@@ -159,7 +160,7 @@ class OneSession(Scope):
         """The one it is."""
         return [Own(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
 
-    def written(self) -> list[Written]:
+    def written(self, session: int | None = None) -> list[Written]:
         """Its stretches, the oldest first."""
         found = []
         for stretch in self.lane.upto(self.at.position)[::-1]:
@@ -204,9 +205,10 @@ class ManySessions(Scope):
         condition, values = rows
         self.values.update(values)
         self.whole = condition == "1" and not (tail.as_of or tail.since or tail.until)
-        self.lane_sql = _MANY.format(high=high, since=since, until=until, condition=condition)
-        sql = f"WITH {self.lane_sql} SELECT count(*) FROM lane"
-        count = world.views.execute(sql, {name: self.values[name] for name in self.values}).get
+        of = partial(_BOUNDS.format, high=high, since=since, until=until)
+        self.lane_sql = _MANY.format(of(condition=condition))
+        self._one_sql = _MANY.format(of(condition=f"({condition}) AND session = :key"))
+        count = world.views.execute(f"SELECT count(*) FROM ({of(condition=condition)})", self.values).get
         ordinal = world.views.execute("SELECT min(ordinal) FROM positions").get
         self.basis = {"sessions": count, "ordinal": ordinal, **_resolved(tail, params, now)}
 
@@ -236,12 +238,13 @@ class ManySessions(Scope):
         rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
         return [Own(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
 
-    def written(self) -> list[Written]:
+    def written(self, session: int | None = None) -> list[Written]:
         """What each wrote, by name."""
-        sql = f"""WITH {self.lane_sql} SELECT lane.session, w.name, lane.low, lane.since, lane.until, w.turn_before,
-          w.call_before FROM lane JOIN sessions w ON w.session = lane.session WHERE lane.until > lane.since"""
+        sql = f"""WITH {self.lane_sql if session is None else self._one_sql}
+          SELECT lane.session, w.name, lane.low, lane.since, lane.until, w.turn_before, w.call_before
+          FROM lane JOIN sessions w ON w.session = lane.session WHERE lane.until > lane.since"""
         found = []
-        for key, name, low, since, until, turn, call in self.world.views.execute(sql, self.values):
+        for key, name, low, since, until, turn, call in self.world.views.execute(sql, {**self.values, "key": session}):
             before = (turn, call) if since <= low else moment_at(self.world.lane(key), since)
             found.append(Written(key, name, since, until, *before))
         return found
@@ -375,9 +378,10 @@ _COLUMNS = "lane(session, low, high, since, until)"
 _ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"
 _LISTED = f"""{_COLUMNS} AS MATERIALIZED (
  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
-_MANY = f"""{_COLUMNS} AS MATERIALIZED (
+_BOUNDS = f"""
  SELECT session, low, high, max(low, since), min(high, until) FROM (
   SELECT session, name, iif(origin = {int(Origin.FORK)}, fork_position, 0) AS low,
    {{high}} AS high, {{since}} AS since, {{until}} AS until
   FROM sessions WHERE hidden = 0 AND {{condition}})
- WHERE high > low ORDER BY name)"""
+ WHERE high > low"""
+_MANY = f"{_COLUMNS} AS MATERIALIZED ({{}} ORDER BY name)"

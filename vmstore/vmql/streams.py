@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from vmstore.views.decisions import decisions_at
@@ -42,7 +43,7 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
         )
         if across:
             written_by = {one.session: one for one in scope.written()}
-            return lambda: stream.of_all(written_by, 0, end, lambda one, _: (one.turn, one.call))
+            return lambda: stream.of_all(written_by.get, 0, end, lambda one, _: (one.turn, one.call))
         written = scope.written()
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
@@ -111,7 +112,6 @@ def watch(query: Query, statement: Watch) -> Result:
         after, skip = int(told[0]), int(told[2])
     with query.world.asking() as end:
         scope = query.scope(statement.tail, wide=True)
-        written = {one.session: one for one in scope.written()}
         kinds = kinds_in(statement.tail.where, query.params)
         if after > end:
             assert statement.cursor is not None
@@ -122,7 +122,12 @@ def watch(query: Query, statement: Watch) -> Result:
             stream = Stream(
                 query.world.log, wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
             )
-            return lambda: _after(stream.of_all(written, max(after - 1, 0), end, before), after, skip)
+            return lambda: _after(stream.of_all(writer, max(after - 1, 0), end, before), after, skip)
+
+        @cache
+        def writer(session: int) -> Written | None:  # looked up when met: what is new is of few
+            with query.world.asking():
+                return next((one for one in scope.written(session) if one.session == session), None)
 
         def before(one: Written, position: int) -> tuple[int, int]:
             with query.world.asking():
