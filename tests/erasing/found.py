@@ -12,6 +12,8 @@ from pathlib import Path
 import apsw
 import zstandard
 
+from vmstore.log.archive import ArchiveLog
+
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 
@@ -41,6 +43,12 @@ def unpacked(content: bytes) -> Iterator[bytes]:
 
 def frames(file: Path) -> Iterator[bytes]:
     """The cells of a log as it reads them: pages of a file may part a packed frame."""
+    if file.suffix == ".archive":
+        with contextlib.closing(ArchiveLog(file)) as log:
+            for commit in log.tail(0, log.ordinal):
+                yield from (
+                    cell.content for cell in log.cells(range(commit.cell, commit.cell + commit.cell_count)).values()
+                )
     if file.name != "log.sqlite":
         return
     db = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tantivy
 
 import vmstore
@@ -12,7 +13,9 @@ from tests.engine.stories import answer
 from tests.erasing.found import found_in
 from vmstore.core.words import words
 from vmstore.search.index import schema
+from vmstore.store.archiving import archive
 from vmstore.store.erasing import erase, plan_erasure
+from vmstore.store.retaining import keep, rules
 from vmstore.testing.living import SETTINGS, picture
 
 WORDS = {
@@ -95,8 +98,17 @@ def indexed(path: Path) -> set[str]:
     return {name for name, query in asked.items() if searcher.search(query).count}
 
 
-def test_nothing_of_a_user_is_left(tmp_path: Path) -> None:
-    """All that was planted is found before, packed or not; afterwards no file has any of it, and the store is sound."""
+def granted(path: Path) -> None:
+    """What the namespace's own session says of a user: a grant to them, one by them, a rule about them."""
+    with vmstore.open(path) as store:
+        vmstore.share(store, to=f"user:{WORDS['user']}", may="read,write,grant")
+        keep(store, "90d", user=WORDS["user"], name="theirs")
+        keep(store, "9y", name="everybody's")
+
+
+@pytest.mark.parametrize("resting", [False, True])
+def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool) -> None:
+    """All that was planted is found before, packed, archived or not; then no file has any of it, and all is sound."""
     folder = tmp_path / "kept"
     folder.mkdir()
     path = folder / "a.vms"
@@ -107,10 +119,14 @@ def test_nothing_of_a_user_is_left(tmp_path: Path) -> None:
         store.compact()
         lived(store)
         hinted(store, tmp_path)
+        granted(path)
         for one in (store, other, reader):
             one.search(WORDS["content"])
             one.sessions()
         store.rebuild("columns")
+        if resting:
+            done = archive(store, [WORDS["session"], WORDS["fork"] + "-name"], grace=0)
+            assert [one.session for one in done.sessions] == [WORDS["session"], WORDS["fork"] + "-name"]
         assert {name for name, files in found_in(folder, PLANTED).items() if files} == set(PLANTED)
         fork = plan_erasure(store, user=WORDS["user"])
         assert fork.cells > 60 and len([one for one in fork.sessions if one.whole]) == 3
@@ -119,6 +135,7 @@ def test_nothing_of_a_user_is_left(tmp_path: Path) -> None:
         assert indexed(path) == set()
         erase(store, session=WORDS["hint"] + "-session")
         assert found_in(folder, PLANTED) == {}
+        assert [rule.name for rule in rules(store)] == ["everybody's"]
         for one in (store, other, reader):
             assert one.verify().ok
             assert next(info.session for info in one.sessions()) == "another"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
+from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
 from vmstore.engine.doors import Passing
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head
-from vmstore.engine.known import NO_CONTENT
+from vmstore.engine.known import NO_CONTENT, Known, Sealed
 from vmstore.engine.opening import Opening
 from vmstore.engine.rules import Place
 from vmstore.engine.ruling import broken
@@ -16,11 +18,25 @@ from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
 
-__all__ = ["Batch", "Engine", "Opening", "Written"]
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from vmstore.engine.gate import Engine
+class Gate(Protocol):
+    """What a batch asks of the engine that it goes through."""
+
+    clock: Clock
+    ids: IdSource
+    known: Known
+
+    def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
+        """The cell a content was sealed in before."""
+        ...
+
+    def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
+        """Writes batches; what came of each."""
+        ...
+
+    def relieve(self, added: int) -> None:
+        """Lets the views follow a piece."""
+        ...
 
 
 class Written(NamedTuple):
@@ -34,7 +50,7 @@ class Written(NamedTuple):
 class Batch:
     """Mutations of one session on their way to the log: one commit, or several ended in between."""
 
-    def __init__(self, engine: Engine, head: Head, base: Head | None = None) -> None:
+    def __init__(self, engine: Gate, head: Head, base: Head | None = None) -> None:
         self.head = head
         self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0

@@ -55,9 +55,12 @@ class Merge:
         self._views = views
 
     def guests(self) -> list[Guest]:
-        """The other log's sessions, parents before their forks; unfinished imports too."""
-        sql = "SELECT session, uid, name, position, hidden FROM sessions ORDER BY session"
-        return [Guest(*row) for row in self._views.db.execute(sql)]
+        """The other log's sessions, parents before their forks; unfinished imports too, its charter not.
+
+        What a namespace grants and approves is its own affair, and does not travel.
+        """
+        sql = "SELECT session, uid, name, position, hidden FROM sessions WHERE hidden != ? ORDER BY session"
+        return [Guest(*row) for row in self._views.db.execute(sql, (Open.CHARTER,))]
 
     def standing(self, guest: Guest, coming: set[bytes] | None = None) -> Standing:
         """What becomes of a guest as the two logs stand; `coming` are uids of guests that come before it."""

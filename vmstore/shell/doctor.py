@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from vmstore.shell.opening import key_named
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Span
 from vmstore.shell.words import count, size
@@ -15,7 +16,8 @@ from vmstore.store.reports import Health
 def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
     """Looks at a store; 1 where something is to be done."""
     with screen.progress("looking") as tell:
-        found = look(arguments.store, namespace=arguments.namespace, full=arguments.full, progress=tell)
+        key = key_named(arguments.store_key)
+        found = look(arguments.store, namespace=arguments.namespace, full=arguments.full, key=key, progress=tell)
     if arguments.json:
         screen.json(to_json(found))
     elif not screen.quiet or not found.ok:

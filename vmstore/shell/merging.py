@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from vmstore.shell.opening import key_named
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Span, Table
 from vmstore.shell.words import count
@@ -27,7 +28,12 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     """Brings the sessions of another store into one; 1 where any is in conflict."""
     with screen.progress("merging") as tell:
         found = bring(
-            arguments.store, arguments.other, namespace=arguments.namespace, dry_run=arguments.dry_run, progress=tell
+            arguments.store,
+            arguments.other,
+            namespace=arguments.namespace,
+            dry_run=arguments.dry_run,
+            key=key_named(arguments.store_key),
+            progress=tell,
         )
     if arguments.json:
         screen.json(to_json(found))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from vmstore.core.sharing import principal
+from vmstore.shell.opening import key_named, key_of
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Span, Table
 from vmstore.shell.words import count, moment
@@ -52,7 +53,7 @@ def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
 def regions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lists what is shared."""
     when = {} if arguments.time is None else {"time": arguments.time}
-    found = told.regions(arguments.store, of=arguments.of, **when)
+    found = told.regions(arguments.store, of=arguments.of, key=key_named(arguments.store_key), **when)
     if arguments.json:
         screen.json({"regions": [to_json(one) for one in found]})
         return 0
@@ -73,10 +74,15 @@ def regions(arguments: argparse.Namespace, screen: Screen) -> int:
 def _done(arguments: argparse.Namespace, act: Callable[[Store], T]) -> T:
     """What comes of something done in a region: as who keeps it, or in the name of a namespace."""
     path = Path(arguments.store)
+
+    def key(namespace: str) -> str | None:
+        return key_of(arguments.store_key, arguments.store, namespace)
+
     if arguments.namespace in (None, arguments.region):
         find(path, arguments.region, create=False)
-        with open_store(path, namespace=arguments.region) as region:
+        with open_store(path, namespace=arguments.region, key=key(arguments.region)) as region:
             return act(region)
     find(path, arguments.namespace, create=False)
-    with open_store(path, namespace=arguments.namespace) as home, home.region(arguments.region) as region:
+    home_key = key(arguments.namespace)
+    with open_store(path, namespace=arguments.namespace, key=home_key) as home, home.region(arguments.region) as region:
         return act(region)

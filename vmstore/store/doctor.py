@@ -11,12 +11,15 @@ from pathlib import Path
 
 import apsw
 
-from vmstore.core.clock import Clock, SystemClock
+from vmstore.cells.storekey import StoreKey
+from vmstore.core.clock import Clock, SystemClock, SystemIds
 from vmstore.errors import VmstoreError
 from vmstore.log.file import format_of
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
+from vmstore.log.vault import Vault
 from vmstore.store import symptoms
+from vmstore.store.encryption import Key, encrypted, store_key_of, vault_in
 from vmstore.store.folder import LOG, find, namespaces
 from vmstore.store.reports import Health, Held, Symptom, Ward
 
@@ -39,20 +42,22 @@ def doctor(
     *,
     namespace: str | None = None,
     full: bool = False,
+    key: Key | None = None,
     clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Health:
     """How a store is, or one namespace of it, and what to do about each thing that is not as it should be.
 
     The structure of the log, its chain and its seals are checked; with `full` all that `verify`
-    checks. Raises StoreError where there is no store.
+    checks. `key` is the store key of an encrypted store. Raises StoreError where there is no store.
     """
     path, now = Path(store), (clock or SystemClock()).now()
     find(path, namespace or next(iter(namespaces(path) if path.is_dir() else ()), "default"), create=False)
     names = [namespace] if namespace is not None else namespaces(path)
+    store_key = store_key_of(key, SystemIds())
     wards, found = [], list(symptoms.leftovers(path, now))
     for name in names:
-        ward, here = _looked_at(path, name, full, now, progress)
+        ward, here = _looked_at(path, name, full, store_key, now, progress)
         wards.append(ward)
         found += here
     return Health(not found, full, versions(), wards, found)
@@ -76,18 +81,21 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _looked_at(path: Path, name: str, full: bool, now: int, progress: Progress | None) -> tuple[Ward, list[Symptom]]:
+def _looked_at(
+    path: Path, name: str, full: bool, store_key: StoreKey | None, now: int, progress: Progress | None
+) -> tuple[Ward, list[Symptom]]:
     folder = path / name
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     held = list(holders(folder)) if LOCKS.exists() else []  # not there on macOS
     found = [*symptoms.disk(folder, path), *symptoms.extras(folder, versions())]
     if LOCKS.exists():
         found += symptoms.left_wal(folder, path, held)
+    vault = vault_in(folder, store_key, SystemIds()) if _encrypted(folder) else None
     commits: int | None = None
     archives, behind = 0, dict[str, int]()
     try:
         stated: int | None = format_of(folder / LOG)
-        with _opened(folder / LOG) as log:
+        with _opened(folder / LOG, vault) as log:
             commits = log.ordinal
             archives = len({place.uid for _, _, place in log.mover.places()})
             found += symptoms.log(log, folder, path, full, progress)
@@ -99,11 +107,19 @@ def _looked_at(path: Path, name: str, full: bool, now: int, progress: Progress |
     return Ward(name, stated, commits, size, behind, archives, held), found
 
 
+def _encrypted(folder: Path) -> bool:
+    """Whether a namespace is known to be encrypted; a damaged one is not."""
+    try:
+        return encrypted(folder)
+    except VmstoreError:
+        return False
+
+
 @contextmanager
-def _opened(file: Path) -> Iterator[SqliteLog]:
+def _opened(file: Path, vault: Vault | None) -> Iterator[SqliteLog]:
     """A log that is looked at; a WAL that was left behind is left as it is."""
     left = file.with_name(file.name + "-wal").exists()
-    log = SqliteLog(file, readonly=True)
+    log = SqliteLog(file, readonly=True, vault=vault)
     try:
         if left:
             with log.file as db:

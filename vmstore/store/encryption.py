@@ -64,6 +64,12 @@ def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault |
     return Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
 
 
+def key_for(path: Path, namespace: str, key: Key | None) -> Key | None:
+    """The key of all namespaces of a store that are encrypted, for one of them: none where that one is plain."""
+    folder = path / namespace
+    return None if key is None or ((folder / LOG).is_file() and not encrypted(folder)) else key
+
+
 def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
     """The same, where the key is that of all namespaces which are encrypted."""
     return vault_of(folder, store_key if encrypted(folder) else None, ids)

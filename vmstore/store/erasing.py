@@ -140,7 +140,7 @@ def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wante
     else:
         assert subject.where is not None, "one of them is told"
         pages = _selected(store, subject.where, subject.in_session)
-    return Wanted(frozenset(pages), frozenset(sessions), derived, copies)
+    return Wanted(frozenset(pages), frozenset(sessions), derived, copies, subject.user)
 
 
 # What was forked, spawned or continued from a user's session is theirs too, unless it names another user.

@@ -16,13 +16,18 @@ from vmstore.core.mutation import (
     Cite,
     Compress,
     Create,
+    Mark,
     Message,
+    Open,
     Reference,
+    Revoke,
     Segment,
+    Share,
     Update,
 )
 from vmstore.core.page import Origin, PageType
 from vmstore.core.reference import page_name
+from vmstore.core.sharing import Principal, Scope
 from vmstore.log.port import Log
 from vmstore.store.cell_uses import Cell, Reading, Use
 from vmstore.store.copies import Texts
@@ -36,12 +41,16 @@ READ = 256
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What is to be erased: pages by their makers, whole sessions, and what else may be taken with them."""
+    """What is to be erased: pages by their makers, whole sessions, and what else may be taken with them.
+
+    With `user`, also what the namespace's own session says of them.
+    """
 
     pages: frozenset[Owned] = frozenset()
     sessions: frozenset[int] = frozenset()
     derived: bool = False
     copies: bool = False
+    user: str | None = None
 
 
 class Planner:
@@ -98,6 +107,25 @@ class Planner:
 
     # ---- which cells
 
+    def _says_user(self, use: Use) -> bool:
+        """Whether a cell of the namespace's own session names the user: a grant to or by them, a rule about them."""
+        user, mutation = self.wanted.user, use.mutation
+        if user is None or not isinstance(mutation, Share | Revoke | Mark) or use.cell.number in self.taken:
+            return False
+        if isinstance(mutation, Mark) and not self._is_charter(use.session):
+            return False
+        cell = self._log.cells([use.cell.number]).get(use.cell.number)
+        told = "" if cell is None else cell.content.decode("utf-8", "replace")
+        if isinstance(mutation, Mark):
+            return use.field == "note" and user_of(told) == user
+        if use.field == "by":
+            return told == str(Principal(Scope.USER, user))
+        return isinstance(mutation, Share) and mutation.scope == Scope.USER and told == user
+
+    def _is_charter(self, session: int) -> bool:
+        sql = "SELECT hidden FROM sessions WHERE session = ?"
+        return bool(self._db.execute(sql, (session,)).get == Open.CHARTER)
+
     def _find(self) -> None:
         """Takes the cells of the pages and of the sessions."""
         labels: dict[int, Owned] = {}
@@ -106,6 +134,9 @@ class Planner:
         for use in self._reading.uses():
             page = self._about(use)
             mutation = use.mutation
+            if self._says_user(use):
+                self.taken.setdefault(use.cell.number, use.cell)
+                continue
             if isinstance(mutation, Message) and use.field == "aside":
                 asides[use.session, use.position] = use.cell
             if isinstance(mutation, Create) and mutation.message and use.field == "content":
@@ -310,3 +341,12 @@ def _page_of(mutation: AnyMutation | None, position: int) -> int | None:
         case Segment():
             return mutation.summary
     return None
+
+
+def user_of(rule: str) -> str | None:
+    """The user that a rule how long to keep contents is about; None where it is about all, or is no rule."""
+    try:
+        told = msgspec.json.decode(rule)
+    except msgspec.DecodeError:
+        return None
+    return told.get("user") if isinstance(told, dict) else None

@@ -11,10 +11,13 @@ from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, InputError
+from vmstore.store.encryption import Key, key_for
+from vmstore.store.erasing import finish
 from vmstore.store.folder import find, is_archive, namespaces
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.reports import Merged, MergedSession
+from vmstore.views.erased import READ, Erasures
 from vmstore.views.projection import Progress
 
 
@@ -24,6 +27,7 @@ def merge(
     *,
     namespace: str | None = None,
     dry_run: bool = False,
+    key: Key | None = None,
     progress: Progress | None = None,
 ) -> Merged:
     """Brings every session of another store, or of one namespace of it, into a store.
@@ -31,23 +35,42 @@ def merge(
     Sessions are the same where their uids are. One that is not here comes whole; of one that both
     hold, what is missing here is appended; where both went on differently, its name is taken or the
     past it forked from is missing, nothing of it is written, and why is said. The other store is
-    verified first, and only read. Done again, or after a kill, it goes on from what is here.
+    verified first, and only read. Done again, or after a kill, it goes on from what is here. What was
+    erased there is erased here. `key` is the store key of those that are encrypted.
     """
     target, source = Path(into), Path(other)
     _check(target, source)
     names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
     found: list[MergedSession] = []
     for nth, name in enumerate(name or "default" for name in names):
-        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds())) as there:
+        its_key = None if is_archive(source) else key_for(source, name, key)
+        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
             _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
             mode = "r" if dry_run else "rw"
             clock, ids = SystemClock(), SystemIds()
-            here = memory_namespace(clock, ids) if missing else open_namespace(target, mode, name, clock, ids)
+            here = (
+                memory_namespace(clock, ids)
+                if missing
+                else open_namespace(target, mode, name, clock, ids, key_for(target, name, key))
+            )
             with closing(here):
                 tell = _share(progress, 2 * nth + 1, 2 * len(names))
                 found += _merged(here, there, name, source, dry_run, tell)
+                if not dry_run:
+                    _erase(here)
     return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+
+
+def _erase(here: Namespace) -> None:
+    """Destroys here what came recorded as erased: a session may have been here before that."""
+    erasures = Erasures(here.log)
+    erasures.follow()
+    for start in range(0, len(erasures.numbers), READ):
+        cells = here.log.cells(erasures.numbers[start : start + READ])
+        if any(not cell.erased for cell in cells.values()):
+            finish(here, look=True)
+            return
 
 
 def _check(target: Path, source: Path) -> None:
@@ -103,7 +126,7 @@ def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:
             "one, or leave it"
         )
     anew = (
-        f"`vmstore export {source} {name}{told} --out one.jsonl` and `vmstore import STORE one.jsonl{told}` "
+        f"`vmstore export {source} {name}{told} --exact --out one.jsonl` and `vmstore import STORE one.jsonl{told}` "
         "make it a session of its own under a free name; or leave it"
     )
     if standing.outcome == PARTED:

@@ -23,6 +23,7 @@ from vmstore.engine.granted import Grant, Granted
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.store import charter
 from vmstore.store.access import Access, absent
+from vmstore.store.encryption import Key, key_for
 from vmstore.store.folder import find, namespaces
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.opening import open_namespace
@@ -71,9 +72,10 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     who += [] if user is None else [principal(f"user:{user}")]
     who += [] if session is None else [principal(f"session:{ns.name}/{session_name(session)}")]
     mode = "r" if ns.readonly else "rw"
+    its_key = key_for(ns.folder.parent, name, ns.store_key)
     try:
         find(ns.folder.parent, name, create=False)
-        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids)
+        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key)
     except VmstoreError as error:  # what is wrong with it is told to who keeps it
         raise absent(name, who) from error
     try:
@@ -145,21 +147,27 @@ def grants(store: Shareable, at: AsOf | None = None, **moment: Any) -> list[Gran
 
 
 def regions(
-    path: str | os.PathLike[str], *, at: AsOf | None = None, of: str | None = None, **moment: Any
+    path: str | os.PathLike[str],
+    *,
+    at: AsOf | None = None,
+    of: str | None = None,
+    key: Key | None = None,
+    **moment: Any,
 ) -> list[Region]:
     """The namespaces of a store that were shared at a moment, by name; with `of` those a principal might read.
 
-    It is for who keeps the store: whoever can read its folder.
+    It is for who keeps the store: whoever can read its folder. `key` is that of those that are encrypted.
     """
     when, place, whom = one_moment(at, moment), Path(path), None if of is None else principal(of)
     find(place, next(iter(namespaces(place)), "default") if place.is_dir() else "default", create=False)
-    found = (_region(place, name, when, whom) for name in namespaces(place))
+    found = (_region(place, name, when, whom, key) for name in namespaces(place))
     return [one for one in found if one is not None]
 
 
-def _region(path: Path, name: str, when: AsOf, whom: Principal | None) -> Region | None:
+def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key | None) -> Region | None:
     writable = os.access(path / name, os.W_OK)
-    ns = open_namespace(path, "rw" if writable else "r", name, SystemClock(), SystemIds())
+    its_key = key_for(path, name, key)
+    ns = open_namespace(path, "rw" if writable else "r", name, SystemClock(), SystemIds(), its_key)
     try:
         granted = _granted(ns, when)
         if not granted.in_force or (whom is not None and not granted.verbs([whom])):

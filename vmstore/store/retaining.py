@@ -12,7 +12,7 @@ import msgspec
 
 from vmstore.core.mutation import Mark
 from vmstore.engine.batch import Batch
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import ErasedError, InputError, UnknownError
 from vmstore.store import charter
 from vmstore.store.erasing import erase_wanted
 from vmstore.store.namespace import session_name
@@ -45,7 +45,10 @@ def rules(store: Store) -> list[Rule]:
         mark = entry.mutation
         if isinstance(mark, Mark) and mark.reason == Mark.NAMED:
             name = entry.text(mark.name) or ""
-            told = entry.text(mark.note)
+            try:
+                told = entry.text(mark.note)
+            except ErasedError:  # with the user it was about
+                told = None
             if name.startswith(MARK):
                 found[name.removeprefix(MARK)] = None if told is None else msgspec.json.decode(told, type=Rule)
     return [rule for _, rule in sorted(found.items()) if rule is not None]
