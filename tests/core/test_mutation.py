@@ -144,6 +144,7 @@ CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "pr
 POSITIONS = {
     (Link, "source"),
     (Cite, "by"),
+    (Redact, "by"),
     *((kind, "content") for kind in (FaultIn, Prefetch, Evict)),
 }  # of pages and of what is shown
 ANY = st.one_of([st.builds(kind, **fields) for kind, fields in FIELDS.items()])

@@ -12,7 +12,7 @@ import pytest
 import vmstore
 from tests.engine.stories import LOG, chat
 from vmstore.errors import InputError, StoreError, VmstoreError
-from vmstore.log.sqlite import FORMAT
+from vmstore.log.file import FORMAT, HALF_ENCRYPTED_FORMAT
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -69,7 +69,7 @@ def a_later_format(path: Path) -> None:
     """A store of a format to come."""
     vmstore.open(path).close()
     db = apsw.Connection(str(path / LOG))
-    db.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    db.execute(f"PRAGMA user_version = {HALF_ENCRYPTED_FORMAT + 1}")
     db.close()
 
 
@@ -94,7 +94,7 @@ CASES = [
     (a_looping_link, r"is a link to nothing; remove it or name another path"),
     (a_namespace, r"something else \(it holds log\.sqlite\); name another path; did you mean"),
     (another_database, r"log\.sqlite is no vmstore log \(application id 0\); name another store"),
-    (a_later_format, rf"has format {FORMAT + 1}, this vmstore reads format {FORMAT}: install"),
+    (a_later_format, rf"has format {HALF_ENCRYPTED_FORMAT + 1}, this vmstore reads format {FORMAT}: install"),
     (an_empty_log, r"log\.sqlite is .*; (name another|put back a backup|run)"),
     (a_log_of_noise, r"log\.sqlite is .*; (name another|put back a backup|run)"),
 ]

@@ -13,8 +13,9 @@ from tests.engine.author import engine_over
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, Holder, Use, Why
 from vmstore.core.erasure import Erase, ErasureReason
-from vmstore.core.mutation import Evict, Link, Mark, Pin, Reference, Settings
+from vmstore.core.mutation import Evict, Link, Mark, Pin, Redact, Reference, Settings
 from vmstore.core.page import LinkKind
+from vmstore.core.redaction import Redaction
 from vmstore.engine.verify import Finding, verify
 from vmstore.errors import VmstoreError
 from vmstore.log.sqlite import SqliteLog
@@ -73,7 +74,7 @@ def _relate(path: Path) -> None:
 
 
 def decide(path: Path) -> None:
-    """Settings, a reference, a page that gives way, one that is held, words that are erased: none is recorded."""
+    """Settings, a reference, a page that gives way, one that is held, erased words, a policy: none is recorded."""
     log = SqliteLog(path / LOG)
     engine = engine_over(log, seed=9)
     engine.follow()
@@ -87,6 +88,7 @@ def decide(path: Path) -> None:
     batch.add(Reference(page, Use.QUOTE, evidence=batch.cell(b"as you said")))
     batch.add(Evict(page, Cause.PRESSURE, 9, 7, why=Why(1, 100, 109, 9, 0, 1, 7, ())))
     batch.add(Pin(page, Holder.HAND))
+    batch.add(Redact(policy=Redaction.OFF))
     batch.commit(engine.clock.now())
     log.destroy([stored.cell + 1])
     log.close()

@@ -52,7 +52,8 @@ QUESTIONS = [
     ["history", "S", "p6"], ["versions", "S", "p6", "--delta"], ["sources", "S", "p6"], ["derived", "S", "p6"],
     ["faults", "S"], ["affinity", "S", "p6"], ["tail"], ["du"], ["verify"], ["rebuild"], ["compact"], ["sweep"],
     ["export", "--format", "sqlite", "--out", "OUT"], ["export", "--format", "parquet", "--out", "OUT"],
-    ["export", "--out", "OUT"], ["debug", "S", "--export", "OUT"], ["verify", "--seal", "SEAL"], ["backup", "OUT"],
+    ["export", "--exact", "--out", "OUT"], ["debug", "S", "--export", "OUT"], ["verify", "--seal", "SEAL"],
+    ["backup", "OUT"],
 ]  # fmt: skip
 
 
@@ -97,7 +98,10 @@ def test_every_statement_goes_on(path: Path, statement: str) -> None:
 def test_bundles_carry_what_is_left(path: Path, tmp_path: Path) -> None:
     """Taken in exactly, a bundle brings erasures with the same hashes and answers alike; told anew it is refused."""
     with vmstore.open(path) as store, vmstore.open(tmp_path / "b.vms") as new, vmstore.open(tmp_path / "c.vms") as anew:
-        store.export(tmp_path / "bundle.jsonl")
+        with pytest.raises(vmstore.RefusedError, match="tells it anew.*--exact"):
+            store.export(tmp_path / "masked.jsonl")
+        assert not (tmp_path / "masked.jsonl").exists()
+        store.export(tmp_path / "bundle.jsonl", exact=True)
         new.import_file(tmp_path / "bundle.jsonl", exact=True)
         assert new.verify().ok
         assert [info.session for info in new.sessions()] == [info.session for info in store.sessions()]

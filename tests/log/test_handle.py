@@ -58,7 +58,9 @@ def test_a_long_cell_is_written_once(path: Path, monkeypatch: pytest.MonkeyPatch
     """The file of a cell is written before its commit, and again only where somebody swept it away meanwhile."""
     kept, keep, log = list[bytes](), CellFiles.keep, SqliteLog(path)
     (commit,) = chain([Told(contents=(b"x" * FILE_BYTES_MIN,))], genesis(b"long"))
-    monkeypatch.setattr(CellFiles, "keep", lambda files, name, content: (kept.append(name), keep(files, name, content)))
+    monkeypatch.setattr(
+        CellFiles, "keep", lambda files, name, content, *key: (kept.append(name), keep(files, name, content, *key))
+    )
     log.append([commit], 0, 0)
     assert kept == [commit.commitment(0)]
     monkeypatch.setattr(CellFiles, "holds", lambda files, name: False)

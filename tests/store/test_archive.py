@@ -189,9 +189,9 @@ def test_seals_and_bundles_hold(path: Path, tmp_path: Path) -> None:
     vmstore.new_key(tmp_path / "key")
     with vmstore.open(path) as store:
         sealed = vmstore.seal(store, tmp_path / "key", tmp_path / "a.seal")
-        store.export(tmp_path / "before.jsonl")
+        store.export(tmp_path / "before.jsonl", exact=True)
         archive(store, ALL, grace=0)
-        store.export(tmp_path / "after.jsonl")
+        store.export(tmp_path / "after.jsonl", exact=True)
         assert store.verify(seals=[read_seal(sealed.path)]).ok
     assert (tmp_path / "before.jsonl").read_bytes() == (tmp_path / "after.jsonl").read_bytes()
 

@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from vmstore.core.mutation import Mark, Revoke, Share
+from vmstore.core.mutation import Revoke, Share, Turn
 from vmstore.core.sharing import Scope, Verb
 from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
@@ -78,7 +78,7 @@ def test_nothing_else_is_done_with_it(store_path: Path) -> None:
             lambda: session.fork("x"),
             lambda: store.session("vmstore", l0_tokens_max=1000),
             lambda: store.export(store_path.parent / "out", ["vmstore"]),
-            lambda: charter.append(store._ns, lambda batch: batch.add(Mark(0))),
+            lambda: charter.append(store._ns, lambda batch: batch.add(Turn(1))),
         ]
         for attempt in attempts:
             with pytest.raises(VmstoreError):

@@ -110,14 +110,14 @@ def test_a_bundle_leaves_plain_and_comes_in_encrypted(
 ) -> None:
     """An export is plain; taken in exactly, its sessions lie under keys with the hashes they had, and nowhere else."""
     with made(tmp_path / "plain.vms") as plain:
-        plain.export(tmp_path / "out.jsonl")
+        plain.export(tmp_path / "out.jsonl", exact=True)
         hashes = plain.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall()
     (tmp_path / "home").mkdir()
     monkeypatch.delattr("tempfile.TemporaryDirectory")
     with vmstore.open(tmp_path / "home" / "a.vms", key=key) as store:
         store.import_file(tmp_path / "out.jsonl", exact=True)
         assert store.views.execute("SELECT uid, hash FROM sessions ORDER BY uid").fetchall() == hashes
-        store.export(tmp_path / "again.jsonl")
+        store.export(tmp_path / "again.jsonl", exact=True)
     assert found_in(tmp_path / "home") == set()
     assert "zanzibar" in (tmp_path / "again.jsonl").read_text()
 

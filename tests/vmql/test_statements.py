@@ -64,9 +64,11 @@ def test_calls_and_turns_are_the_sessions(store: Store, name: str) -> None:
 def test_sessions_are_the_stores(store: Store) -> None:
     """SESSIONS tells what Store.sessions does, whatever session is asked otherwise."""
     got = store.query("SESSIONS", session=NAME).to_dicts()
+    hidden = list(store.query("SESSIONS redaction, redactions", session=NAME))
+    assert hidden == [(one.redaction, one.redactions) for one in store.sessions()]
     for row, one in zip(got, to_json(store.sessions()), strict=True):
         told = {**one, "opened_at": iso(one["opened_at"])}
-        del told["raw"]
+        del told["raw"], told["redaction"], told["redactions"]
         assert {key: row[key] for key in told} == told
 
 

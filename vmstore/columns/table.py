@@ -49,7 +49,8 @@ def _fields(kind: type[Mutation]) -> tuple[Field, ...]:
     )
 
 
-FIELDS: dict[type[Mutation], tuple[Field, ...]] = {kind: _fields(kind) for kind in Mutation.__subclasses__()}
+KINDS = sorted(Mutation.__subclasses__(), key=lambda kind: kind.NUMBER)  # else as they happened to be imported
+FIELDS: dict[type[Mutation], tuple[Field, ...]] = {kind: _fields(kind) for kind in KINDS}
 """Which fields of a kind stand in columns, in the struct's order."""
 
 _PLACE = ("ordinal", "session", "position", "turn", "call", "at", "logged_at")

@@ -121,7 +121,7 @@ class Acting(Session):
 
         return self._name(self._act(do, at))
 
-    def renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
+    def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
         """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.
 
         OvertakenError where the session stands no longer at `position`, where that was decided.

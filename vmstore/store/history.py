@@ -15,7 +15,7 @@ from vmstore.views.decisions import decisions_at, decisions_of
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import detail_of
-from vmstore.views.redactions import Hidden, words_of
+from vmstore.views.redactions import Hidden, hidden_in, words_of
 
 
 def history_of(lane: Lane, page: int, position: int) -> list[Event]:
@@ -37,6 +37,7 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
         events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
         for at, reason in lane.db.execute(_ERASED, args):
             events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
+    events += [(one.position, 1, _hidden(one)) for one in hidden_in(lane, page, position)]
     events += _stays(lane, page, position)
     events += _decided(lane, page, position)
     return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]

@@ -145,9 +145,8 @@ class Namespace:
 
     @property
     def let(self) -> Namespace:
-        """Itself, where it is no region, or one that may be read."""
-        if self.access is not None:
-            self.access.read()
+        """Itself, where it is open, and no region or one that may be read."""
+        self.check()
         return self
 
     def guard(self, access: Warden) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from vmstore.core.mutation import Compress, Create, Update, decode
 from vmstore.engine.adopt import Gathering, opening_of, tell_anew
 from vmstore.engine.gate import Engine
+from vmstore.errors import ErasedError, RefusedError
 from vmstore.exports.rows import Row
 from vmstore.exports.selection import Portion, commits_of, select, whole
 from vmstore.exports.tables import TABLES
@@ -77,7 +78,13 @@ def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tupl
     for foreign in gathering.sessions():
         opening = opening_of(gathering, foreign, keys, mask.text(foreign.name, EVERYWHERE), "")
         opening = opening._replace(meta=mask.value(opening.meta, EVERYWHERE), source=None)
-        keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
+        try:
+            keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
+        except ErasedError as error:
+            raise RefusedError(
+                f"session {foreign.name!r} holds what was erased, and a bundle with placeholders tells it anew, which "
+                "takes all of it; export it with --exact, which masks nothing, or as sqlite or parquet"
+            ) from error
         told.unseen += sum(_unseen(gathering, foreign.session))
     gathering.views.db.close()
     told.counts, told.values = mask.counts, len(mask.record)

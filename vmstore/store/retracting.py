@@ -153,7 +153,7 @@ def _mark(asked: Asked, part: Part) -> list[int]:
     if not part.judged.marked:
         return []
     if part.live is not None and part.renewals:
-        return part.live.renew(part.fallen.position, [*_marks(asked, part)], part.renewals)
+        return part.live._renew(part.fallen.position, [*_marks(asked, part)], part.renewals)
     batch = asked.ns.engine.batch(part.fallen.lane.session)
     if batch.head.position != part.fallen.position:
         raise OvertakenError(f"session {part.name!r} moved on while it was looked at")

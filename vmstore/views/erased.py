@@ -53,8 +53,8 @@ class Erasures:
 
     def follow(self) -> int:
         """Reads what the log gained; the ordinal reached."""
-        told = list(erasures_after(self._log, self._end))
-        self._end = self._log.ordinal
+        before, self._end = self._end, self._log.ordinal
+        told = list(erasures_after(self._log, before, self._end))
         if told:
             self._resolve(told)
         return self._end
@@ -68,7 +68,9 @@ class Erasures:
             whole.setdefault(session, []).append((erase.upto, position))
         for refs in single.values():
             refs.sort()
-        for commit in _commits(self._log, max(min(whole) - 1, 0)):  # a session's key is the ordinal it begins with
+        for commit in _commits(
+            self._log, max(min(whole) - 1, 0), self._end
+        ):  # a session's key is the ordinal it begins with
             if commit.session not in whole or not commit.cell_count:
                 continue
             for upto, position in whole[commit.session]:
@@ -98,15 +100,16 @@ def erasures_in(commit: Commit) -> Iterator[tuple[int, int, Erase]]:
             yield commit.session, position, mutation
 
 
-def erasures_after(log: Log, ordinal: int) -> Iterator[tuple[int, int, Erase]]:
-    """Every erasure that was logged after an ordinal."""
-    for commit in _commits(log, ordinal):
+def erasures_after(log: Log, ordinal: int, upto: int | None = None) -> Iterator[tuple[int, int, Erase]]:
+    """Every erasure that was logged after an ordinal, up to another or the end of the log."""
+    for commit in _commits(log, ordinal, log.ordinal if upto is None else upto):
         yield from erasures_in(commit)
 
 
-def _commits(log: Log, after: int) -> Iterator[Commit]:
-    while batch := log.tail(after, READ):
-        yield from batch
+def _commits(log: Log, after: int, upto: int) -> Iterator[Commit]:
+    """The commits after an ordinal up to another: who writes as fast as this reads is not followed for ever."""
+    while after < upto and (batch := log.tail(after, READ)):
+        yield from (commit for commit in batch if commit.ordinal <= upto)
         after = batch[-1].ordinal
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vmstore.core.decision import Load
 from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
+from vmstore.core.redaction import Redaction
 from vmstore.vmql.forms import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relation import Field, Join, Order, Path, Relation, by, fields
 from vmstore.vmql.shared import LATER, SESSION, WRITER, beside, scan
@@ -178,6 +179,7 @@ SESSIONS = Relation(
             f" AND p.role = {int(Role.TOOL)})",
             asked=True,
         ),
+        Field("redaction", word(Redaction), "what it does with secrets now", "s.redaction", asked=True),
         Field(
             "redactions",
             INTEGER,
