@@ -35,7 +35,16 @@ GOAL = 85
 ROOMS = (
     *("cells/cell", "cells/merkle", "cells/verify_proof"),
     *("log/commit", "log/frame", "log/rows", "log/heads", "log/port", "log/compaction", "log/sqlite"),
-    *("engine/gate", "engine/rules", "engine/fields", "engine/head", "engine/sealing", "engine/soundness"),
+    *(
+        "engine/gate",
+        "engine/batch",
+        "engine/rules",
+        "engine/ruling",
+        "engine/fields",
+        "engine/head",
+        "engine/sealing",
+        "engine/soundness",
+    ),
     *("engine/chain", "engine/verify", "engine/histories", "engine/seal", "engine/growth", "engine/adopt"),
 )
 """Where a wrong line would break a law and nothing else would show it: what is hashed, ordered, refused, proven."""
