@@ -98,7 +98,7 @@ def test_every_statement_goes_on(path: Path, statement: str) -> None:
 def test_bundles_carry_what_is_left(path: Path, tmp_path: Path) -> None:
     """Taken in exactly, a bundle brings erasures with the same hashes and answers alike; told anew it is refused."""
     with vmstore.open(path) as store, vmstore.open(tmp_path / "b.vms") as new, vmstore.open(tmp_path / "c.vms") as anew:
-        with pytest.raises(vmstore.RefusedError, match="tells it anew.*--exact"):
+        with pytest.raises(vmstore.RefusedError, match=r"tells it anew.*--exact"):
             store.export(tmp_path / "masked.jsonl")
         assert not (tmp_path / "masked.jsonl").exists()
         store.export(tmp_path / "bundle.jsonl", exact=True)

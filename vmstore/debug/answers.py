@@ -40,6 +40,7 @@ class Answers:
         self._whatifs = WhatIfs(store)
         self._films: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = threading.Lock()
+        self._erased = store._ns.erased
         self.table: dict[str, Callable[[Asked], bytes]] = {
             "/api/store": lambda asked: self._json({**self._about, **overview(self._store)}),
             "/api/film": self._film,
@@ -53,7 +54,10 @@ class Answers:
 
     def chosen(self, asked: Asked) -> Chosen:
         """The session that is asked of, as it is or as it would have been."""
-        return self._whatifs.chosen(self._name(asked), asked.text("policy"), asked.number("budget", 1))
+        name = self._name(asked)
+        self._store.session(name).info()  # which follows the log
+        self._look()
+        return self._whatifs.chosen(name, asked.text("policy"), asked.number("budget", 1))
 
     def _name(self, asked: Asked) -> str:
         name = asked.text("session")
@@ -73,6 +77,7 @@ class Answers:
         """The film as it is sent, kept for as long as the session stands where it did."""
         name = self._name(asked)
         stands = self._store.session(name).info().position
+        self._look()
         key = name, stands, asked.text("policy"), asked.number("budget", 1)
         with self._lock:
             if key in self._films:
@@ -84,6 +89,15 @@ class Answers:
             if len(self._films) > FILMS_MAX:
                 self._films.popitem(last=False)
         return made
+
+    def _look(self) -> None:
+        """Forgets films and what-ifs that were made before something was erased."""
+        erased = self._store._ns.erased
+        if erased != self._erased:
+            with self._lock:
+                self._films.clear()
+            self._whatifs.forget()
+            self._erased = erased
 
     def _texts(self, asked: Asked) -> Any:
         store, session, _ = self.chosen(asked)

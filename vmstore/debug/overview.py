@@ -19,7 +19,8 @@ def overview(store: Store) -> dict[str, Any]:
     with ns.asking():
         shown = {info.session for info in store.sessions()}
         sessions = [_session(ns, info, hidden=info.session not in shown) for info in store.sessions(hidden=True)]
-    return {"vmstore": __version__, "live": True, "sessions": sessions}
+        erased = ns.erased
+    return {"vmstore": __version__, "live": True, "erased": erased, "sessions": sessions}
 
 
 def _session(ns: Namespace, info: SessionInfo, *, hidden: bool) -> dict[str, Any]:

@@ -84,6 +84,11 @@ class WhatIfs:
         found = told(name, replays(scratch.store, [driven.name], changes, processes=1)[driven.name])
         return {**found, "redriven": True}
 
+    def forget(self) -> None:
+        """Drops every copy: something was erased, and they may hold it."""
+        with self._lock:
+            self._scratches.clear()
+
     def _scratch(self, session: Session) -> Scratch:
         key = session.name, session.info().position
         with self._lock:

@@ -24,6 +24,8 @@ export interface StoreInfo {
   store: string;
   namespace: string;
   live: boolean;
+  /** The last commit that erased something; 0 where none did. */
+  erased?: number;
   sessions: SessionRow[];
 }
 

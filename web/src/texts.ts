@@ -1,7 +1,7 @@
 // The texts of contents, fetched as they come into view, many in one request. The past does not move:
-// what was fetched once stays true.
-import { signal, type Signal } from "@preact/signals";
-import { source, which } from "./state";
+// what was fetched once stays true, unless it is erased.
+import { computed, effect, signal, type Signal } from "@preact/signals";
+import { source, store, which } from "./state";
 import { Trouble, type Text, type Which } from "./source";
 
 const WAIT_MS = 15;
@@ -10,6 +10,10 @@ const KEPT_MAX = 3000;
 
 type Slot = Signal<Text | Trouble | null>;
 const slots = new Map<string, Slot>();
+const erased = computed(() => store.value?.erased ?? 0);
+effect(() => {
+  if (erased.value > 0) slots.clear();
+});
 let wanted: { key: string; which: Which; position: number; slot: Slot }[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
