@@ -139,13 +139,17 @@ class Known:
         self.reload()
 
     def forget(self, session: int, positions: Iterable[int]) -> None:
-        """Deletes what lies at these positions of a session, from memory and from the file."""
+        """Deletes what lies at these positions of a session, from memory, and from the file where it can be written.
+
+        What stays there is no fault: a content is named that lies in an archive.
+        """
         gone = set(positions)
         for key in [k for k, place in self._places.items() if k[0] == session and place.position in gone]:
             del self._places[key]
         self.flush()
         sql = "DELETE FROM commits WHERE session = ? AND position = ?"
-        self._connection().executemany(sql, [(session, position) for position in gone])
+        with contextlib.suppress(apsw.Error):
+            self._connection().executemany(sql, [(session, position) for position in gone])
 
     def flush(self) -> None:
         """Writes what was noted; where that is not possible it is forgotten."""

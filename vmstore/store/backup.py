@@ -189,23 +189,29 @@ def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> No
 
 def _archived(log: Path) -> list[Any]:
     """Which cells of a log lie in archives, in short."""
-    with _connected(log) as db:
+    with _copying(log), _connected(log) as db:
         sql = "SELECT count(*), total(first), total(count) FROM frames WHERE form = ?"
         return list(db.execute(sql, (ARCHIVED,)).fetchall())
 
 
 def copy_log(source: Path, target: Path, progress: Progress | None) -> None:
     """Copies a log within one read transaction: writers go on, and are not seen."""
+    with _copying(source), _connected(source) as log, _closing(apsw.Connection(str(target))) as copy:
+        log.execute("BEGIN; SELECT count(*) FROM sqlite_schema").fetchall()
+        copy.execute("PRAGMA synchronous = FULL").fetchall()
+        with copy.backup("main", log, "main") as steps:
+            while not steps.done:
+                steps.step(STEP_PAGES)
+                if progress is not None:
+                    progress(steps.page_count - steps.remaining, max(steps.page_count, 1))
+        log.execute("COMMIT")
+
+
+@contextmanager
+def _copying(source: Path) -> Iterator[None]:
+    """Turns what SQLite says of a log that is copied into our errors."""
     try:
-        with _connected(source) as log, _closing(apsw.Connection(str(target))) as copy:
-            log.execute("BEGIN; SELECT count(*) FROM sqlite_schema").fetchall()
-            copy.execute("PRAGMA synchronous = FULL").fetchall()
-            with copy.backup("main", log, "main") as steps:
-                while not steps.done:
-                    steps.step(STEP_PAGES)
-                    if progress is not None:
-                        progress(steps.page_count - steps.remaining, max(steps.page_count, 1))
-            log.execute("COMMIT")
+        yield
     except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
         raise StoreError(f"{source} could not be copied ({error}); make room, or name another path") from error
     except (apsw.CorruptError, apsw.NotADBError) as error:

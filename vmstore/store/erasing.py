@@ -15,7 +15,7 @@ import msgspec
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.errors import InputError, UnknownError
-from vmstore.exports.newfile import flush
+from vmstore.exports.newfile import flush, naming
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
@@ -295,8 +295,9 @@ def finish_erasing(store: Asked) -> int:
 def _mark(folder: Path | None) -> None:
     """Says that an erasure is under way, durable."""
     if folder is not None:
-        (folder / ERASING).touch()
-        flush(folder)
+        with naming(folder / ERASING):
+            (folder / ERASING).touch()
+            flush(folder)
 
 
 def under_way(folder: Path | None) -> bool:

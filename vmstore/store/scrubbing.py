@@ -35,11 +35,17 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
 
 def compacted(db: apsw.Connection) -> None:
     """Writes a database anew and empties its WAL; raises StoreError where somebody keeps reading it."""
-    db.execute("VACUUM").fetchall()
-    for _ in range(WAITS):
-        busy, left, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
-        if not busy and left <= 0:
-            return
+    try:
+        db.execute("VACUUM").fetchall()
+        for _ in range(WAITS):
+            busy, left, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+            if not busy and left <= 0:
+                return
+    except (apsw.FullError, apsw.IOError) as error:
+        raise StoreError(
+            f"{db.filename} could not be written anew ({error}); make room or mend the disk, then run "
+            "`vmstore erase --finish`"
+        ) from error
     raise StoreError(
         f"{db.filename} is being read and its WAL cannot be emptied; what was erased may stay there until then: "
         "try `vmstore erase --finish` again"
