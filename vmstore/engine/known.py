@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import apsw
 
+from vmstore.errors import StoreError
 from vmstore.views.lane import Lane, Stretch
 
 CONTENTS_MAX = 8192
@@ -131,12 +132,24 @@ class Known:
         if self._file is not None and (self._db is not None or self._file.exists()):
             try:
                 self._connection().execute(_RENEW).fetchall()
-            except apsw.Error:  # somebody keeps it open: they keep a file that has no name any more
-                self._connection().close()
-                self._db = None
-                for suffix in ("", "-wal", "-shm"):
-                    self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+            except apsw.Error:
+                self._remove(self._file)
         self.reload()
+
+    def _remove(self, file: Path) -> None:
+        """Deletes the file; who keeps it open keeps one that has no name any more."""
+        if self._db is not None:
+            with contextlib.suppress(apsw.Error):
+                self._db.close()
+            self._db = None
+        for suffix in ("", "-wal", "-shm"):
+            path = file.with_name(file.name + suffix)
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(
+                    f"{path} could not be deleted ({error.strerror}); mend the disk, then run `vmstore erase --finish`"
+                ) from error
 
     def forget(self, session: int, positions: Iterable[int]) -> None:
         """Deletes what lies at these positions of a session, from memory, and from the file where it can be written.
