@@ -6,7 +6,8 @@ a kill interrupts is finished by whoever opens the store for writing next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,8 +15,8 @@ import msgspec
 
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
-from vmstore.errors import InputError, UnknownError
-from vmstore.exports.newfile import flush, naming
+from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.exports.newfile import flush
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
@@ -238,8 +239,7 @@ def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path |
             KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
         )
         path = keep(kept or folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
-    (ns.folder / ERASING).unlink(missing_ok=True)
-    flush(ns.folder)
+    _unmark(ns.folder)
     return path
 
 
@@ -295,9 +295,27 @@ def finish_erasing(store: Asked) -> int:
 def _mark(folder: Path | None) -> None:
     """Says that an erasure is under way, durable."""
     if folder is not None:
-        with naming(folder / ERASING):
+        with _marking(folder / ERASING):
             (folder / ERASING).touch()
             flush(folder)
+
+
+def _unmark(folder: Path) -> None:
+    """Says that it is done."""
+    with _marking(folder / ERASING):
+        (folder / ERASING).unlink(missing_ok=True)
+        flush(folder)
+
+
+@contextmanager
+def _marking(mark: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{mark}, which says that an erasure is under way, could not be changed ({error.strerror}); mend the "
+            "disk, then run `vmstore erase --finish`"
+        ) from error
 
 
 def under_way(folder: Path | None) -> bool:
@@ -318,7 +336,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
             if ns.folder is not None:
-                (ns.folder / ERASING).unlink(missing_ok=True)
+                _unmark(ns.folder)
             return 0
         assert ns.folder is not None, "a store in memory is not killed half way"
         last = max((one.ordinal for one in certificates(folder_of(ns.folder), ns.name)), default=0)
