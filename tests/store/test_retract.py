@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import vmstore
@@ -246,6 +246,7 @@ DEEDS = st.lists(st.tuples(st.integers(0, 6), *[st.integers(0, 1 << 16)] * 3), m
 
 @settings(max_examples=40, deadline=None)
 @given(DEEDS, st.integers(0, 1 << 16), st.integers(0, 1 << 16))
+@example([(0, 0, 0, 0)] * 6 + [(4, 0, 0, 0)] + [(0, 0, 0, 0)] * 2 + [(0, 1, 0, 0)], 0, 8)  # two pages of one number
 def test_it_is_what_a_plain_reading_finds(deeds: list[Deed], where: int, which: int) -> None:
     """Over random webs of links, forks and spawned sessions the marks are those of a closure over plain lists."""
     web = Web()

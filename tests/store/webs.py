@@ -31,6 +31,7 @@ class Web:
         self.pages: dict[str, list[int]] = {}  # what each session sees
         self.lines: dict[str, list[Line]] = {}
         self.forks: list[tuple[str, str]] = []
+        self.shared: dict[str, set[int]] = {}  # what a fork has of its parent; its own may have the same numbers
         self.spawned: list[tuple[str, str, int]] = []
 
     def session(self, name: str) -> None:
@@ -60,6 +61,7 @@ class Web:
         self.store.session(parent).fork(name)
         self.pages[name], self.lines[name] = list(self.pages[parent]), list(self.lines[parent])
         self.forks.append((parent, name))
+        self.shared[name] = set(self.pages[parent])
 
     def spawn(self, parent: str, call: int, name: str) -> None:
         """Opens a session that a page of another spawned."""
@@ -78,7 +80,7 @@ class Web:
             before = {name: set(pages) for name, pages in begun.items()}
             found = {name: self._closed(name, pages) for name, pages in begun.items()}
             for parent, fork in self.forks:
-                begun[fork] |= begun[parent] & set(self.pages[fork])
+                begun[fork] |= begun[parent] & self.shared[fork]
             for parent, name, call in self.spawned:
                 if call in found[parent]:
                     begun[name] |= set(self.pages[name])
