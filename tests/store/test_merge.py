@@ -12,6 +12,7 @@ import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
+from tests.erasing.found import found_in
 from tests.store.archives import everything, told_at
 from vmstore.engine.merge import Merge
 from vmstore.engine.opening import Opening
@@ -243,3 +244,41 @@ def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.Mon
     assert len(times) == 2 and sum(told[0] == "taken" for told in found.values()) == 1
     with vmstore.open(here) as store:
         assert store.verify().ok
+
+
+def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
+    """A session that both have and that lost a page there since loses it here with the erasure that comes."""
+    with vmstore.open(tmp_path / "there.vms") as store:
+        store.record("s", chat("the kestrel flies at dawn"), answer("So."))
+        vmstore.backup(tmp_path / "there.vms", tmp_path / "bak")
+        vmstore.erase(store, page=store.search("kestrel")[0].page, in_session="s")
+    vmstore.restore(tmp_path / "bak", tmp_path / "here.vms")
+    assert found_in(tmp_path / "here.vms", [b"kestrel"])
+    assert outcomes(merge(tmp_path / "here.vms", tmp_path / "there.vms")) == {"s": ("grew", 1)}
+    assert not found_in(tmp_path / "here.vms", [b"kestrel"])
+    with vmstore.open(tmp_path / "here.vms") as store:
+        assert store.verify().ok
+
+
+def test_grants_do_not_travel(here: Path, there: Path) -> None:
+    """What a namespace granted is its own affair: its charter is neither merged nor in the way of the other's."""
+    for path, whom in ((here, "user:ann"), (there, "user:bob")):
+        with vmstore.open(path) as store:
+            vmstore.share(store, whom)
+    found = merge(here, there)
+    assert found.conflicts == 0 and "vmstore" not in outcomes(found)
+    with vmstore.open(here) as store:
+        assert [grant.to for grant in vmstore.grants(store)] == ["user:ann"] and store.verify().ok
+
+
+def test_an_encrypted_store_is_merged_with_its_key(here: Path, tmp_path: Path) -> None:
+    """The key opens the one that is encrypted, and is none of the other's; without it nothing is taken."""
+    key = tmp_path / "store.key"
+    vmstore.new_store_key(key)
+    with vmstore.open(tmp_path / "closed.vms", key=key) as store:
+        store.record("closed", chat("Hello"), answer("Hi."))
+    with pytest.raises(StoreError, match="is encrypted"):
+        merge(here, tmp_path / "closed.vms")
+    assert outcomes(merge(here, tmp_path / "closed.vms", key=key)) == {"closed": ("new", 3)}
+    with vmstore.open(here) as store:
+        assert store.session("closed").request(call=1) == chat("Hello")
