@@ -284,3 +284,15 @@ def test_a_damaged_key_is_named(tmp_path: Path, key: Path) -> None:
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         (problem,) = store.verify(views=False).problems
         assert "keys.sqlite gives no key" in problem.what and "backup" in problem.what
+
+
+def test_the_doctor_and_regions_take_the_key(tmp_path: Path, key: Path) -> None:
+    """Without the key a doctor says so and calls nothing damaged; with it the store is sound, its grants told."""
+    with made(tmp_path / "a.vms", key) as store:
+        vmstore.share(store, "user:ann")
+    with pytest.raises(StoreError, match="--store-key"):
+        vmstore.doctor(tmp_path / "a.vms")
+    assert vmstore.doctor(tmp_path / "a.vms", key=key).ok
+    with pytest.raises(StoreError, match="--store-key"):
+        vmstore.regions(tmp_path / "a.vms")
+    assert [one.region for one in vmstore.regions(tmp_path / "a.vms", key=key)] == ["default"]
