@@ -16,7 +16,7 @@ def cpu_ns(work: Callable[[], object]) -> int:
     return process_time_ns() - start
 
 
-def grows_at_most(small: Callable[[], object], large: Callable[[], object], times: int) -> bool:
+def grows_at_most(small: Callable[[], object], large: Callable[[], object], times: float) -> bool:
     """Whether the large work costs less than so many times the small one.
 
     A neighbour on the machine makes a piece of work dearer, never cheaper, and comes and goes: so both are

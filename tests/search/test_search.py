@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
+from tests.growing import grows_at_most
 from vmstore.core.asof import Position
 from vmstore.core.words import readable, words
 from vmstore.errors import InputError, UnknownError
@@ -76,10 +78,11 @@ def found(hits: list[Hit]) -> dict[str, float]:
 
 
 @settings(max_examples=25)
-@given(life=lives(steps_max=10))
-def test_every_way_to_an_answer_gives_the_same(life: Life) -> None:
+@given(life=lives(steps_max=10), behind=st.sampled_from((0, 8, 24)))
+def test_every_way_to_an_answer_gives_the_same(life: Life, behind: int) -> None:
     """At any position, on forks too, the index, a reader without one and the definition agree to the last digit."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_module, "BEHIND", behind)
         player = play(life, Path(folder))
         names = [info.session for info in player.store.sessions()]
         asked = [(name, position) for name in names for position in _positions(player.store.session(name))]
@@ -166,6 +169,12 @@ def test_what_nobody_said_is_not_found(path: Path) -> None:
 # ---- the index as a view
 
 
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index follows each commit, as it does where much was written."""
+    monkeypatch.setattr(index_module, "BEHIND", 0)
+
+
 def answers(store: Store) -> list[Hit]:
     """What a store says to a few searches."""
     return [hit for query in ("kyoto", "nara where", "train osaka") for hit in store.search(query, limit=None)]
@@ -181,18 +190,56 @@ def changed(path: Path, **told: Any) -> None:
     mark_of(path).write_text(json.dumps({**json.loads(mark_of(path).read_text()), **told}))
 
 
+@pytest.mark.usefixtures("eager")
 def test_what_came_after_the_index_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process holds the index, what it does not know yet is read, and the answer is the same."""
     with vmstore.open(path) as store:
         assert store.search("kyoto")
         store.record("trip", chat(*TALK, "And Kobe?"), answer("Nearer than Kyoto."))
         store.record("new", chat("Kobe?"), None)
-        monkeypatch.setattr(index_module.Applier, "take", lambda lock: False)
-        behind = store.search("kobe kyoto", limit=None)
-        monkeypatch.undo()
+        with monkeypatch.context() as busy:
+            busy.setattr(index_module.Applier, "take", lambda lock: False)
+            behind = store.search("kobe kyoto", limit=None)
         assert json.loads(mark_of(path).read_text())["ordinal"] < store.log.ordinal
         assert store.search("kobe kyoto", limit=None) == behind and len(behind) >= 5
         assert json.loads(mark_of(path).read_text())["ordinal"] == store.log.ordinal
+
+
+def test_little_that_is_new_is_not_written_down(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A commit or two are read by each who asks; the index follows once there are more, and answers the same."""
+    monkeypatch.setattr(index_module, "BEHIND", 40)
+    marks = []
+    with vmstore.open(path) as store:
+        for n in range(12):
+            store.record("trip", chat(*(TALK * 8)[: 2 * n + 3]), answer(f"{n} from Kyoto."))
+            hits = store.search("kyoto", limit=None)
+            marks.append(json.loads(mark_of(path).read_text())["ordinal"])
+            assert store.log.ordinal - marks[-1] < 10
+            with vmstore.open(path, "r") as reader:
+                assert reader.search("kyoto", limit=None) == hits
+        assert 2 <= len(set(marks)) <= 4 and marks[-1] < store.log.ordinal
+
+
+def neighbours(path: Path, sessions: int) -> Store:
+    """A store whose index knows a session that is asked, and others."""
+    store = vmstore.open(path)
+    store.record("trip", chat(*TALK[:3]), answer(TALK[3]))
+    for n in range(sessions):
+        store.record(f"s{n}", chat(*TALK[:3]), answer(f"An hour by train, {n}."))
+    store.search("kyoto")
+    return store
+
+
+def test_a_search_of_one_session_does_not_go_through_others(tmp_path: Path) -> None:
+    """With forty times as many sessions beside it, a search of one costs hardly more."""
+
+    def asked(store: Store) -> None:
+        for n in range(20):
+            store.record("other", chat(TALK[0], TALK[1], f"And {n}?"), answer("Yes."))
+            assert len(store.session("trip").search("nara kyoto", limit=None)) == 3
+
+    with neighbours(tmp_path / "few.vms", 20) as few, neighbours(tmp_path / "many.vms", 800) as many:
+        assert grows_at_most(lambda: asked(few), lambda: asked(many), 1.6)
 
 
 DAMAGES = [
@@ -207,6 +254,7 @@ DAMAGES = [
 ]
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_an_index_that_is_not_right_is_made_anew(path: Path, damage: Any) -> None:
     """An index that was lost in part, is of another log or version, or was never finished answers as before."""
@@ -219,6 +267,7 @@ def test_an_index_that_is_not_right_is_made_anew(path: Path, damage: Any) -> Non
         assert mark_of(path).read_text() == marked
 
 
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("damage", DAMAGES[:1] + DAMAGES[-2:])
 def test_an_index_that_another_makes_anew_is_not_read(path: Path, damage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process is at an index that is not whole, every text is read, and the answer is the same."""
@@ -229,6 +278,7 @@ def test_an_index_that_another_makes_anew_is_not_read(path: Path, damage: Any, m
         assert answers(store) == right
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_killed_index_is_made_again(path: Path) -> None:
     """A process killed after its texts were indexed and before it said so leaves nothing that harms the next."""
 

@@ -16,7 +16,7 @@ from vmstore.core.erasure import Gone, gone
 from vmstore.core.words import readable, words
 from vmstore.log.port import Log
 from vmstore.views.context import read_cells
-from vmstore.views.lane import Lane, Stretch
+from vmstore.views.lane import NEVER, Lane, Stretch
 
 READ = 256  # contents read at once
 
@@ -100,10 +100,9 @@ class Scan:
             yield Content(stretch.session, *row)
 
     def everything(self) -> Iterator[Content]:
-        """The full contents of all sessions."""
-        sessions: list[Any] = self._db.execute("SELECT session, position FROM sessions ORDER BY session").fetchall()
-        for session, high in sessions:
-            yield from self.contents(Stretch(session, 0, high))
+        """The full contents of all sessions that wrote since."""
+        for session in self._written():
+            yield from self.contents(Stretch(session, 0, NEVER))
 
     def gains(self, contents: Iterable[Content]) -> Iterator[Gain]:
         """Each content with what it adds: it may take the place of another."""
@@ -142,6 +141,17 @@ class Scan:
             return Totals(0, 0), inherited
         (text,) = self._texts([Content(session, position, content.page, version, cell, commitment)])
         return Totals(-int(text is not None), -len(words(text or ""))), inherited
+
+    def _written(self) -> list[int]:
+        """The sessions that wrote since; those that did not are not gone through."""
+        if not self._after:
+            rows: list[Any] = self._db.execute("SELECT session FROM sessions ORDER BY session").fetchall()
+            return [session for (session,) in rows]
+        found, after = set[int](), self._after
+        while some := self._log.tail(after, READ):
+            found.update(commit.session for commit in some)
+            after = some[-1].ordinal
+        return sorted(found)
 
     def _seen(self, session: int) -> int:
         """How far a session had come at the commit this begins after."""

@@ -2,7 +2,8 @@
 
 A view like the others: delete `text/` and it is made again. It knows of each content its words,
 who wrote it where, and how many texts and words it adds; which of them is in force, and how well
-it answers, is settled by who asks. What was written since it last followed is read instead.
+it answers, is settled by who asks. What was written since it last followed is read instead,
+until that is much.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from vmstore.views.lane import Stretch
 
 TEXT = "text"
 MARK = "at.json"
-VERSION = 1
+VERSION = 2
 HEAP_BYTES = 64 << 20
+BEHIND = 256  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
 NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
 
 
@@ -63,25 +65,42 @@ class TextIndex:
         self._schema = schema()
 
     def corpus(self, ordinal: int, progress: Progress | None = None) -> Indexed:
-        """The texts as of a commit the views have reached; follows the log first, unless another process does."""
-        if self._lock.take():
+        """The texts as of a commit the views have reached; follows the log first where much is new to it.
+
+        Unless another process does: then what is new is read, however much it is.
+        """
+        mark = self._mark()
+        index, wrong = self._open(mark)
+        if (wrong is not None or self._behind(mark, ordinal)) and self._lock.take():
             try:
                 self._follow(ordinal, progress)
             finally:
                 self._lock.release()
-        mark = self._mark()
-        index = self._opened(mark)
+            mark = self._mark()
+            index, _ = self._open(mark)
         return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0))
 
-    def _opened(self, mark: Mark) -> Any:
-        """The index at a mark; None where there is none, or another process is at it: then all is read."""
+    def _behind(self, mark: Mark, ordinal: int) -> bool:
+        """Whether more was written since than each who asks should read again."""
+        if ordinal - mark.ordinal >= BEHIND // 4:
+            return True
+        return sum(commit.count for commit in self._log.tail(mark.ordinal, BEHIND // 4)) >= BEHIND
+
+    def _open(self, mark: Mark) -> tuple[Any, str | None]:
+        """The index at a mark; or None, with what is wrong where something is."""
         if not mark.ordinal:
-            return None
+            return None, "was never finished" if self.path.exists() else None
+        if mark.version != VERSION:
+            return None, "is of another version"
+        found = self._log.tail(mark.ordinal - 1, 1)
+        if not found or found[0].hash.hex() != mark.hash:
+            return None, "follows another log"
         try:
             index = self._library.Index.open(str(self.path))
-            return index if index.searcher().num_docs == mark.documents else None
-        except (ValueError, OSError):
-            return None
+            documents = index.searcher().num_docs
+        except (ValueError, OSError) as error:
+            return None, f"is damaged ({error})"
+        return (index, None) if documents == mark.documents else (None, "lost some of its texts")
 
     def close(self) -> None:
         """Lets go of the lock's file."""
@@ -108,29 +127,14 @@ class TextIndex:
 
     def _sound(self) -> Mark:
         """How far the index is; one that is damaged, of another log or of another version is made anew."""
-        mark, reason = self._mark(), None
-        if mark.ordinal:
-            reason = self._wrong(mark)
-        elif self.path.exists():
-            reason = "was never finished"
-        if reason is None:
+        mark = self._mark()
+        _, wrong = self._open(mark)
+        if wrong is None:
             return mark
         if mark.ordinal:
-            notices().warning("%s %s and is made anew from the log", self.path, reason)
+            notices().warning("%s %s and is made anew from the log", self.path, wrong)
         shutil.rmtree(self.path)
         return Mark()
-
-    def _wrong(self, mark: Mark) -> str | None:
-        if mark.version != VERSION:
-            return "is of another version"
-        found = self._log.tail(mark.ordinal - 1, 1)
-        if not found or found[0].hash.hex() != mark.hash:
-            return "follows another log"
-        try:
-            documents = self._library.Index.open(str(self.path)).searcher().num_docs
-        except (ValueError, OSError) as error:
-            return f"is damaged ({error})"
-        return None if documents == mark.documents else "lost some of its texts"
 
     def _mark(self) -> Mark:
         try:
@@ -160,7 +164,8 @@ class Indexed:
             term = library().Query.term_set_query(self._schema, "words", list(wanted))
             for stretch in stretches:
                 query = self._within(stretch, term)
-                hits = [address for _, address in self._searcher.search(query, limit=self._searcher.num_docs).hits]
+                most = min(self._searcher.num_docs, stretch.high - stretch.low)
+                hits = [address for _, address in self._searcher.search(query, limit=most).hits]
                 for position in self._searcher.fast_field_values("position", hits):
                     yield stretch.session, position
         yield from self.rest.holding(wanted, stretches)
@@ -182,13 +187,12 @@ class Indexed:
         return found
 
     def _within(self, stretch: Stretch, *more: Any) -> Any:
-        """The documents a session wrote on a stretch."""
+        """The documents a session wrote on a stretch: its own are listed, so others' are not gone through."""
         text = library()
-        within, integer = text.Query.range_query, text.FieldType.Integer
         must = [
+            text.Query.term_query(self._schema, "session", stretch.session),
             *more,
-            within(self._schema, "session", integer, stretch.session, stretch.session),
-            within(self._schema, "position", integer, stretch.low + 1, stretch.high),
+            text.Query.range_query(self._schema, "position", text.FieldType.Integer, stretch.low + 1, stretch.high),
         ]
         return text.Query.boolean_query([(text.Occur.Must, query) for query in must])
 
@@ -198,7 +202,7 @@ def schema() -> Any:
     builder = library().SchemaBuilder()
     builder.add_text_field("words", stored=False, tokenizer_name="whitespace", index_option="basic")
     for name in NUMBERS:
-        builder.add_integer_field(name, stored=False, indexed=False, fast=True)
+        builder.add_integer_field(name, stored=False, indexed=name == "session", fast=True)
     return builder.build()
 
 
