@@ -41,17 +41,25 @@ class CellFiles:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 flush(self.folder.parent)
                 flush(self.folder)
-            beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+            closed = self._vault.closed_file(commitment, content, key)
             try:
-                _write(beside, self._vault.closed_file(commitment, content, key))
-                os.rename(beside, path)
-            finally:
-                beside.unlink(missing_ok=True)
+                self._place(path, closed)
+            except FileNotFoundError:  # an erasure swept it while it was half written
+                self._place(path, closed)
             flush(path.parent)
         except OSError as error:
             raise StoreError(
                 f"{path} could not be written ({error.strerror}); nothing was logged: make room, then try again"
             ) from error
+
+    def _place(self, path: Path, content: bytes) -> None:
+        """Writes a file beside its name, and gives it that."""
+        beside = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+        try:
+            _write(beside, content)
+            os.rename(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
 
     def holds(self, commitment: bytes) -> bool:
         """Whether the file of a commitment is there."""

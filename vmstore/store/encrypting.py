@@ -17,15 +17,17 @@ from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.encrypt import format_now
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT
 from vmstore.log.port import Progress
+from vmstore.log.upgrade import KEPT
 from vmstore.log.vault import Vault
 from vmstore.store.archiving import archived_sessions
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of
-from vmstore.store.folder import COLUMNS, LOG, VIEWS, find
+from vmstore.store.folder import ARCHIVE, COLUMNS, LOG, VIEWS, find
 from vmstore.store.namespace import KNOWN
 from vmstore.store.store import open_store
 
 TEXT = "text"
 MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT)
+LEFT = (LOG + KEPT, LOG + ".new")  # an old log that an upgrade kept, half of a new one
 
 
 class Encrypted(msgspec.Struct, frozen=True):
@@ -113,7 +115,7 @@ def _begin(folder: Path, store_key: StoreKey) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Removes what was made from contents and lies in the clear; it is made again in memory."""
+    """Removes what was made from contents and lies in the clear, and what others left; views are made in memory."""
     for entry in folder.iterdir():
-        if entry.name.startswith(MADE_FROM_CONTENTS):
+        if entry.name.startswith((*MADE_FROM_CONTENTS, *LEFT)) or entry.name == ARCHIVE:  # nothing names archives
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()

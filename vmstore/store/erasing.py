@@ -23,7 +23,7 @@ from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certifi
 from vmstore.store.namespace import Namespace
 from vmstore.store.relatives import Owned
 from vmstore.store.reports import Erased, ErasurePlan
-from vmstore.store.scrubbing import scrub_text, scrub_views
+from vmstore.store.scrubbing import scrub_kept, scrub_text, scrub_views
 from vmstore.store.vacating import vacated
 from vmstore.views.erased import Erasures, erasures_after
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from vmstore.store.keys import Key
 
 EMPTY: Mapping[int, Sequence[Unpin | Evict]] = {}
-GRACE_US = 3_600_000_000  # files that no commit names may be another's, about to be named
+ANY_AGE = 1 << 62  # strays go however new they are: who is about to name one writes it again
 BEYOND = [
     "backups, exports, bundles and copies made before: erase there too, or delete them",
     "what a model's provider, a proxy or a log of the agent's own keeps",
@@ -250,7 +250,8 @@ def forget_erased(ns: Namespace) -> None:
     ns.known.renew()
     ns.forget_erased()
     if ns.folder is not None:
-        ns.log.sweep(ns.clock.now() - GRACE_US)
+        scrub_kept(ns.folder)
+        ns.log.sweep(ANY_AGE)
 
 
 def _cells(ns: Namespace, numbers: list[int]) -> Iterable[tuple[int, Any]]:

@@ -29,11 +29,13 @@ from vmstore.core.page import Origin, PageType
 from vmstore.core.reference import page_name
 from vmstore.core.sharing import Principal, Scope
 from vmstore.log.port import Log
-from vmstore.store.cell_uses import Cell, Reading, Use
+from vmstore.store.cell_uses import REQUEST, Cell, Reading, Use
 from vmstore.store.copies import Texts
 from vmstore.store.relatives import Owned, Relatives
 from vmstore.store.reports import ErasurePlan, PlannedPage, PlannedSession, Untaken
+from vmstore.views.lane import NEVER
 from vmstore.views.pages import object_of
+from vmstore.views.residency import stays
 
 WORDLESS = frozenset(("mime", "asks", "answers", "where", "reason"))  # labels that somebody's program wrote
 NAMES = frozenset(("labels", "tags", "untags", "anchors", "evidence", "title", "aside"))
@@ -77,6 +79,7 @@ class Planner:
         if self.wanted.copies or self._listing:
             self._copies()
         self._shared()
+        self._requests()
         return self._told()
 
     # ---- which pages
@@ -240,6 +243,31 @@ class Planner:
                 assert page is not None, "contents are of pages"
                 self._why.setdefault(page, "says the same, in the same cell")
 
+    # ---- what was asked
+
+    def _requests(self) -> None:
+        """Takes the ids of calls that were told any of it, since the digest beside an id lets guesses be tried."""
+        under_way: dict[int, Use] = {}  # by session, the last id that was met
+        told: dict[int, list[tuple[int, int]]] = {}
+        for use in self._reading.uses():
+            if use.field == REQUEST:
+                under_way[use.session] = use
+                if use.session not in told:
+                    told[use.session] = self._told_to(use.session)
+                packed: Any = self._db.execute(_PACKED, (use.session, use.position)).get
+                if packed is not None and any(start <= packed < end for start, end in told[use.session]):
+                    self._take(use.cell, None)
+            elif use.cell.number in self.taken and use.session in under_way and not isinstance(use.mutation, Annotate):
+                self._take(under_way[use.session].cell, None)
+
+    def _told_to(self, session: int) -> list[tuple[int, int]]:
+        """From where to where pages that go were in the context of a session."""
+        lane = self._reading.lane(session)
+        pages = {*self._why, *(page for one in self.wanted.sessions for page in self._made_by(one))}
+        seen = [number for maker, number in pages if lane.owner(number) == maker]
+        found = stays(lane, NEVER, seen)
+        return [(start, NEVER if end is None else end) for (start, _), (end, *_) in found.items()]
+
     # ---- what is told
 
     def erases(self, reason: int) -> dict[int, Erase]:
@@ -330,6 +358,9 @@ class Planner:
     def _uid(self, session: int) -> str:
         found: Any = self._db.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
         return bytes(found).hex()
+
+
+_PACKED = "SELECT position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1"
 
 
 def _page_of(mutation: AnyMutation | None, position: int) -> int | None:

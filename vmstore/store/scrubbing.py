@@ -9,8 +9,10 @@ from pathlib import Path
 import apsw
 
 from vmstore.errors import StoreError
+from vmstore.log.destruction import overwrite
+from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
-from vmstore.store.folder import VIEWS
+from vmstore.store.folder import LOG, VIEWS
 from vmstore.store.viewfile import forget
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
@@ -50,6 +52,20 @@ def compacted(db: apsw.Connection) -> None:
         f"{db.filename} is being read and its WAL cannot be emptied; what was erased may stay there until then: "
         "try `vmstore erase --finish` again"
     )
+
+
+def scrub_kept(folder: Path | None) -> None:
+    """Overwrites and removes the old log that an upgrade kept, and what a killed one left: both hold every content."""
+    if folder is None:
+        return
+    for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
+        try:
+            overwrite(file)
+            file.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"{file} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"
+            ) from error
 
 
 def scrub_text(folder: Path | None) -> None:
