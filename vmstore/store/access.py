@@ -25,6 +25,7 @@ class Access:
         self._ns = namespace
         self._granted = Granted()
         self._seen = self._last = -1  # the log's end that was looked at, the last commit that was folded
+        self._erased = 0  # the last erasure that is taken into account: it may have been of a grant
         self._looking = False
 
     def granted(self) -> Granted:
@@ -35,6 +36,9 @@ class Access:
             if end != self._seen and not self._looking and not ns.views.in_transaction:
                 self._looking = True
                 try:
+                    ns.reader.follow()
+                    if ns.projection.last_erasure != self._erased:
+                        self._granted, self._last, self._erased = Granted(), -1, ns.projection.last_erasure
                     for entry in charter.entries(ns, self._last):
                         self._granted.apply(entry.position, entry.at, entry.mutation, entry.text)
                         self._last = entry.ordinal

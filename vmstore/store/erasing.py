@@ -15,7 +15,7 @@ import msgspec
 
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
-from vmstore.errors import InputError, StoreError, UnknownError
+from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
 from vmstore.exports.newfile import flush
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
@@ -136,8 +136,6 @@ def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wante
         sessions = [_key(store, subject.session)]
     elif subject.user is not None:
         sessions = [session for (session,) in ns.views.execute(_OF_USER, (subject.user,))]
-        if not sessions:
-            raise UnknownError(f"no session is of user {subject.user!r}; `vmstore sessions` lists users")
     else:
         assert subject.where is not None, "one of them is told"
         pages = _selected(store, subject.where, subject.in_session)
@@ -214,8 +212,14 @@ def _record(
             batch.add(mutation)
         batch.close(at)
         batches.append(batch)
+    try:
+        told_of = ns.engine.append(batches)
+    except RefusedError:  # nothing was written, so there is nothing to finish
+        if ns.folder is not None:
+            _unmark(ns.folder)
+        raise
     ordinals = []
-    for found in ns.engine.append(batches):
+    for found in told_of:
         if isinstance(found, Exception):
             raise found
         ordinals.append(found[-1].ordinal)

@@ -28,6 +28,7 @@ from vmstore.core.mutation import (
 from vmstore.core.page import Origin, PageType
 from vmstore.core.reference import page_name
 from vmstore.core.sharing import Principal, Scope
+from vmstore.errors import UnknownError
 from vmstore.log.port import Log
 from vmstore.store.cell_uses import REQUEST, Cell, Reading, Use
 from vmstore.store.copies import Texts
@@ -76,6 +77,8 @@ class Planner:
         self._pages(dict.fromkeys(self.wanted.pages, "named"))
         self._families()
         self._find()
+        if self.wanted.user is not None and not (self.wanted.sessions or self.taken):
+            raise UnknownError(f"no session is of user {self.wanted.user!r}; `vmstore sessions` lists users")
         if self.wanted.copies or self._listing:
             self._copies()
         self._shared()

@@ -340,7 +340,7 @@ class Store:
         The rules are left out where the views are, unless asked for; `seals` say what the log must hold.
         """
         every = views if rules is None else rules
-        return verdict_on(self._ns, self._columns, progress, views=views, rules=every, seals=seals)
+        return verdict_on(self._ns.let, self._columns, progress, views=views, rules=every, seals=seals)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Packs the contents of the log; others read and write meanwhile, and every answer stays the same.
@@ -357,7 +357,7 @@ class Store:
 
         `grace` in seconds spares what was written lately. `dry_run` deletes nothing.
         """
-        log = self._ns.log if dry_run else self._ns.engine.log
+        log = self._ns.let.log if dry_run else self._ns.engine.log
         found = log.sweep(self._ns.clock.now() - round(grace * 1e6), dry=dry_run)
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 

@@ -1,0 +1,67 @@
+"""A handle on a region that was open when its grant went, taken back or erased, learns nothing any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vmstore
+from tests.store.test_grants import REGION, kept
+from vmstore.errors import RefusedError, UnknownError
+from vmstore.store.erasing import erase, plan_erasure
+from vmstore.store.folder import ERASING
+from vmstore.store.regions import grants, revoke, share
+
+
+def test_no_count_is_told_after_a_revocation(store_path: Path) -> None:
+    """Neither a verdict, with the views or without, nor a look for strays answers once the grant is taken back."""
+    with kept(store_path, "team-a") as keeper, vmstore.open(store_path, namespace="team-a") as home:
+        region = home.region(REGION)
+        assert region.verify().ok and region.sweep(dry_run=True).files == []
+        revoke(keeper, "team-a")
+        for ask in (region.verify, lambda: region.verify(views=False), lambda: region.sweep(dry_run=True)):
+            with pytest.raises(UnknownError, match="region_is_shared"):
+                ask()
+        region.close()
+
+
+def test_an_erased_grant_is_none(store_path: Path) -> None:
+    """What erasing a user takes of their grants, or erasing the charter of all, open handles lose at their next act."""
+    with kept(store_path, "user:ann") as keeper, vmstore.open(store_path, namespace="team-a") as home:
+        share(keeper, "user:bob")
+        keeper.session("hers", create=True, user="ann")
+        hers, his = home.region(REGION, user="ann"), home.region(REGION, user="bob")
+        assert hers.sessions() and his.sessions()
+        erase(keeper, user="ann")
+        with pytest.raises(UnknownError, match="region_is_shared"):
+            hers.sessions()
+        assert his.sessions()
+        erase(keeper, session="vmstore")
+        with pytest.raises(UnknownError, match="region_is_shared"):
+            his.sessions()
+        hers.close()
+        his.close()
+
+
+def test_a_user_who_was_only_granted_something_is_erased(store_path: Path) -> None:
+    """A user of no session here, whom a grant names, goes from it; asked for again nobody is there."""
+    with kept(store_path, "user:ann", "user:bob") as keeper:
+        assert plan_erasure(keeper, user="ann").cells == 1
+        erase(keeper, user="ann")
+        assert [one.to for one in grants(keeper)] == ["user:", "user:bob"] and keeper.verify().ok
+        for user in ("ann", "zoe"):
+            with pytest.raises(UnknownError, match="no session is of user"):
+                erase(keeper, user=user)
+
+
+def test_a_refused_erasure_leaves_no_mark(store_path: Path) -> None:
+    """Where the gate refuses an erasure nothing is recorded, and nothing is left to be finished."""
+    with kept(store_path, "team-a", "user:ann") as keeper, vmstore.open(store_path, namespace="team-a") as home:
+        keeper.session("hers", create=True, user="ann")
+        before = keeper.log.ordinal
+        region = home.region(REGION)
+        with pytest.raises(RefusedError, match="grant_is_granted"):
+            erase(region, user="ann")
+        assert keeper.log.ordinal == before and not (store_path / REGION / ERASING).exists()
+        region.close()
