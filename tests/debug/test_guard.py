@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import re
 import socket
 from base64 import b64encode
@@ -236,3 +237,53 @@ def test_which_hosts_are_loopback() -> None:
     """Only what no other machine can reach needs no token."""
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "box.local", "")))
+
+
+ANN, BOB = "talk with ann@lovelace.dev", "talk with bob@lovelace.dev"
+
+
+def private(store: Store) -> Store:
+    """Two sessions whose names are not for others, and a fork of one."""
+    for name, said in ((ANN, "Hello from Ann."), (BOB, "Hello from Bob.")):
+        store.record(name, {"model": "m", "messages": [{"role": "user", "content": said}]})
+    store.session(BOB).fork("fork of bob", call=1)
+    return store
+
+
+def test_a_masked_session_opens_by_what_it_is_called(small: Store, serve: Serve) -> None:
+    """What stands for a session's name is the same in every answer, and opens it."""
+    served = serve(private(small), redact=masked)
+    told = {one["session"]: one for one in served.read("store")["sessions"]}
+    assert {"talk with [EMAIL 1]", "talk with [EMAIL 2]"} < set(told) and not {ANN, BOB} & set(told)
+    assert told["fork of bob"]["parent"]["session"] == "talk with [EMAIL 2]"
+    for name, said in (("talk with [EMAIL 1]", "Ann"), ("talk with [EMAIL 2]", "Bob")):
+        film = served.read("film", session=name)
+        assert film["session"] == name
+        texts = served.read("texts", session=name, at="4")["texts"]
+        assert texts["4"]["text"] == f"Hello from {said}."
+        assert served.read("vmql", session=name, q="PAGES text")["rows"] == [{"text": f"Hello from {said}."}]
+        assert served.read("complete", session=name, q="PAGES WHERE page = ")["candidates"]
+        saved = served.get("export", session=name).headers["content-disposition"]
+        assert "lovelace" not in saved and "EMAIL" in saved
+    assert served.read("film", session=BOB)["session"] == "talk with [EMAIL 2]"
+
+
+def test_no_refusal_tells_what_answers_mask(small: Store, serve: Serve) -> None:
+    """A refusal that names what is nearest masks it too; and what is told of a session that grew is masked."""
+    private(small).session(BOB).annotate("p4", anchors={"key": "password=hunter2hunter"})
+    asked = (("film", {"session": "talk with bob"}), ("vmql", {"q": "PAGES IN SESSION 'talk with an'"}))
+    plain, served = serve(small), serve(small, redact=masked)
+    for path, parameters in asked:
+        assert b"lovelace" in plain.get(path, **parameters).body, path
+        found = served.get(path, **parameters)
+        assert found.status >= 400 and b"lovelace" not in found.body and b"[EMAIL " in found.body
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    connection.request("GET", "/api/live")
+    live = connection.getresponse()
+    assert live.readline().startswith(b"retry")
+    small.record(ANN, {"model": "m", "messages": [{"role": "user", "content": "More."}]})
+    line = b""
+    while not line.startswith(b"data"):
+        line = live.readline()
+    assert b"lovelace" not in line and b"talk with [EMAIL 1]" in line
+    connection.close()

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from vmstore.debug.asked import Asked
 from vmstore.debug.encoding import Redact, encoded
@@ -40,6 +41,7 @@ class Answers:
         self._whatifs = WhatIfs(store)
         self._films: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         self._lock = threading.Lock()
+        self._private: tuple[int, list[str]] = (-1, [])
         self._erased = store._ns.erased
         self.table: dict[str, Callable[[Asked], bytes]] = {
             "/api/store": lambda asked: self._json({**self._about, **overview(self._store)}),
@@ -62,7 +64,7 @@ class Answers:
     def _name(self, asked: Asked) -> str:
         name = asked.text("session")
         if name is not None:
-            return name
+            return self._real(name)
         names = [info.session for info in self._store.sessions()]
         if len(names) == 1:
             return names[0]
@@ -70,8 +72,29 @@ class Answers:
             raise UnknownError("the store holds no session yet; record or import one")
         raise InputError(f"the store holds {len(names)} sessions; name one: session={names[0]}")
 
+    def shown(self, value: Any) -> Any:
+        """A value as it is handed out; where it is masked each session is called the same in all of them."""
+        return value if self._redact is None else self._redact([self._hidden(), to_builtins(value)])[1]
+
+    def _real(self, name: str) -> str:
+        """A session's name, by what stands for it where names are masked."""
+        hidden = self._hidden()
+        return name if self._redact is None else dict(zip(self._redact(hidden), hidden, strict=True)).get(name, name)
+
+    def _hidden(self) -> list[str]:
+        """The names of sessions that are not handed out as they are, the oldest first, which keeps their numbers."""
+        if self._redact is None:
+            return []
+        ordinal = self._store.log.ordinal
+        if ordinal != self._private[0]:
+            with self._store._ns.asking():
+                names = [name for (name,) in self._store._ns.views.execute(_NAMES)]
+            told = zip(names, self._redact(names), strict=True)
+            self._private = ordinal, [name for name, shown in told if name != shown]
+        return self._private[1]
+
     def _json(self, value: Any) -> bytes:
-        return encoded(value, self._redact)
+        return encoded(self.shown(value))
 
     def _film(self, asked: Asked) -> bytes:
         """The film as it is sent, kept for as long as the session stands where it did."""
@@ -108,7 +131,7 @@ class Answers:
         found = texts(store, session, positions, whole=whole or self._redact is not None)
         if self._redact is None:
             return {"texts": found}
-        told = self._redact(to_builtins(found))
+        told = self.shown(found)
         for one in () if whole else told.values():  # cut once it is masked: half a secret would not be known for one
             if len(one["text"]) > CUT_BYTES:
                 one |= {"text": one["text"][:CUT_BYTES], "cut": True}
@@ -148,9 +171,9 @@ class Answers:
         return found or {"none": f"{predicate} does not hold at any moment after that"}
 
     def export(self, asked: Asked) -> File:
-        """A session as one file to be saved, masked whoever asks."""
+        """A session as one file to be saved, masked whoever asks; its name too, where other machines can look."""
         store, session, _ = self.chosen(asked)
-        return exported(store, session)
+        return replace(exported(store, session), session=self.shown(session.name))
 
     def _asks_one(self, asked: Asked) -> bool:
         """Whether a session or a what-if is named; a store of many is asked without one."""
@@ -166,13 +189,16 @@ class Answers:
         """What the text up to the cursor could go on with; nothing where nobody knows."""
         text = asked.text("q") or ""
         at = asked.number("at")
-        session = asked.text("session")
+        session = None if asked.text("session") is None else self._name(asked)
         candidates = Candidates(lambda statement, begins: self._store.query(statement, session=session, begins=begins))
         try:
             found = candidates.of(text if at is None else text[:at])
         except (QueryError, InputError, UnknownError):
             found = []
         return {"candidates": [to_builtins(one._asdict()) for one in found]}
+
+
+_NAMES = "SELECT name FROM sessions WHERE name IS NOT NULL ORDER BY session"
 
 
 def only_asks(text: str) -> None:

@@ -52,7 +52,12 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
         return _packed(request, found.content, found.type)
 
     async def live(request: Request) -> Response:
-        return StreamingResponse(grown(store, stopped), media_type="text/event-stream")
+        return StreamingResponse(grown(store, stopped, answers.shown), media_type="text/event-stream")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
+        status, told = refused(error)
+        return Response(encoded(await run_in_threadpool(answers.shown, told)), status, media_type=JSON)
 
     routes = [
         Route("/api/live", live, methods=["GET"]),
@@ -60,7 +65,7 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
         Route("/api/{rest:path}", answered, methods=["GET"]),
         Route("/{rest:path}", asset, methods=["GET"]),
     ]
-    handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), _failed)
+    handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), failed)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
 
 
@@ -89,9 +94,3 @@ def _packed(request: Request, content: bytes, type: str) -> Response:
 def _gzipped(content: bytes) -> bytes:
     """Content packed; a film is kept as bytes while its session stands still, and asked for again and again."""
     return gzip.compress(content, PACKED_LEVEL, mtime=0)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    """What is refused is said with its remedy; an error of our own making is named, and its traceback logged."""
-    status, told = refused(error)
-    return Response(encoded(told), status, media_type=JSON)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
@@ -14,8 +15,13 @@ LOOK_S = 0.5  # between two looks at the log's end
 SILENCE_S = 15.0  # after which a line says that the server is there
 
 
-async def grown(store: Store, stopped: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """An event for each session that grew since the last look, until stopped; the first look tells of none."""
+async def grown(
+    store: Store, stopped: Callable[[], bool], shown: Callable[[Any], Any] = lambda told: told
+) -> AsyncIterator[bytes]:
+    """An event for each session that grew since the last look, until stopped; the first look tells of none.
+
+    `shown` gives what is told of a session as it is handed out.
+    """
     ordinal, known = await run_in_threadpool(_stands, store)
     yield b"retry: 2000\n\n"
     silent = 0.0
@@ -26,8 +32,8 @@ async def grown(store: Store, stopped: Callable[[], bool]) -> AsyncIterator[byte
             ordinal, now = await run_in_threadpool(_stands, store)
             for name, (position, calls) in now.items():
                 if known.get(name) != (position, calls):
-                    told = json.dumps({"session": name, "position": position, "calls": calls})
-                    yield f"data: {told}\n\n".encode()
+                    told = {"session": name, "position": position, "calls": calls}
+                    yield f"data: {json.dumps(await run_in_threadpool(shown, told))}\n\n".encode()
                     silent = 0.0
             known = now
         if silent >= SILENCE_S:

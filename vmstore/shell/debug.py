@@ -14,6 +14,7 @@ from vmstore.shell.render import Screen
 from vmstore.store.store import Store
 
 if TYPE_CHECKING:
+    from vmstore.debug.answers import Answers
     from vmstore.debug.serve import Listening
 
 
@@ -27,8 +28,8 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("--no-redact is of --export; what is served on this machine is never masked")
     with open_to_ask(arguments) as store:
         session = None if arguments.session is None else session_of(store, arguments).name
-        listening = _listening(store, arguments)
-        url = listening.door.url + ("" if session is None else f"#session={quote(session)}")
+        answers, listening = _listening(store, arguments)
+        url = listening.door.url + ("" if session is None else f"#session={quote(answers.shown(session))}")
         if arguments.json:
             screen.json({"url": url, "port": listening.door.port}, one_line=True)
         else:
@@ -41,8 +42,8 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
-    """The server with its port; what it needs is loaded only now."""
+def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
+    """What answers, and the server with its port; what they need is loaded only now."""
     try:
         from vmstore.debug.serve import Listening
     except ImportError as error:
@@ -57,4 +58,5 @@ def _listening(store: Store, arguments: argparse.Namespace) -> Listening:
     alone = is_loopback(arguments.host)
     answers = Answers(store, str(arguments.store), namespace_of(arguments), None if alone else masked)
     token = None if alone else secrets.token_urlsafe(32)
-    return Listening(store, answers, assets.read(assets.FOLDER), host=arguments.host, port=arguments.port, token=token)
+    page = assets.read(assets.FOLDER)
+    return answers, Listening(store, answers, page, host=arguments.host, port=arguments.port, token=token)
