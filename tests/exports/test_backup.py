@@ -123,6 +123,16 @@ def test_a_backup_never_overwrites(store_path: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
 
 
+def test_no_backup_lies_within_its_store(store_path: Path, tmp_path: Path) -> None:
+    """A copy within the store is none apart, and an erasure would leave it there: refused, by whatever way to it."""
+    filled(vmstore.open(store_path))
+    (tmp_path / "way").symlink_to(store_path)
+    for place in (store_path / "b", store_path / "default" / "b", tmp_path / "way" / "b"):
+        with pytest.raises(vmstore.StoreError, match="lies within the store"):
+            vmstore.backup(store_path, place)
+    assert sorted(file.name for file in store_path.iterdir()) == ["default"]
+
+
 @pytest.mark.parametrize("name", ["default/log.sqlite", "backup.json"])
 def test_a_damaged_backup_is_not_restored(store_path: Path, tmp_path: Path, name: str) -> None:
     """A flipped bit anywhere in a backup's files is refused, and no store appears."""

@@ -19,13 +19,16 @@ from vmstore.store.reports import ErasurePlan
 
 SUBJECTS = ("page", "session", "user", "where", "in_session")
 LISTED_MAX = 40
+NOBODY = "nobody can be asked here whether to go on; say --yes, or look first with --dry-run"
 
 
 def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     """Plans, asks and erases; or finishes what was interrupted."""
-    if arguments.finish:
-        return _finish(arguments, screen)
     subject = {name: getattr(arguments, name) for name in SUBJECTS}
+    if arguments.finish:
+        if arguments.dry_run or any(told is not None for told in subject.values()):
+            raise InputError("--finish ends what was begun and takes nothing else; give it alone, then erase the rest")
+        return _finish(arguments, screen)
     if arguments.page is not None and "://" in arguments.page:
         subject["page"] = arguments.page
     flags = {"derived": arguments.derived, "copies": arguments.copies}
@@ -34,8 +37,10 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.dry_run or not arguments.yes:
             with screen.progress("looking"):
                 plan = plan_erasure(store, **flags, **subject)
-            if arguments.dry_run:
+            if arguments.dry_run or (arguments.json and not plan.cells):
                 return _told(plan, arguments, screen)
+            if arguments.json:
+                raise InputError(NOBODY)
             screen.show(*_planned(plan))
             if not plan.cells or not _agreed(screen):
                 return 1 if plan.cells else 0
@@ -67,7 +72,7 @@ def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
 def _agreed(screen: Screen) -> bool:
     """Whether somebody at a terminal says yes."""
     if not (sys.stdin.isatty() and screen.terminal):
-        raise InputError("nobody can be asked here whether to go on; say --yes, or look first with --dry-run")
+        raise InputError(NOBODY)
     return input("This cannot be undone. Type 'erase' to go on: ").strip() == "erase"
 
 

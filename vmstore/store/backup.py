@@ -75,6 +75,8 @@ def backup(
     ids = SystemIds()
     store_key = store_key_of(key, ids)
     find(path, namespace or _first(path), create=False)
+    if path.resolve() in target.resolve().parents:
+        raise StoreError(f"{target} lies within the store, where it is no copy apart; name a place elsewhere")
     names = [namespace] if namespace is not None else namespaces(path)
     with beside(target) as part, naming(target):
         part.mkdir()
