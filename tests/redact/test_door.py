@@ -307,3 +307,16 @@ def test_suspects_are_counted_once(tmp_path: Path) -> None:
     assert (again.new, again.suspects, again.suspect_pages) == (0, {}, [])
     masked = vmstore.memory_store().import_file(file, session="s", redaction="mask")
     assert masked.suspects == {} and set(masked.masked) == {"api_key", "email", "password"}
+
+
+@pytest.mark.parametrize("redaction", ["mask", "refuse"])
+def test_a_request_id_that_holds_a_secret_is_refused(tmp_path: Path, redaction: str) -> None:
+    """An id by which a retry is known cannot be masked: refused in a session that is new and in one that is not."""
+    ask = {"model": "m", "messages": [{"role": "user", "content": "Hello."}]}
+    with vmstore.open(tmp_path / "a.vms") as store:
+        for number in range(2):
+            with pytest.raises(RefusedError, match=r"the request id holds .*email"):
+                store.record("s", ask, None, request_id=f"mail-{MAIL}", redaction=redaction)
+            assert store.record("s", ask, None, request_id=f"r-{number}", redaction=redaction).call == number + 1
+        assert store.record("s", ask, None, request_id="r-1").call == 2 and store.verify().ok
+    assert not any(MAIL.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())

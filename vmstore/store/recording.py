@@ -108,6 +108,8 @@ class Recording:
             if redaction is not None:
                 change(engine, batch, redaction, at)
         if asked is not None:
+            if batch.passing is not None:
+                batch.passing.door.clean(asked.id, "the request id")
             batch.request(asked.id, asked.payload(hides=batch.passing is not None))
         written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept
         batch.close(at)
