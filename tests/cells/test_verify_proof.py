@@ -228,6 +228,23 @@ def test_a_truth_value_is_no_number(proven: Proven, word: bool, part: int, numbe
         check(json.dumps(told, separators=(",", ":")).encode() + b"\n", proven.public)
 
 
+def test_a_place_in_a_tree_of_one_is_a_whole_number(tmp_path: Path) -> None:
+    """Where a tree has one leaf nothing hashes its place: 0.0 is refused by its bytes there too."""
+    key = vmstore.new_key(tmp_path / "key", ids=SeededIds(3))
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Alone."}]}, None)
+        vmstore.seal(store, key)
+        proof = store.session("s").prove("p4", call=1).proof
+    assert check(proof, key.public)
+    for part, place in ((1, 5), (3, 4)):
+        for other in (0.0, -0.0):
+            told = json.loads(proof)
+            assert told[part][place] == 0
+            told[part][place] = other
+            with pytest.raises(ValueError, match="not as they were written"):
+                check(json.dumps(told, separators=(",", ":")).encode() + b"\n", key.public)
+
+
 def test_a_proof_is_written_in_one_way(proven: Proven) -> None:
     """The same proof with a blank, a line or an escape more, or its end missing, is refused by its bytes."""
     proof = proven.proof
