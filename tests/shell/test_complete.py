@@ -128,3 +128,15 @@ def test_scripts_are_sound(run: Run, tmp_path: Path, shell: str) -> None:
         path.write_text(found.out)
         done = subprocess.run([shell, "-n", str(path)], capture_output=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_options_of_trust_complete(run: Run, recorded: Path) -> None:
+    """Options that take a session offer those there are, reasons and artifacts what may be said."""
+    named = offered(run, "archive", recorded, "")
+    assert "s1" in named
+    for words in (("erase", recorded, "--session", ""), ("retract", recorded, "--in-session", "")):
+        assert offered(run, *words) == named
+    assert offered(run, "approve", recorded, "jsonl", "--of", "s") == [name for name in named if name.startswith("s")]
+    assert offered(run, "regions", recorded, "--of", "") == []
+    assert offered(run, "erase", recorded, "--reason", "m") == ["mistake"]
+    assert offered(run, "approve", recorded, "jsonl", "") == ["all", "parquet", "sqlite", "html"]

@@ -54,10 +54,11 @@ def test_a_plain_store_needs_no_key(
     assert "is not encrypted; leave the key out" in capsys.readouterr().err
 
 
-def test_backups_take_the_key(stores: tuple[str, str, str], tmp_path: Path) -> None:
-    """A store is backed up and restored with its key, in one command each."""
+def test_backups_take_the_key(stores: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A store is backed up and restored with its key, in one command each; without it the store is named."""
     store, key, _ = stores
     assert main(["backup", store, str(tmp_path / "b")]) == 1
+    assert f"{store}/default is encrypted" in capsys.readouterr().err
     assert main(["backup", store, str(tmp_path / "b"), "--store-key", key]) == 0
     assert main(["restore", str(tmp_path / "b"), str(tmp_path / "c.vms"), "--store-key", key]) == 0
     assert main(["verify", str(tmp_path / "c.vms"), "--store-key", key]) == 0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vmstore.store.answers import Page
 
 CANDIDATES_MAX = 500
+SESSIONS = ("--session", "--in-session", "--of SESSION")  # options that name sessions
 
 SCRIPTS = {
     "bash": """\
@@ -100,6 +101,11 @@ def candidates(before: list[str], word: str) -> list[str]:
     options = _options(parser)
     valued = next((options[one] for one in before[-1:] if one in options), None)
     if valued is not None and valued.nargs != 0:
+        given, told = _given(options, before[1:-1])
+        if valued.choices is not None:
+            return _beginning(word, map(str, valued.choices))
+        if given and {before[-1], f"{before[-1]} {valued.metavar}"} & set(SESSIONS):
+            return _beginning(word, _asked(given[:1], told, []))
         return _beginning(word, _values(valued.dest))
     if word.startswith("-"):
         return _beginning(word, options)
@@ -144,6 +150,10 @@ def _positional(parser: Parser, options: dict[str, argparse.Action], words: list
     wanted = [action.dest for action in parser._actions if not action.option_strings]
     if "sessions" in wanted and given:
         return [name for name in _asked(given[:1], told, wanted) if name not in given]
+    if wanted[-1:] == ["artifacts"] and given:
+        from vmstore.core.redaction import Artifact
+
+        return [one.word for one in Artifact if one.word not in given]
     if len(given) >= len(wanted):
         return []
     if wanted[len(given)] == "shell":

@@ -78,6 +78,9 @@ def backup(
     if path.resolve() in target.resolve().parents:
         raise StoreError(f"{target} lies within the store, where it is no copy apart; name a place elsewhere")
     names = [namespace] if namespace is not None else namespaces(path)
+    for name in names:  # a key that does not fit is told before anything is copied
+        if (vault := vault_in(path / name, store_key, ids)) is not None:
+            vault.close()
     with beside(target) as part, naming(target):
         part.mkdir()
         parts = []
