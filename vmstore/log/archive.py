@@ -3,16 +3,18 @@
     runs    first ordinal | content       up to 512 commits, column by column, as one zstd frame
     frames  as in a log                   all cells, in long frames
     heads   session | start hash          what each session's chain starts from and ends with
-    erased  number | commitment           of cells that were destroyed
+    erased  number | commitment | position
+                                          of cells that were destroyed, and where that is recorded in the
+                                          session that brought them, which may be after all its commits here
 
 Hashes and commitments are computed from the cells, and each chain must end as its head says: whoever
-opens an archive has proven every byte of it.
+opens an archive has proven every byte of it but what was erased and where, which it states.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ from vmstore.log.reading import cells_of
 from vmstore.log.readlog import ReadLog
 from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 
-FORMAT = 1001  # far from those of logs, which a file like this is not
+FORMAT = 1002  # far from those of logs, which a file like this is not
 COMMITS_MAX = 512
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.
 DAMAGE = (ValueError, TypeError, KeyError, OverflowError, StopIteration, RuntimeError, struct.error)
@@ -44,7 +46,7 @@ CREATE TABLE frames(
   first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
   salts BLOB NOT NULL, content BLOB NOT NULL);
 CREATE TABLE heads(session INTEGER PRIMARY KEY, start BLOB NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL);
+CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL, position INTEGER);
 """
 _HEADS = "SELECT session, CAST(start AS BLOB), CAST(hash AS BLOB) FROM heads ORDER BY session"
 
@@ -64,15 +66,17 @@ class _Columns(msgspec.Struct, frozen=True, array_like=True):
 
 Start = Callable[[Commit], bytes]
 """What the chain of a session starts from, by its first commit."""
+Recorded = Callable[[int], int | None]
+"""Where a cell is recorded as erased, by its number where the commits are from; None where it is not."""
 
 
-def write(path: Path, commits: Iterable[Commit], start: Start) -> None:
+def write(path: Path, commits: Iterable[Commit], start: Start, recorded: Recorded) -> None:
     """Writes a new archive of commits with their cells, numbered as in a log of their own. It is not flushed."""
     db = apsw.Connection(str(path))
     try:
         db.execute(_SCHEMA).fetchall()
         heads: dict[int, list[Any]] = {}  # by key where the commits are from: key here, start, hash
-        for frame in densely(1, _laid(db, iter(commits), start, heads)):
+        for frame in densely(1, _laid(db, iter(commits), start, recorded, heads)):
             db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", frame)
         db.executemany("INSERT INTO heads VALUES(?,?,?)", heads.values())
         db.execute("COMMIT").fetchall()
@@ -80,7 +84,9 @@ def write(path: Path, commits: Iterable[Commit], start: Start) -> None:
         db.close()
 
 
-def _laid(db: apsw.Connection, commits: Iterator[Commit], start: Start, heads: dict[int, list[Any]]) -> Iterator[Cell]:
+def _laid(
+    db: apsw.Connection, commits: Iterator[Commit], start: Start, recorded: Recorded, heads: dict[int, list[Any]]
+) -> Iterator[Cell]:
     """Writes the columns of commits, and gives their cells one after the other."""
     ordinal, cell = 0, 0
     while run := list(islice(commits, COMMITS_MAX)):
@@ -92,10 +98,12 @@ def _laid(db: apsw.Connection, commits: Iterator[Commit], start: Start, heads: d
             for index, one in enumerate(c.cells):
                 cell += 1
                 if one.erased:
-                    db.execute("INSERT INTO erased VALUES(?,?)", (cell, c.commitment(index)))
+                    db.execute(
+                        "INSERT INTO erased VALUES(?,?,?)", (cell, c.commitment(index), recorded(c.cell + index))
+                    )
                 yield one
-        told = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
-        db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(told), squeezed(told)))
+        columns = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
+        db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(columns), squeezed(columns)))
         ordinal += len(run)
 
 
@@ -145,7 +153,11 @@ class ArchiveLog(ReadLog):
 
     def _commitments(self, db: apsw.Connection) -> Iterator[bytes]:
         """The commitments of its cells, in order; stated only for those that were destroyed."""
-        gone: dict[int, Any] = dict(db.execute("SELECT number, CAST(commitment AS BLOB) FROM erased"))
+        stated = db.execute("SELECT number, CAST(commitment AS BLOB), position FROM erased").fetchall()
+        gone = {number(at): blob(commitment) for at, commitment, _ in stated}
+        self._erased: dict[int, int] = {
+            number(at): number(position) for at, _, position in stated if position is not None
+        }
         after = 1
         for row in db.execute(f"SELECT {READ_FRAMES} FROM frames ORDER BY first"):
             frame = frame_of(row)
@@ -155,7 +167,7 @@ class ArchiveLog(ReadLog):
             for at, cell in opened(frame, range(frame.first, frame.after), no_file):
                 if cell is None or cell == DAMAGED:
                     raise self._damaged(f"cell {at} cannot be read")
-                yield blob(gone[at]) if cell.erased else cell.commitment
+                yield gone[at] if cell.erased else cell.commitment
 
     def start_of(self, first: Commit) -> bytes:
         """What the chain of a session starts from, by its first commit."""
@@ -178,6 +190,11 @@ class ArchiveLog(ReadLog):
     def ordinal(self) -> int:
         """The ordinal of the last commit."""
         return len(self._commits)
+
+    @property
+    def erased(self) -> Mapping[int, int]:
+        """Cells that are recorded as erased, also by commits that came after it was written."""
+        return self._erased
 
     @property
     def last_cell(self) -> int:

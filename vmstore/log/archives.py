@@ -14,7 +14,7 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,7 +23,7 @@ import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.archive import ArchiveFile, ArchiveLog, Start, no_file, write
+from vmstore.log.archive import ArchiveFile, ArchiveLog, Recorded, Start, no_file, write
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.files import flush
 from vmstore.log.lock import WriteLock
@@ -121,11 +121,11 @@ class Archives:
 
     # ---- writing
 
-    def write(self, uid: bytes, commits: Iterable[Commit], uids: Mapping[int, bytes]) -> ArchiveLog:
+    def write(self, uid: bytes, commits: Iterable[Commit], uids: Mapping[int, bytes], recorded: Recorded) -> ArchiveLog:
         """Makes the archive of a session: its commits with their cells, after those it inherits.
 
-        `uids` are those of all their sessions. The archive is read and proven before it takes its
-        name, and given back open.
+        `uids` are those of all their sessions, `recorded` says where cells of the log were erased. The
+        archive is read and proven before it takes its name, and given back open.
         """
         ends: dict[int, list[bytes]] = {}
 
@@ -141,9 +141,9 @@ class Archives:
                     return found
             raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
 
-        return self._place(self.path(uid), noted(), start)
+        return self._place(self.path(uid), noted(), start, recorded)
 
-    def _place(self, path: Path, commits: Iterable[Commit], start: Start) -> ArchiveLog:
+    def _place(self, path: Path, commits: Iterable[Commit], start: Start, recorded: Recorded) -> ArchiveLog:
         try:
             if not self.folder.is_dir():
                 self.folder.mkdir()
@@ -153,7 +153,7 @@ class Archives:
             beside = Path(name)
             try:
                 os.chmod(beside, 0o644)
-                write(beside, commits, start)
+                write(beside, commits, start, recorded)
                 flush(beside)
                 made = ArchiveLog(beside)
                 os.rename(beside, path)
@@ -165,21 +165,22 @@ class Archives:
             raise StoreError(f"{path} could not be written ({error}); make room, then try again") from error
         return made
 
-    def destroy(self, commitments: Iterable[bytes]) -> int:
+    def destroy(self, erased: Mapping[bytes, int]) -> int:
         """Writes every archive that holds cells of these commitments anew without their bytes and salts; how many.
 
-        Their numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
+        Where each is recorded as erased, in commits that may not be there, is written beside. Their
+        numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
         cell. Nobody else is to write archives meanwhile: see `alone`.
         """
-        gone, done = set(commitments), 0
+        done = 0
         for path in self.files():
             with contextlib.closing(ArchiveLog(path)) as old:
                 commits = old.tail(0, old.ordinal)
-                held = {c.cell + i for c in commits for i in range(c.cell_count) if c.commitment(i) in gone}
-                held -= {number for number, cell in old.cells(held).items() if cell.erased}
-                if held:
+                sealed = {c.cell + i: c.commitment(i) for c in commits for i in range(c.cell_count)}
+                held = {number: erased[one] for number, one in sealed.items() if one in erased}
+                if any(not cell.erased for cell in old.cells(held).values()):
                     told = (_with_cells(old, commit, held) for commit in commits)
-                    self._place(path, told, old.start_of).close()
+                    self._place(path, told, old.start_of, {**old.erased, **held}.get).close()
                     done += 1
         return done
 
@@ -211,7 +212,7 @@ class Archives:
         self._lock.close()
 
 
-def _with_cells(log: ArchiveLog, commit: Commit, without: set[int]) -> Commit:
+def _with_cells(log: ArchiveLog, commit: Commit, without: Collection[int]) -> Commit:
     """A commit with its cells, some of them destroyed."""
     numbers = range(commit.cell, commit.cell + commit.cell_count)
     found = log.cells(numbers)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
@@ -36,13 +36,13 @@ _PUT = "UPDATE frames SET form = ?, sizes = ?, salts = ?, content = ? WHERE firs
 
 
 def destroy(
-    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, numbers: Iterable[int]
+    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, erased: Mapping[int, int]
 ) -> Destroyed:
     """Destroys cells; see `Log.destroy`. Archives come first: the log forgets where their cells lie."""
-    wanted = sorted(set(numbers))
+    wanted = sorted(erased)
     with archives.alone(), hold():
         if archives.files():
-            archives.destroy(_commitments(file, wanted))
+            archives.destroy(dict(zip(_commitments(file, wanted), map(erased.__getitem__, wanted), strict=True)))
         done, gone = _rewritten(file, vault, wanted)
         for commitment in gone:
             _remove(files, commitment)

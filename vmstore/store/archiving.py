@@ -27,6 +27,7 @@ from vmstore.store.folder import ARCHIVE, BLOBS, LOG
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Archived, ArchivedSession, Skipped
 from vmstore.views.cellar import READ
+from vmstore.views.erased import Erasures
 from vmstore.views.lane import Lane
 
 GRACE_S = 3600.0
@@ -236,7 +237,8 @@ def _forget(ns: Namespace, one: _Chosen) -> None:
 def _write(log: SqliteLog, one: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
     commits = chain.from_iterable(commits_of(log, portion) for portion in one.portions)
-    log.archives.write(one.uid, commits, {portion.session: portion.uid for portion in one.portions}).close()
+    uids = {portion.session: portion.uid for portion in one.portions}
+    log.archives.write(one.uid, commits, uids, Erasures(log).position).close()
 
 
 def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | None) -> int:

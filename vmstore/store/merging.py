@@ -10,7 +10,7 @@ from pathlib import Path
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
 from vmstore.engine.verify import verify
-from vmstore.errors import CorruptError, InputError
+from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.store.encryption import Key, key_for
 from vmstore.store.erasing import finish
 from vmstore.store.folder import find, is_archive, namespaces
@@ -90,6 +90,11 @@ def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
         raise CorruptError(
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
             "`vmstore verify` names all problems"
+        )
+    if Erasures(there.log).beyond:
+        raise RefusedError(
+            f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
+            "merge that one, or bring the session back there and archive it again"
         )
 
 

@@ -23,12 +23,12 @@ _WIRE = bytes([Erase.NUMBER])
 
 
 class Erasures:
-    """The cells a log records as erased, read from its commits alone; follows it when it is asked of others."""
+    """The cells a log records as erased, by its commits and what it states beside; follows it when asked of others."""
 
-    def __init__(self, log: Log, after: int = 0) -> None:
+    def __init__(self, log: Log, after: int = 0, *, stated: bool = True) -> None:
         self._log = log
         self._end = after
-        self._found: dict[int, int] = {}
+        self._found: dict[int, int] = dict(log.erased) if stated else {}
 
     def __call__(self, number: int) -> bool:
         """Whether a cell is recorded as erased."""
@@ -50,6 +50,18 @@ class Erasures:
     def numbers(self) -> list[int]:
         """Every cell the log records as erased, as far as it was followed."""
         return sorted(self._found)
+
+    @property
+    def recorded(self) -> dict[int, int]:
+        """The same, each with where it is recorded."""
+        return dict(self._found)
+
+    @property
+    def beyond(self) -> list[int]:
+        """Those that the log's own commits do not record: whoever takes these alone takes cells without a record."""
+        own = Erasures(self._log, stated=False)
+        own.follow()
+        return sorted(self._log.erased.keys() - own.recorded.keys())
 
     def follow(self) -> int:
         """Reads what the log gained; the ordinal reached."""
