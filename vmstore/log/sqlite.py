@@ -30,7 +30,7 @@ from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
+from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import (
@@ -47,7 +47,7 @@ from vmstore.log.port import (
 )
 from vmstore.log.reading import NEVER, cells_of, frames_of
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
-from vmstore.log.vault import ENCRYPTED, Vault, checked
+from vmstore.log.vault import Vault, checked
 from vmstore.log.waiting import Waiting
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
@@ -75,7 +75,7 @@ class SqliteLog:
         self.file = LogFile(path, readonly=readonly)
         self.vault = checked(self.file, vault)
         self.files = CellFiles(path.with_name("blobs"), self.vault)
-        self.archives = Archives(path.with_name("archive"))
+        self.archives = Archives(path.with_name("archive"), self.vault)
         self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
@@ -337,7 +337,7 @@ class SqliteLog:
     @property
     def mover(self) -> Mover:
         """What moves cells to archives and back."""
-        return Mover(self.file, self.files, self.archives, self._hold)
+        return Mover(self.file, self.files, self.archives, self.vault, self._hold)
 
     @contextmanager
     def _hold(self) -> Iterator[None]:

@@ -43,7 +43,7 @@ def merge(
     names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
     found: list[MergedSession] = []
     for nth, name in enumerate(name or "default" for name in names):
-        its_key = None if is_archive(source) else key_for(source, name, key)
+        its_key = key_for(source, name, key)
         with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
             _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
