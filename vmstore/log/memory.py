@@ -34,6 +34,7 @@ class MemoryLog:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
         self._turn = threading.RLock()
+        self.erased: Mapping[int, int] = NOTHING
 
     def append(
         self,
@@ -67,7 +68,6 @@ class MemoryLog:
         return self._turn
 
     destroying = alone
-    erased = NOTHING
 
     @property
     def _all(self) -> list[Commit]:
