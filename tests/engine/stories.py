@@ -90,7 +90,7 @@ def decide(path: Path) -> None:
     batch.add(Pin(page, Holder.HAND))
     batch.add(Redact(policy=Redaction.OFF))
     batch.commit(engine.clock.now())
-    log.destroy([stored.cell + 1])
+    log.destroy({stored.cell + 1: 0})
     log.close()
 
 

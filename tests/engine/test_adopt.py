@@ -8,7 +8,8 @@ from tests.engine.author import engine_over
 from tests.engine.test_gate import opened, say
 from vmstore.core.page import Origin
 from vmstore.engine import adopt as room
-from vmstore.engine.adopt import Adopted, Commits, Gathering, adopt, content_of, opening_of, tell_anew
+from vmstore.engine.adopt import Adopted, Commits, Gathering, adopt, content_of
+from vmstore.engine.anew import opening_of, tell_anew
 from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening
 from vmstore.errors import ConflictError

@@ -27,7 +27,7 @@ def test_whoever_can_write_can_erase(tmp_path: Path, right: bool) -> None:
     first, last = log.tail(0, 1)[0], log.tail(0, 9)[-1]
     body = encode([Erase(0, ((first.first, 0 if right else 1),))])
     log.append([seal(last.hash, last.last + 1, 1, 0, 0, body, (), NO_REQUEST)], first.session, last.last)
-    log.destroy([first.cell])
+    log.destroy({first.cell: 0})
     log.close()
     with vmstore.open(path) as store:
         assert store.verify(views=False).ok is right

@@ -16,7 +16,7 @@ import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
 from vmstore.engine import adopt
-from vmstore.engine.adopt import tell_anew
+from vmstore.engine.anew import tell_anew
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
 from vmstore.exports import intake
 from vmstore.log.commit import NO_REQUEST, seal

@@ -129,3 +129,63 @@ def test_other_threads_write_meanwhile(store_path: Path, tmp_path: Path, format:
         found = store.export(tmp_path / "x", format=format, progress=progress)
         assert recorded == [True] and len(store.session("s").calls()) == 6
         assert found.mutations < store.session("s").info().mutations
+
+
+def test_what_a_kill_left_goes_with_the_next_of_that_name(tmp_path: Path) -> None:
+    """A hidden folder of a killed writer is removed by the next one of the same name, and by none of another."""
+    path = tmp_path / "x"
+
+    def work() -> None:
+        with beside(path) as part:
+            part.write_bytes(b"half")
+            (tmp_path / "ready").touch()
+            time.sleep(60)
+
+    pid = start(work)
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.001)
+    kill(pid)
+    (left,) = tmp_path.glob(f".x.*{SUFFIX}")
+    for name in ("x.y", "other"):
+        with new_file(tmp_path / name) as file:
+            file.write(b"whole")
+    assert left.exists()
+    with new_file(path) as file:
+        file.write(b"whole")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "ready", "x", "x.y"]
+
+
+def test_what_is_in_use_stays(tmp_path: Path) -> None:
+    """Two that make the same name at once do not take each other's folders away, in one process or two."""
+    path = tmp_path / "x"
+
+    def work() -> None:
+        with beside(path) as part:
+            part.write_bytes(b"theirs")
+            (tmp_path / "ready").touch()
+            for _ in range(10_000):
+                time.sleep(0 if (tmp_path / "go").exists() else 0.001)
+
+    pid = start(work)
+    while not (tmp_path / "ready").exists():
+        time.sleep(0.001)
+    with pytest.raises(StoreError, match="could not be written"), beside(path) as mine, beside(path) as other:
+        mine.write_bytes(b"mine")
+        other.write_bytes(b"another")
+        assert len(list(tmp_path.glob(f".x.*{SUFFIX}"))) == 3
+        (tmp_path / "go").touch()
+        assert os.waitpid(pid, 0)[1] == 0
+    assert path.read_bytes() == b"theirs" and not list(tmp_path.glob(".x.*"))
+
+
+def test_what_only_looks_like_one_stays(tmp_path: Path) -> None:
+    """A link or a file of such a name is nobody's leftover, and nothing behind a link is touched."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "dear").touch()
+    (tmp_path / ".x.abcd1234.part").symlink_to(kept)
+    (tmp_path / ".x.abcd1235.part").write_bytes(b"dear")
+    (tmp_path / ".x.y.abcd1234.part").mkdir()
+    with new_file(tmp_path / "x") as file:
+        file.write(b"whole")
+    assert (kept / "dear").exists() and len(list(tmp_path.glob(".x.*"))) == 3

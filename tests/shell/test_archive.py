@@ -47,3 +47,22 @@ def test_an_open_session_is_refused(run: Run, recorded: Path) -> None:
     refused = run("archive", recorded, "s1")
     assert refused.code == 1 and "was written to" in refused.err
     assert "left alone" in run("archive", recorded, "--older-than", "0h").out
+
+
+def test_an_encrypted_archive_takes_the_key_of_its_store(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands read an encrypted archive alone with `--store-key` or the environment's key, and name both without."""
+    key, store = tmp_path / "key", tmp_path / "a.vms"
+    run("key", "--new", key)
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text('{"role":"user","content":"Where?"}\n{"role":"assistant","content":"Here."}\n')
+    run("import", store, talk, "--session", "s", "--store-key", key)
+    told = run("archive", store, "s", "--grace", "0", "--store-key", key, "--json").json["sessions"]
+    file = told[0]["file"]
+    assert b"Where?" not in Path(file).read_bytes()
+    refused = run("verify", file)
+    assert refused.code == 1 and "--store-key or in VMSTORE_KEY_FILE" in refused.err
+    assert run("verify", file, "--store-key", key).code == 0
+    monkeypatch.setenv("VMSTORE_KEY_FILE", str(key))
+    assert "Where?" in run("context", file, "s", "--render").out

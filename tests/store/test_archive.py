@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import apsw
 import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.store.archives import LONG, away, everything, told_at
 from vmstore.core.clock import ManualClock
-from vmstore.errors import CorruptError, InputError, ReadOnlyError, RefusedError, UnknownError
+from vmstore.errors import CorruptError, ErasedError, InputError, ReadOnlyError, RefusedError, UnknownError
 from vmstore.log.archive import ArchiveLog
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.archiving import archive, archived_sessions, unarchive
 from vmstore.store.seals import read_seal
 
@@ -232,8 +234,8 @@ def test_destroying_in_archives(path: Path) -> None:
         (number,) = [n for n, cell in log.cells(range(999)).items() if cell.content == b"Where to?"][:1]
         commitment = log.cells([number])[number].commitment
         with log.archives.alone():  # type: ignore[attr-defined]
-            assert log.archives.destroy([commitment]) == 2  # type: ignore[attr-defined]
-            assert log.archives.destroy([commitment]) == 0  # type: ignore[attr-defined]
+            assert log.archives.destroy({commitment: 9}) == 2  # type: ignore[attr-defined]
+            assert log.archives.destroy({commitment: 9}) == 0  # type: ignore[attr-defined]
         assert log.cells([number])[number].erased
         for file in files(path):
             made = ArchiveLog(file)
@@ -241,3 +243,101 @@ def test_destroying_in_archives(path: Path) -> None:
             assert b"Where to?" not in [cell.content for cell in cells.values()]
             assert [n for n, cell in cells.items() if cell.erased] and len(cells) == made.last_cell
             made.close()
+
+
+def _erased(path: Path) -> tuple[dict[str, Path], str]:
+    """Archives of a session, of its fork and of a third, of which a page and all of the third were erased then."""
+    with vmstore.open(path) as store:
+        named = {one.session: Path(one.file) for one in archive(store, ["plan", "plan-b", "other"], grace=0).sessions}
+        plan = store.session("plan")
+        (page,) = [one.page for one in plan.pages() if plan.content(one.page) == b"Where to?"]
+        vmstore.erase(store, page=page, in_session="plan")
+        vmstore.erase(store, session="other")
+        assert store.verify().ok
+    return named, page
+
+
+def test_what_is_erased_is_told_alone_as_in_its_store(path: Path) -> None:
+    """An archive alone knows what was erased after it was made: sound, told by name and place, every query answered."""
+    named, page = _erased(path)
+    with vmstore.open(path, "r") as store:
+        told = {name: everything_said(store, name) for name in ("plan", "plan-b")}
+        with pytest.raises(ErasedError) as said:
+            store.session("plan").content(page)
+        (lost,) = [one.session for one in store.sessions() if one.session.startswith("erased-")]
+    for name in ("plan", "plan-b"):
+        with vmstore.open(named[name], "r") as alone:
+            assert alone.verify().ok and everything_said(alone, name) == told[name]
+            assert b"Where to?" not in named[name].read_bytes() and alone.search("Where") == []
+            with pytest.raises(ErasedError, match=str(said.value)):
+                alone.session(name).content(page)
+            assert "[erased at position" in str([tuple(row) for row in alone.query("PAGES text", session=name)])
+    with vmstore.open(named["other"], "r") as alone:
+        assert [one.session for one in alone.sessions()] == [lost] and alone.verify().ok
+        assert alone.query("VERIFY", session=lost)
+
+
+def everything_said(store: vmstore.Store, name: str) -> list[list[dict[str, object]]]:
+    """What every context of a session says."""
+    session = store.session(name)
+    return [session.context(call=call).messages() for call in range(1, session.info().calls + 1)]
+
+
+def test_archived_again_the_record_stays(path: Path) -> None:
+    """Brought back and archived again, and through a later erasure, an archive alone still knows what was erased."""
+    named, page = _erased(path)
+    with vmstore.open(path) as store:
+        unarchive(store, "plan-b")
+        archive(store, "plan-b", grace=0)
+        vmstore.erase(store, page="p4", in_session="plan-b")
+    with vmstore.open(named["plan-b"], "r") as alone:
+        assert alone.verify().ok
+        for erased in (page, "p4"):
+            with pytest.raises(ErasedError):
+                alone.session("plan-b").content(erased)
+
+
+@pytest.mark.parametrize("planted", ["none", "other", "row"])
+def test_what_no_record_names_is_damage(path: Path, planted: str) -> None:
+    """A destroyed cell in an archive alone that no record names, or one of another cell, is damage all the same."""
+    named, _ = _erased(path)
+    db = apsw.Connection(str(named["plan"]))
+    number = db.execute("SELECT number FROM erased").get
+    change = {"none": "position = NULL", "other": "number = number + 1", "row": ""}[planted]
+    db.execute(f"UPDATE erased SET {change}" if change else "DELETE FROM erased")
+    db.close()
+    if planted == "none":
+        with vmstore.open(named["plan"], "r") as alone:
+            (problem,) = alone.verify().problems
+            assert problem.where.startswith(f"cell {number} ") and "no erasure is recorded" in problem.what
+    else:
+        with pytest.raises(CorruptError, match="damaged"):
+            vmstore.open(named["plan"], "r")
+
+
+def test_damage_is_not_archived_as_erased(path: Path) -> None:
+    """A cell that was destroyed in the log without a record is none in its archive either."""
+    log = SqliteLog(path / "default" / "log.sqlite")
+    (number,) = [n for n, cell in log.cells(range(999)).items() if cell.content == b"Where to?"][:1]
+    log.destroy({number: 1})
+    log.close()
+    with vmstore.open(path) as store:
+        (done,) = archive(store, "plan", grace=0).sessions
+        assert not store.verify(views=False).ok
+    with vmstore.open(done.file, "r") as alone:
+        assert [one.kind for one in alone.verify(views=False).problems] == ["cell"]
+
+
+def test_an_archive_without_the_record_is_not_merged(path: Path, tmp_path: Path) -> None:
+    """Merged from an archive whose erasures are recorded elsewhere nothing would say what was erased: refused."""
+    named, _ = _erased(path)
+    with vmstore.open(tmp_path / "b.vms") as store:
+        store.record("mine", chat("Hello"), None)
+    with pytest.raises(RefusedError, match="recorded after it was archived"):
+        vmstore.merge(tmp_path / "b.vms", named["plan"])
+    with vmstore.open(path) as store:
+        unarchive(store, "plan")
+        archive(store, "plan", grace=0)
+    assert [one.outcome for one in vmstore.merge(tmp_path / "b.vms", named["plan"]).sessions] == ["new"]
+    with vmstore.open(tmp_path / "b.vms") as store:
+        assert store.verify().ok

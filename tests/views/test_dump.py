@@ -29,7 +29,7 @@ def log() -> MemoryLog:
     batch = engine.batch(first.session)
     batch.add(Erase(ErasureReason.ASKED, ((first.first, 0),)))
     batch.commit(0)
-    log.destroy([first.cell])
+    log.destroy({first.cell: 0})
     engine.follow()
     sql = "SELECT session, max(page) FROM pages GROUP BY session ORDER BY session DESC LIMIT 1"
     session, page = engine.projection.db.execute(sql).get

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Protocol
 
 import apsw
 
@@ -36,6 +37,22 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = 1;
 CREATE TABLE keys(id BLOB PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID;
 """
+
+
+class Keys(Protocol):
+    """Keys by their ids."""
+
+    def key(self, name: bytes) -> bytes | None:
+        """The key of an id; DROPPED where it was destroyed, None where there is none."""
+        ...
+
+    def refresh(self) -> bool:
+        """Looks whether keys changed meanwhile; whether they did."""
+        ...
+
+    def close(self) -> None:
+        """Forgets the keys."""
+        ...
 
 
 class Keyring:
@@ -93,6 +110,18 @@ class Keyring:
                     self._keys[name] = self._readable(name, wrapped) if wrapped else wrapped
             return self._keys[name]
 
+    def wrapped(self, name: bytes) -> bytes:
+        """A key as the file holds it, for whoever carries it elsewhere; nothing where there is none."""
+        with self._lock, self._told():
+            return self._row(name) or DROPPED
+
+    def opens(self, name: bytes, wrapped: bytes) -> bool:
+        """Whether the store key opens a key that was carried elsewhere, and it is that of an id."""
+        try:
+            return unwrapped(self._store_key, name, wrapped, self.path) == self.key(name)
+        except (StoreError, CorruptError):
+            return False
+
     def in_use(self, name: bytes) -> bytes:
         """The id under which a subject is written now: a dropped key has a successor. A new key is durable first."""
         while (key := self.key(name)) == DROPPED:
@@ -130,6 +159,10 @@ class Keyring:
         with self._lock, self._told():
             return int(self._db.execute("SELECT count(*) FROM keys WHERE wrapped != ?", (DROPPED,)).get) - 1
 
+    def rewrapped(self, name: bytes, store_key: StoreKey) -> bytes:
+        """A key wrapped by another store key."""
+        return _wrapped(store_key, name, self.key(name) or DROPPED)
+
     def rewrap(self, store_key: StoreKey) -> int:
         """Wraps every key by another store key, all or none; how many. What they were wrapped by is not kept."""
         with self._lock, self._told():
@@ -160,16 +193,7 @@ class Keyring:
 
     def _unwrapped(self, name: bytes, wrapped: bytes | None) -> bytes:
         """A key; raises StoreError where this store key does not open it."""
-        try:
-            found = self._store_key.unwrap(wrapped or b"")
-        except Exception as error:
-            raise StoreError(
-                f"{self.path} is not opened by this store key ({str(error) or type(error).__name__}); open the store "
-                "with the key it has now, or put the file back from a backup"
-            ) from error
-        if len(found) != ID_BYTES + KEY_BYTES or found[:ID_BYTES] != name:
-            raise CorruptError(f"{self.path} is damaged (a key stands in another's place); put it back from a backup")
-        return found[ID_BYTES:]
+        return unwrapped(self._store_key, name, wrapped or b"", self.path)
 
     def _read_version(self) -> int:
         return int(self._db.execute("PRAGMA data_version").get)
@@ -209,6 +233,20 @@ def _opened(path: Path) -> apsw.Connection:
         except apsw.Error as error:
             raise CorruptError(f"{path} is damaged ({error}); put it back from a backup") from error
     raise CorruptError(f"{path} is no file of keys, or cannot be opened; put it back from a backup")
+
+
+def unwrapped(store_key: StoreKey, name: bytes, wrapped: bytes, path: Path) -> bytes:
+    """A key of a file; raises StoreError where this store key does not open it."""
+    try:
+        found = store_key.unwrap(wrapped)
+    except Exception as error:
+        raise StoreError(
+            f"{path} is not opened by this store key ({str(error) or type(error).__name__}); open the store "
+            "with the key it has now, or put the file back from a backup"
+        ) from error
+    if len(found) != ID_BYTES + KEY_BYTES or found[:ID_BYTES] != name:
+        raise CorruptError(f"{path} is damaged (a key stands in another's place); put it back from a backup")
+    return found[ID_BYTES:]
 
 
 def _wrapped(store_key: StoreKey, name: bytes, key: bytes) -> bytes:

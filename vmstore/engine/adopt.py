@@ -8,42 +8,23 @@ with its own ids, salts and hashes. Either way a session is written whole, in on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, overload
 
 import apsw
 import msgspec
 
-from vmstore.core.asof import Position
 from vmstore.core.mutation import (
-    AnyMutation,
     CellRef,
-    Compress,
-    Create,
-    Erase,
-    Known,
-    Open,
-    Pack,
-    Unknown,
-    Update,
-    decode,
-    sealed_again,
 )
-from vmstore.core.page import Origin
-from vmstore.engine.doors import resized
 from vmstore.engine.gate import Engine
-from vmstore.engine.head import Head
-from vmstore.engine.lookups import ViewLookups
-from vmstore.engine.opening import Opening
 from vmstore.engine.verify import Counts, Finding, verify
-from vmstore.errors import ConflictError, ErasedError, InputError
+from vmstore.errors import ConflictError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.context import Instead, read_cells
 from vmstore.views.lane import Lane
-from vmstore.views.moment import basis
 from vmstore.views.projection import Progress, Projection
-from vmstore.views.residency import resident_at
 
 RUN_BYTES = 4 << 20
 RUN_COMMITS = 500
@@ -121,17 +102,22 @@ class Gathering:
 
 def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
     """The bytes of a cell that a commit, read with its cells, names: its own, or one of an earlier commit."""
+    if isinstance(ref, int) and not commit.cells[ref].erased:
+        return commit.cells[ref].content
+    number, commitment = sealed_at(log, lane, commit, ref)
+    return read_cells(log, lane.db, {number: commitment}, instead)[number]
+
+
+def sealed_at(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
+    """The number of a cell that a commit names, and its commitment."""
     if isinstance(ref, int):
-        if not commit.cells[ref].erased:
-            return commit.cells[ref].content
-        return read_cells(log, lane.db, {commit.cell + ref: None}, instead)[commit.cell + ref]
+        return commit.cell + ref, commit.commitment(ref)
     ordinal = lane.db.execute(
         "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
         (lane.owner(ref[0]), ref[0]),
     ).get
     earlier = log.tail(ordinal - 1, 1)[0]
-    number = earlier.cell + ref[1]
-    return read_cells(log, lane.db, {number: earlier.commitment(ref[1])}, instead)[number]
+    return earlier.cell + ref[1], earlier.commitment(ref[1])
 
 
 class Commits(Sequence[Commit]):
@@ -226,99 +212,3 @@ def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], see
         if commits:
             seen = engine.log.append(commits, session, position, after=seen, seen=seen, dense=True)[-1].ordinal
             new[foreign.session] += len(commits)
-
-
-Hide = Callable[[bytes], bytes]
-"""What is to be seen of the bytes of a cell."""
-
-
-def tell_anew(
-    engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening, hide: Hide | None = None
-) -> Adopted:
-    """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts.
-
-    Where only what `hide` leaves is told, request ids are left out too: their digests let guesses be tried.
-    """
-    commits, lane = gathering.commits(foreign.session), gathering.lane(foreign)
-    batch = engine.begin(opening, commits[0].at)
-    batch.passing = None  # what is told anew passed the door where it was told first, and its records are here
-    if opening.origin is Origin.FORK:
-        inherit(engine, batch.head, opening)
-    for commit in commits:
-        if commit.request >= 0 and hide is None:
-            request_id, _, payload = commit.cells[commit.request].content.rpartition(b"\n")
-            batch.request(request_id.decode(), bytes.fromhex(payload.decode()))
-
-        sizes: dict[CellRef, tuple[int, int]] = {}  # of cells, before and as they are told
-
-        def again(ref: CellRef, commit: Commit = commit, sizes: dict[CellRef, tuple[int, int]] = sizes) -> CellRef:
-            content = content_of(gathering.log, lane, commit, ref)
-            shown = content if hide is None else hide(content)
-            made = batch.cell(shown)
-            sizes[made] = len(content), len(shown)
-            return made
-
-        for mutation in decode(commit.body):
-            if not isinstance(mutation, Open):
-                told: Any = sealed_again(_writable(mutation, foreign), again)
-                if isinstance(told, Pack):  # the leaves of its root name the session that made each page
-                    totals = batch.head.foresee(told.entered, told.left)
-                    told = msgspec.structs.replace(told, root=totals.root, tokens=totals.tokens)
-                elif hide is not None and isinstance(told, Create | Update | Compress):
-                    told = resized(told, *sizes.get(told.content or 0, (0, 0)))
-                batch.add(told)
-        batch.end(commit.at)
-    stored = batch.commit(commits[-1].at, dense=True)
-    engine.follow()
-    return Adopted(stored[-1].session, len(commits))
-
-
-class _Inherited(ViewLookups):
-    """What a fork finds of its parent before it is in the views itself."""
-
-    def __init__(self, db: apsw.Connection, parent: int, position: int, uid: bytes) -> None:
-        super().__init__(db, parent)
-        self.upto = position
-        self._own = uid
-
-    def uid(self, page: int) -> bytes:
-        """The uid of the session that created a page: the fork's own beyond the fork point."""
-        return self._own if page > self.upto else super().uid(page)
-
-
-def inherit(engine: Engine, head: Head, opening: Opening) -> None:
-    """Gives the head of a fork what its parent's views hold up to the fork point."""
-    db, position = engine.projection.db, opening.parent_position
-    lookups = _Inherited(db, opening.parent, position, head.uid)
-    head.lookups = lookups
-    moment = basis(lookups.lane, Position(position))
-    head.turn, head.call = moment.turn, moment.call
-    head.restore(resident[:4] for resident in resident_at(lookups.lane, position))
-
-
-def _writable(mutation: AnyMutation, foreign: Foreign) -> Known:
-    if isinstance(mutation, Erase):
-        raise ErasedError(f"session {foreign.name!r} records an erasure, which holds for the cells it names alone")
-    if isinstance(mutation, Unknown):
-        raise InputError(
-            f"session {foreign.name!r} holds a {mutation.kind}, which this version cannot write; import it with --exact"
-        )
-    return mutation
-
-
-def opening_of(gathering: Gathering, foreign: Foreign, keys: dict[bytes, int], name: str, source: str) -> Opening:
-    """How a foreign session began, told of a new one; `keys` are this log's sessions by foreign uid."""
-    commit = gathering.commits(foreign.session)[0]
-    opened = decode(commit.body)[0]
-    assert isinstance(opened, Open), "a session begins with its open"
-    lane = gathering.lane(foreign)
-    meta = b"{}" if opened.meta is None else content_of(gathering.log, lane, commit, opened.meta)
-    return Opening(
-        name,
-        msgspec.json.decode(meta),
-        origin=Origin(opened.origin),
-        parent=keys.get(opened.parent or b"", 0),
-        parent_position=opened.parent_position,
-        source=source,
-        spawned_by=opened.spawned_by,
-    )

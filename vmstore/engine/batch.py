@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from vmstore.cells.cell import ERASED
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
 from vmstore.engine.doors import Passing
@@ -17,6 +18,8 @@ from vmstore.engine.ruling import broken
 from vmstore.engine.sealing import Sealing
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
+
+LOST = b"vmstore lost "
 
 
 class Gate(Protocol):
@@ -61,6 +64,7 @@ class Batch:
         self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
         self._engine = engine
         self.commits: list[Commit] = []
+        self.erased: list[tuple[int, int]] = []  # cells without bytes of commits that ended, which an erasure names
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
         self._begin()
 
@@ -69,6 +73,7 @@ class Batch:
         self._first = self.head.position + 1
         self._wires: list[bytes] = []
         self._request = NO_REQUEST
+        self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
         self.place = Place()
         if self.passing is not None:
@@ -120,6 +125,17 @@ class Batch:
         self.place.cells = index + 1
         return index
 
+    def lost(self, commitment: bytes) -> CellRef:
+        """A cell without bytes, for one that was sealed as `commitment` elsewhere and was erased.
+
+        It is named again where it is lost again. An erasure of this session is to follow that names it.
+        """
+        digest = self._engine.known.digest(LOST + commitment)
+        if digest not in self._sealed:
+            index = self._sealed[digest] = self._seal(commitment, digest)
+            self._lost.add(index)
+        return self._sealed[digest]
+
     def request(self, request_id: str, payload: bytes) -> None:
         """Gives the commit under way a request id, with a digest of what was asked."""
         self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
@@ -151,6 +167,9 @@ class Batch:
 
     def _end(self, at: int) -> None:
         cells = self._sealing.cells()
+        if self._lost:
+            cells = tuple(ERASED if index in self._lost else cell for index, cell in enumerate(cells))
+            self.erased += [(self._first, index) for index in sorted(self._lost)]
         commitments = self._sealing.commitments
         commit = seal(
             self.head.hash,

@@ -145,6 +145,8 @@ class Engine:
                 spawned_by=opening.spawned_by,
             )
         )
+        for commitment in opening.lost:
+            batch.lost(commitment)
         if opening.redaction is not None:
             batch.add(Redact(policy=opening.redaction))
         if opening.origin is Origin.FORK or opening.redaction is not None:

@@ -21,3 +21,4 @@ class Opening(NamedTuple):
     hidden: int = 0
     spawned_by: int | None = None
     redaction: Redaction | None = None
+    lost: tuple[bytes, ...] = ()  # see `Batch.lost`

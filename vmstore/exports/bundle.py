@@ -17,10 +17,11 @@ import msgspec
 
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
 from vmstore.core.mutation import AnyMutation, Unknown, decode
-from vmstore.errors import InputError
+from vmstore.errors import InputError, RefusedError
 from vmstore.exports.selection import DESTROYED, Portion, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
+from vmstore.views.erased import Erasures, recorded
 
 VERSION = 1
 LINE_BYTES_MAX = 1 << 30
@@ -133,10 +134,22 @@ def lines_of(log: Log, portions: Sequence[Portion]) -> Iterator[bytes]:
     """The bundle of some portions, line by line."""
     writer = Writer([Inside(one.name, one.uid, one.upto, one.asked) for one in portions])
     yield writer.beginning()
+    erasures = Erasures(log)
     for portion in portions:
         for commit in commits_of(log, portion):
+            _check_recorded(erasures, portion, commit)
             yield writer.commit(portion.name, commit)
     yield writer.ending()
+
+
+def _check_recorded(erasures: Erasures, portion: Portion, commit: Commit) -> None:
+    """Raises RefusedError where a cell was erased by a record that is not in the bundle: nobody could take it in."""
+    for index, cell in enumerate(commit.cells):
+        if cell.erased and (position := recorded(erasures, commit.cell + index)) > portion.upto:
+            raise RefusedError(
+                f"session {portion.name!r} lost contents by an erasure recorded at position {position}, after what is "
+                f"exported of it; name {portion.name!r} too, without a moment and from its store, or leave --exact out"
+            )
 
 
 class Reader:

@@ -7,7 +7,8 @@ from typing import BinaryIO, NamedTuple
 
 from vmstore.core.mutation import Open
 from vmstore.core.sharing import CHARTER_NAME
-from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt, opening_of, tell_anew
+from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt
+from vmstore.engine.anew import opening_of, tell_anew
 from vmstore.engine.gate import Engine
 from vmstore.errors import ErasedError, InputError, RefusedError
 from vmstore.exports.bundle import BEGINS, Inside, Reader

@@ -1,10 +1,17 @@
-"""A file or folder that is not there until it is whole: written beside its place and renamed into it."""
+"""A file or folder that is not there until it is whole: written beside its place and renamed into it.
+
+Whoever writes holds a lock on the hidden folder it writes in, which goes with the process. One that
+nobody holds was left by a kill: whoever makes something of the same name next removes it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from vmstore.errors import StoreError
+
+if sys.platform != "win32":
+    import fcntl
 
 SUFFIX = ".part"
 
@@ -36,9 +46,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
     """A path in a hidden folder beside `path`, for a file or folder that then takes its place, flushed."""
+    _remove_left(path)
     check_free(path)
     with naming(path):
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name[:100]}.", suffix=SUFFIX, dir=path.absolute().parent))
+        folder, lock = _held(path)
     try:
         part = folder / "new"
         yield part
@@ -50,6 +61,54 @@ def beside(path: Path) -> Iterator[Path]:
             flush(path.absolute().parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _held(path: Path) -> tuple[Path, int | None]:
+    """A new hidden folder beside a path, and the lock on it; none where the file system knows no such locks."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.absolute().parent))
+        try:
+            lock = _locked(folder)
+        except OSError:
+            return folder, None
+        if lock is not None and folder.exists():  # else taken for one that was left, before it was locked
+            return folder, lock
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_left(path: Path) -> None:
+    """Removes the hidden folders that killed processes left beside a path; those in use, and of other names, stay."""
+    name = re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
+    with contextlib.suppress(OSError):
+        for entry in [one for one in os.scandir(path.absolute().parent) if name.fullmatch(one.name)]:
+            with contextlib.suppress(OSError):  # what may not be looked at is left to the doctor
+                if (lock := _locked(Path(entry.path))) is not None:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                    os.close(lock)
+
+
+def _locked(folder: Path) -> int | None:
+    """A lock on a folder; None where somebody holds it, or it is gone."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name[:100]}."
 
 
 def check_free(path: Path) -> None:

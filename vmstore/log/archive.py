@@ -1,35 +1,44 @@
 """The file of an archive: a session's commits and cells, dense, with nothing in it that follows from the rest.
 
     runs    first ordinal | content       up to 512 commits, column by column, as one zstd frame
-    frames  as in a log                   all cells, in long frames
+    frames  as in a log                   all cells, in long frames, under their subjects' keys as there
+    keys    id | wrapped                  the keys of those frames, wrapped by the store key
     heads   session | start hash          what each session's chain starts from and ends with
-    erased  number | commitment           of cells that were destroyed
+    erased  number | commitment | position
+                                          of cells that were destroyed, and where that is recorded in the
+                                          session that brought them, which may be after all its commits here
 
 Hashes and commitments are computed from the cells, and each chain must end as its head says: whoever
-opens an archive has proven every byte of it.
+opens an archive has proven every byte of it but what was erased and where, which it states.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, Cell
-from vmstore.errors import CorruptError
+from vmstore.cells.keyring import unwrapped
+from vmstore.cells.storekey import StoreKey
+from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit, link
 from vmstore.log.file import APPLICATION_ID, LogFile
-from vmstore.log.frame import densely, opened, squeezed, stretched
+from vmstore.log.frame import ERASED_SIZE, densely, opened, squeezed, stretched
 from vmstore.log.reading import cells_of
 from vmstore.log.readlog import ReadLog
 from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
+from vmstore.log.vault import PLAIN, Clear, Unlocked
 
-FORMAT = 1001  # far from those of logs, which a file like this is not
+FORMAT = 1002  # far from those of logs, which a file like this is not
+ENCRYPTED_FORMAT = 1003  # as that, with its frames under keys
+FORMATS = (FORMAT, ENCRYPTED_FORMAT)
 COMMITS_MAX = 512
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.
 DAMAGE = (ValueError, TypeError, KeyError, OverflowError, StopIteration, RuntimeError, struct.error)
@@ -44,7 +53,8 @@ CREATE TABLE frames(
   first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
   salts BLOB NOT NULL, content BLOB NOT NULL);
 CREATE TABLE heads(session INTEGER PRIMARY KEY, start BLOB NOT NULL, hash BLOB NOT NULL);
-CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL);
+CREATE TABLE keys(id BLOB PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL, position INTEGER);
 """
 _HEADS = "SELECT session, CAST(start AS BLOB), CAST(hash AS BLOB) FROM heads ORDER BY session"
 
@@ -64,55 +74,126 @@ class _Columns(msgspec.Struct, frozen=True, array_like=True):
 
 Start = Callable[[Commit], bytes]
 """What the chain of a session starts from, by its first commit."""
+Recorded = Callable[[int], int | None]
+"""Where a cell is recorded as erased, by its number where the commits are from; None where it is not."""
 
 
-def write(path: Path, commits: Iterable[Commit], start: Start) -> None:
+Under = Callable[[int], bytes]
+"""The id of the key that a cell lies under, by its number where the commits are from."""
+
+
+class Source(NamedTuple):
+    """What else an archive is made of: how chains start, what was erased, which keys cells lie under."""
+
+    start: Start
+    recorded: Recorded
+    under: Under
+
+
+def write(path: Path, commits: Iterable[Commit], source: Source, vault: Clear) -> None:
     """Writes a new archive of commits with their cells, numbered as in a log of their own. It is not flushed."""
     db = apsw.Connection(str(path))
     try:
         db.execute(_SCHEMA).fetchall()
         heads: dict[int, list[Any]] = {}  # by key where the commits are from: key here, start, hash
-        for frame in densely(1, _laid(db, iter(commits), start, heads)):
-            db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", frame)
+        names = set()
+        after = 1
+        for name, run in groupby(_laid(db, iter(commits), source, heads), itemgetter(0)):
+            for frame in densely(after, (cell for _, cell in run)):
+                db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", vault.closed(frame, name))
+                after = frame.after
+                if name and any(length != ERASED_SIZE for length in frame.lengths or ()):
+                    names.add(name)
+        if vault.suffix:
+            db.execute(f"PRAGMA user_version = {ENCRYPTED_FORMAT}")
+            db.executemany("INSERT INTO keys VALUES(?,?)", [(name, vault.carried(name)) for name in sorted(names)])
         db.executemany("INSERT INTO heads VALUES(?,?,?)", heads.values())
         db.execute("COMMIT").fetchall()
     finally:
         db.close()
 
 
-def _laid(db: apsw.Connection, commits: Iterator[Commit], start: Start, heads: dict[int, list[Any]]) -> Iterator[Cell]:
-    """Writes the columns of commits, and gives their cells one after the other."""
+def _laid(
+    db: apsw.Connection, commits: Iterator[Commit], source: Source, heads: dict[int, list[Any]]
+) -> Iterator[tuple[bytes, Cell]]:
+    """Writes the columns of commits, and gives their cells one after the other, each with the id of its key."""
     ordinal, cell = 0, 0
     while run := list(islice(commits, COMMITS_MAX)):
         rows = []
         for at, c in enumerate(run, ordinal + 1):
             head = heads.setdefault(c.session, [at, b"", b""])
-            head[1:] = head[1] or start(c), c.hash
+            head[1:] = head[1] or source.start(c), c.hash
             rows.append((head[0], c.first, c.count, c.at, c.lag, c.request, c.cell_count, c.body))
+            name = source.under(c.cell) if c.cells else b""
             for index, one in enumerate(c.cells):
                 cell += 1
                 if one.erased:
-                    db.execute("INSERT INTO erased VALUES(?,?)", (cell, c.commitment(index)))
-                yield one
-        told = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
-        db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(told), squeezed(told)))
+                    db.execute(
+                        "INSERT INTO erased VALUES(?,?,?)", (cell, c.commitment(index), source.recorded(c.cell + index))
+                    )
+                yield name, one
+        columns = msgspec.msgpack.encode(_Columns(*map(list, zip(*rows, strict=True))))
+        db.execute("INSERT INTO runs VALUES(?,?,?)", (ordinal + 1, len(columns), squeezed(columns)))
         ordinal += len(run)
+
+
+def rewrap(path: Path, wrapped: Callable[[bytes], bytes]) -> None:
+    """Puts keys in the place of those that an archive carries, by their ids; what was there is overwritten."""
+    db = apsw.Connection(str(path))
+    try:
+        db.execute("PRAGMA secure_delete = ON").fetchall()
+        names = [blob(name) for (name,) in db.execute("SELECT id FROM keys")]
+        db.executemany("UPDATE keys SET wrapped = ? WHERE id = ?", [(wrapped(name), name) for name in names])
+        db.execute("VACUUM").fetchall()
+    finally:
+        db.close()
 
 
 class ArchiveFile(LogFile):
     """The file of an archive, for reading."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, readonly=True, formats=(FORMAT,))
+        super().__init__(path, readonly=True, formats=FORMATS)
+        self.encrypted = self.format == ENCRYPTED_FORMAT
+
+    def keys(self) -> dict[bytes, bytes]:
+        """The keys it carries by their ids, wrapped."""
+        with self as db:
+            return {blob(name): blob(key) for name, key in db.execute("SELECT id, wrapped FROM keys")}
+
+
+class Carried:
+    """The keys that an archive carries, unwrapped by the store key: it has to open each."""
+
+    def __init__(self, file: ArchiveFile, store_key: StoreKey) -> None:
+        self._keys = {name: unwrapped(store_key, name, told, file.path) for name, told in file.keys().items()}
+
+    def key(self, name: bytes) -> bytes | None:
+        """The key of an id; None where the file carries none."""
+        return self._keys.get(name)
+
+    def refresh(self) -> bool:
+        """Nothing: a file never changes in place."""
+        return False
+
+    def close(self) -> None:
+        """Forgets the keys."""
+        self._keys.clear()
 
 
 class ArchiveLog(ReadLog):
-    """An archive as a log that is only read. Opening it reads and proves all of it."""
+    """An archive as a log that is only read. Opening it reads and proves all of it.
 
-    def __init__(self, path: Path) -> None:
+    Beside its store a `vault` opens what is encrypted; alone the keys it carries do, by the `store_key`.
+    """
+
+    def __init__(self, path: Path, *, vault: Clear | None = None, store_key: StoreKey | None = None) -> None:
         self.file = ArchiveFile(path)
         super().__init__(path)
         try:
+            self._vault = vault or self._alone(store_key)
+            if self.file.encrypted != bool(self._vault.suffix):
+                raise self._damaged("it does not say rightly whether it is encrypted")
             with self.file as db:
                 self._commits = list(self._read(db))
         except BaseException as error:
@@ -120,6 +201,18 @@ class ArchiveLog(ReadLog):
             if isinstance(error, DAMAGE):
                 raise self._damaged(str(error)) from error
             raise
+
+    def _alone(self, store_key: StoreKey | None) -> Clear:
+        if self.file.encrypted == (store_key is not None):
+            return PLAIN if store_key is None else Unlocked(Carried(self.file, store_key))
+        path = self.file.path
+        self.file.close()
+        raise StoreError(
+            f"{path} is encrypted; name the file of its store's key with --store-key or in VMSTORE_KEY_FILE, in Python "
+            "with vmstore.open(…, key=…)"
+            if store_key is None
+            else f"{path} is not encrypted; leave the key out"
+        )
 
     def _read(self, db: apsw.Connection) -> Iterator[Commit]:
         """Its commits, each with the commitments and the hash that its cells give."""
@@ -145,17 +238,21 @@ class ArchiveLog(ReadLog):
 
     def _commitments(self, db: apsw.Connection) -> Iterator[bytes]:
         """The commitments of its cells, in order; stated only for those that were destroyed."""
-        gone: dict[int, Any] = dict(db.execute("SELECT number, CAST(commitment AS BLOB) FROM erased"))
+        stated = db.execute("SELECT number, CAST(commitment AS BLOB), position FROM erased").fetchall()
+        gone = {number(at): blob(commitment) for at, commitment, _ in stated}
+        self._erased: dict[int, int] = {
+            number(at): number(position) for at, _, position in stated if position is not None
+        }
         after = 1
         for row in db.execute(f"SELECT {READ_FRAMES} FROM frames ORDER BY first"):
-            frame = frame_of(row)
+            frame = self._vault.opened(frame_of(row))
             if frame.first != after:
                 raise self._damaged(f"cell {after} is missing")
             after = frame.after
             for at, cell in opened(frame, range(frame.first, frame.after), no_file):
                 if cell is None or cell == DAMAGED:
                     raise self._damaged(f"cell {at} cannot be read")
-                yield blob(gone[at]) if cell.erased else cell.commitment
+                yield gone[at] if cell.erased else cell.commitment
 
     def start_of(self, first: Commit) -> bytes:
         """What the chain of a session starts from, by its first commit."""
@@ -172,12 +269,17 @@ class ArchiveLog(ReadLog):
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers."""
-        return cells_of(self.file, numbers, no_file, None)
+        return cells_of(self.file, numbers, no_file, None, self._vault)
 
     @property
     def ordinal(self) -> int:
         """The ordinal of the last commit."""
         return len(self._commits)
+
+    @property
+    def erased(self) -> Mapping[int, int]:
+        """Cells that are recorded as erased, also by commits that came after it was written."""
+        return self._erased
 
     @property
     def last_cell(self) -> int:

@@ -5,7 +5,8 @@
     sizes    AWAY_SIZE of a cell that lies in the archive alone
     salts    of the cells kept here
 
-Names and labels are kept here, so that views can be folded while an archive is not at hand.
+Names and labels are kept here, so that views can be folded while an archive is not at hand. Under a
+key the place stays as it is, as the form and the sizes do.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from vmstore.cells.cell import DAMAGED, ERASED, SALT_BYTES, Cell
-from vmstore.log.frame import ARCHIVED, ERASED_SIZE, Frame, squeezed, stretched
+from vmstore.log.frame import ARCHIVED, ENCRYPTED, ERASED_SIZE, Frame, squeezed, stretched
 
 AWAY_SIZE = 0xFFFF_FFFE
 _PLACE = struct.Struct(">16sQ")
+PLACE_BYTES = _PLACE.size
+FORMS = (ARCHIVED, ARCHIVED + ENCRYPTED)
 
 
 class Archive(Protocol):
@@ -51,9 +54,15 @@ def archived(first: int, place: Place, cells: Sequence[Cell | None]) -> Frame:
 
 def place_of(frame: Frame) -> Place | None:
     """Where the cells of a frame lie; None where it is of another form, or its row is damaged."""
-    if frame.form != ARCHIVED or len(frame.content) < _PLACE.size:
+    if frame.form not in FORMS or len(frame.content) < PLACE_BYTES:
         return None
     return Place(*_PLACE.unpack_from(frame.content))
+
+
+def salts_of(frame: Frame) -> int:
+    """How many salts a frame holds: of cells that lie here."""
+    away = struct.pack(">I", AWAY_SIZE)
+    return frame.cells - sum(frame.sizes[at : at + 4] == away for at in range(0, len(frame.sizes), 4))
 
 
 def kept(frame: Frame) -> list[Cell | None] | None:

@@ -4,35 +4,44 @@
 
 A file holds the session's commits and cells, and, of a fork, those it inherits before them, so it can
 be opened alone. It is written beside its name, proven, flushed and renamed, and never changes in place.
-Written anew after the session grew, its cells keep their numbers.
+Written anew after the session grew, its cells keep their numbers. What it is written anew in the place
+of is overwritten with zeros, because it may hold what was erased, or keys under a former store key.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.archive import ArchiveFile, ArchiveLog, Start, no_file, write
+from vmstore.log.archive import ArchiveFile, ArchiveLog, Recorded, Source, Under, no_file, rewrap, write
 from vmstore.log.commit import Commit, follows, genesis
-from vmstore.log.files import flush
+from vmstore.log.files import flush, overwrite
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import Stray
-from vmstore.log.reading import cells_of
+from vmstore.log.reading import cells_of, key_under
+from vmstore.log.vault import PLAIN, Clear
 
 SUFFIX = ".archive"
+FORMER = ".former"
 OPEN_MAX = 8  # archives kept open for the next question
 REMEDY = "put it back from a backup; everything else goes on without it"
+
+
+T = TypeVar("T")
 
 
 class _Opened(msgspec.Struct):
@@ -45,8 +54,9 @@ class _Opened(msgspec.Struct):
 class Archives:
     """The folder of a log's archives; made when the first one comes. Any thread may use it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, vault: Clear = PLAIN) -> None:
         self.folder = folder
+        self._vault = vault
         self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
         self._reading = threading.Lock()
         self._turn = threading.RLock()
@@ -74,21 +84,32 @@ class Archives:
             file = self._open(uid, path)
             if file is None:
                 return None
-            try:
-                found = cells_of(file, numbers, no_file, None)
-            except CorruptError as error:
-                raise CorruptError(f"{path} is damaged: {REMEDY}") from error
-        if DAMAGED in found.values():
+            state = self._opened[uid].state
+            found = self._found(file, numbers)
+            if found is None and (file := self._open(uid, path)) is not None and self._opened[uid].state != state:
+                found = self._found(file, numbers)  # it was written anew meanwhile
+        if found is None:
             raise CorruptError(f"{path} is damaged: {REMEDY}")
         if len(found) < len(set(numbers)):
             raise CorruptError(f"{path} is older than the log, and lacks cells that it names: {REMEDY}")
         return found
 
+    def _found(self, file: ArchiveFile, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
+        """The cells of some numbers in a file, None where any is damaged."""
+        try:
+            found = cells_of(file, numbers, no_file, None, self._vault)
+        except CorruptError:
+            return None
+        return None if DAMAGED in found.values() else found
+
     def problems(self, uids: Iterable[bytes]) -> Iterator[str]:
         """What is wrong with the archives of sessions; each is read and proven."""
         for uid in sorted(uids):
             try:
-                ArchiveLog(self.path(uid)).close()
+                with contextlib.closing(self._read(self.path(uid))) as log:
+                    keys = log.file.keys() if log.file.encrypted else {}
+                    if not all(self._vault.opens(name, key) for name, key in keys.items()):
+                        yield f"{log.path} carries a key that the store key does not open; run `vmstore rekey` again"
             except CorruptError as error:
                 yield str(error)
             except StoreError as error:
@@ -121,11 +142,19 @@ class Archives:
 
     # ---- writing
 
-    def write(self, uid: bytes, commits: Iterable[Commit], uids: Mapping[int, bytes]) -> ArchiveLog:
+    def write(
+        self,
+        uid: bytes,
+        commits: Iterable[Commit],
+        uids: Mapping[int, bytes],
+        recorded: Recorded,
+        under: Under,
+    ) -> ArchiveLog:
         """Makes the archive of a session: its commits with their cells, after those it inherits.
 
-        `uids` are those of all their sessions. The archive is read and proven before it takes its
-        name, and given back open.
+        `uids` are those of all their sessions, `recorded` says where cells of the log were erased, `under`
+        which keys they lie under. The archive is read and proven before it takes its name, and given
+        back open.
         """
         ends: dict[int, list[bytes]] = {}
 
@@ -141,9 +170,26 @@ class Archives:
                     return found
             raise CorruptError(f"commit {commit.ordinal} follows nothing; run `vmstore verify`")
 
-        return self._place(self.path(uid), noted(), start)
+        return self._place(self.path(uid), noted(), Source(start, recorded, under))
 
-    def _place(self, path: Path, commits: Iterable[Commit], start: Start) -> ArchiveLog:
+    def _place(self, path: Path, commits: Iterable[Commit], source: Source) -> ArchiveLog:
+        """Writes an archive, proves it and puts it in its place."""
+
+        def made(beside: Path) -> ArchiveLog:
+            write(beside, commits, source, self._vault)
+            flush(beside)
+            return self._read(beside)
+
+        return self._put(path, made)
+
+    def _read(self, path: Path) -> ArchiveLog:
+        return ArchiveLog(path, vault=self._vault)
+
+    def _put(self, path: Path, make: Callable[[Path], T]) -> T:
+        """Has a file made beside a name, durable, and puts it in the place of what has the name, which is overwritten.
+
+        What a kill left half way is overwritten and removed by the next erasure, or swept.
+        """
         try:
             if not self.folder.is_dir():
                 self.folder.mkdir()
@@ -153,10 +199,12 @@ class Archives:
             beside = Path(name)
             try:
                 os.chmod(beside, 0o644)
-                write(beside, commits, start)
-                flush(beside)
-                made = ArchiveLog(beside)
+                made = make(beside)
+                former = beside.with_suffix(FORMER)
+                with contextlib.suppress(FileNotFoundError):
+                    os.link(path, former)
                 os.rename(beside, path)
+                _destroy(former)
             finally:
                 for suffix in ("", "-journal"):
                     beside.with_name(beside.name + suffix).unlink(missing_ok=True)
@@ -165,23 +213,39 @@ class Archives:
             raise StoreError(f"{path} could not be written ({error}); make room, then try again") from error
         return made
 
-    def destroy(self, commitments: Iterable[bytes]) -> int:
+    def destroy(self, erased: Mapping[bytes, int]) -> int:
         """Writes every archive that holds cells of these commitments anew without their bytes and salts; how many.
 
-        Their numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
+        Where each is recorded as erased, in commits that may not be there, is written beside. Their
+        numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
         cell. Nobody else is to write archives meanwhile: see `alone`.
         """
-        gone, done = set(commitments), 0
+        for left in self.folder.glob(".*"):  # of a kill: nobody else writes here now
+            _destroy(left)
+        done = 0
         for path in self.files():
-            with contextlib.closing(ArchiveLog(path)) as old:
+            with contextlib.closing(self._read(path)) as old:
                 commits = old.tail(0, old.ordinal)
-                held = {c.cell + i for c in commits for i in range(c.cell_count) if c.commitment(i) in gone}
-                held -= {number for number, cell in old.cells(held).items() if cell.erased}
-                if held:
+                sealed = {c.cell + i: c.commitment(i) for c in commits for i in range(c.cell_count)}
+                held = {number: erased[one] for number, one in sealed.items() if one in erased}
+                if any(not cell.erased for cell in old.cells(held).values()):
                     told = (_with_cells(old, commit, held) for commit in commits)
-                    self._place(path, told, old.start_of).close()
+                    recorded, under = {**old.erased, **held}.get, partial(key_under, old.file)
+                    self._place(path, told, Source(old.start_of, recorded, under)).close()
                     done += 1
         return done
+
+    def rewrap(self, wrapped: Callable[[bytes], bytes]) -> None:
+        """Has every archive carry its keys as `wrapped` gives them, by their ids."""
+
+        def made(beside: Path) -> None:
+            shutil.copyfile(path, beside)
+            rewrap(beside, wrapped)
+            flush(beside)
+
+        with self.alone():
+            for path in self.files():
+                self._put(path, made)
 
     def drop(self, uid: bytes) -> None:
         """Deletes the archive of a session, which no frame names any more."""
@@ -211,7 +275,14 @@ class Archives:
         self._lock.close()
 
 
-def _with_cells(log: ArchiveLog, commit: Commit, without: set[int]) -> Commit:
+def _destroy(path: Path) -> None:
+    """Overwrites a file and removes it, where it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        overwrite(path)
+        path.unlink()
+
+
+def _with_cells(log: ArchiveLog, commit: Commit, without: Collection[int]) -> Commit:
     """A commit with its cells, some of them destroyed."""
     numbers = range(commit.cell, commit.cell + commit.cell_count)
     found = log.cells(numbers)

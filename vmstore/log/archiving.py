@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.errors import CorruptError, OvertakenError, StoreError
-from vmstore.log.archived import Place, archived, kept, opened_there, place_of
+from vmstore.log.archived import FORMS, PLACE_BYTES, Place, archived, kept, opened_there, place_of
 from vmstore.log.archives import Archives
 from vmstore.log.compaction import Hold, replace, shrink
 from vmstore.log.file import LogFile
@@ -21,6 +21,7 @@ from vmstore.log.files import CellFiles
 from vmstore.log.frame import (
     ARCHIVED,
     DENSE_CELLS_MAX,
+    ENCRYPTED,
     FILES,
     FRAME_BYTES_MAX,
     Frame,
@@ -30,9 +31,10 @@ from vmstore.log.frame import (
 )
 from vmstore.log.port import Progress
 from vmstore.log.reading import frames_of
+from vmstore.log.vault import Clear
 
 STEP_BYTES = 4 << 20
-_PLACES = f"SELECT first, count, substr(content, 1, 24) FROM frames WHERE form = {ARCHIVED} ORDER BY first"
+_PLACES = f"SELECT first, count, substr(content, 1, {PLACE_BYTES}) FROM frames WHERE form IN {FORMS} ORDER BY first"
 
 
 class Run(NamedTuple):
@@ -59,7 +61,8 @@ def runs_of(spans: Iterable[tuple[int, int]], there: int) -> list[Run]:
 class Mover:
     """Moves the cells of one log."""
 
-    def __init__(self, file: LogFile, files: CellFiles, archives: Archives, hold: Hold) -> None:
+    def __init__(self, file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold) -> None:
+        self._vault = vault
         self._file = file
         self._files = files
         self._archives = archives
@@ -131,36 +134,42 @@ class Mover:
 
     def _turned(self, old: Sequence[Frame], uid: bytes, run: Run, keep: Collection[int]) -> tuple[list[Frame], int]:
         """Frames with the cells of a run in the archive, and how many bytes that moves."""
-        new: list[Frame] = []
         moved = 0
-        for frame in old:
-            if frame.form == ARCHIVED:  # moved before
-                new.append(frame)
-                continue
-            cells = self._read(frame, range(frame.first, frame.after))
-            start, end = max(frame.first, run.first), min(frame.after, run.first + run.cells)
-            inside = cells[start - frame.first : end - frame.first]
-            place = Place(uid, run.there + start - run.first)
-            self._compare(place, inside)
-            left = [cell if cell.erased or start + at in keep else None for at, cell in enumerate(inside)]
-            new += self._laid(frame.first, cells[: start - frame.first])
-            new.append(archived(start, place, left))
-            new += self._laid(end, cells[end - frame.first :])
-            moved += sum(len(cell.content) for cell, here in zip(inside, left, strict=True) if here is None)
-        return list(joined(new)), moved
+
+        def turned(frames: Iterable[Frame], name: bytes) -> Iterator[Frame]:
+            nonlocal moved
+            for frame in frames:
+                if frame.form == ARCHIVED:  # moved before
+                    yield frame
+                    continue
+                cells = self._read(frame, range(frame.first, frame.after))
+                start, end = max(frame.first, run.first), min(frame.after, run.first + run.cells)
+                inside = cells[start - frame.first : end - frame.first]
+                place = Place(uid, run.there + start - run.first)
+                self._compare(place, inside)
+                left = [cell if cell.erased or start + at in keep else None for at, cell in enumerate(inside)]
+                yield from self._laid(frame.first, cells[: start - frame.first], name)
+                yield archived(start, place, left)
+                yield from self._laid(end, cells[end - frame.first :], name)
+                moved += sum(len(cell.content) for cell, here in zip(inside, left, strict=True) if here is None)
+
+        return list(self._vault.framed_again(old, lambda frames, name: joined(turned(frames, name)))), moved
 
     def _returned(self, old: Sequence[Frame], uid: bytes) -> tuple[list[Frame], int]:
         """Frames with the cells in the archive of a session in the log again, and how many cells that moves."""
-        new: list[Frame] = []
         moved = 0
-        for frame in old:
-            place = place_of(frame)
-            if place is None or place.uid != uid:
-                new.append(frame)
-                continue
-            moved += sum(cell is None for cell in kept(frame) or ())
-            new += self._laid(frame.first, self._read(frame, range(frame.first, frame.after)))
-        return new, moved
+
+        def returned(frames: Iterable[Frame], name: bytes) -> Iterator[Frame]:
+            nonlocal moved
+            for frame in frames:
+                place = place_of(frame)
+                if place is None or place.uid != uid:
+                    yield frame
+                    continue
+                moved += sum(cell is None for cell in kept(frame) or ())
+                yield from self._laid(frame.first, self._read(frame, range(frame.first, frame.after)), name)
+
+        return list(self._vault.framed_again(old, returned)), moved
 
     def _read(self, frame: Frame, numbers: Sequence[int]) -> list[Cell]:
         """All cells of a frame; CorruptError where one is not as it should be."""
@@ -191,11 +200,11 @@ class Mover:
                 "archive the session again"
             )
 
-    def _laid(self, first: int, cells: Sequence[Cell]) -> Iterator[Frame]:
-        """Cells in packed frames, long ones in their files again."""
+    def _laid(self, first: int, cells: Sequence[Cell], name: bytes) -> Iterator[Frame]:
+        """Cells in packed frames, long ones in their files again, under the key of an id."""
         for frame in cut(first, cells, dense=True):
             if frame.form == FILES and not self._files.holds(named(frame, 0)):
-                self._files.keep(named(frame, 0), cells[frame.first - first].content)
+                self._files.keep(named(frame, 0), cells[frame.first - first].content, name)
             yield frame
 
     def _put(self, old: Sequence[Frame], new: Sequence[Frame]) -> bool:
@@ -204,11 +213,15 @@ class Mover:
 
     def _drop_files(self, old: Sequence[Frame], new: Sequence[Frame]) -> None:
         """Deletes the files of long cells that moved."""
-        left = {named(frame, at) for frame in new if frame.form == FILES for at in range(frame.cells)}
-        for frame in old:
-            for at in range(frame.cells if frame.form == FILES else 0):
-                if named(frame, at) not in left:
-                    self._files.path(named(frame, at)).unlink(missing_ok=True)
+        for commitment in set(_files_of(old)) - set(_files_of(new)):
+            self._files.path(commitment).unlink(missing_ok=True)
+
+
+def _files_of(frames: Iterable[Frame]) -> Iterator[bytes]:
+    """The commitments that name the files of frames."""
+    for frame in frames:
+        if frame.form in (FILES, FILES + ENCRYPTED):
+            yield from (named(frame, at) for at in range(frame.cells))
 
 
 def joined(frames: Iterable[Frame]) -> Iterator[Frame]:

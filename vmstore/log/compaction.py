@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from vmstore.cells.cell import SALT_BYTES
 from vmstore.errors import StoreError
 from vmstore.log.file import LogFile
-from vmstore.log.frame import CELLS_MAX, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
+from vmstore.log.frame import CELLS_MAX, ENCRYPTED, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
 from vmstore.log.port import Packed, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
-from vmstore.log.vault import ENCRYPTED, PLAIN, Clear
+from vmstore.log.vault import PLAIN, Clear
 
 STEP_BYTES = 4 << 20  # of content read at a time
 DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing
@@ -74,7 +74,7 @@ def pack(
         old = list(_stretch(file, start))
         if not old:
             break
-        new = list(vault.framed_again(old, packed_again))
+        new = list(vault.framed_again(old, lambda frames, _: packed_again(frames)))
         if new != old and not replace(file, hold, old, new):
             continue  # changed meanwhile: read it again
         done = plus(done, old, new)

@@ -8,27 +8,24 @@ again: what was destroyed before stays so.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES
-from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archived import without
 from vmstore.log.archives import Archives
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
-from vmstore.log.files import CellFiles, flush
-from vmstore.log.frame import ARCHIVED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
+from vmstore.log.files import CellFiles, flush, overwrite
+from vmstore.log.frame import ARCHIVED, ENCRYPTED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
 from vmstore.log.port import Destroyed
 from vmstore.log.rows import READ_FRAMES, frame_of
-from vmstore.log.vault import ENCRYPTED, Clear
+from vmstore.log.vault import Clear, key_of
 
-CHUNK_BYTES = 1 << 20
 WAITS = 3  # for those who read, each as long as a connection waits
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
 _SEALED = "SELECT cell, CAST(commitments AS BLOB) FROM commits WHERE cell IS NOT NULL ORDER BY ordinal"
@@ -36,13 +33,13 @@ _PUT = "UPDATE frames SET form = ?, sizes = ?, salts = ?, content = ? WHERE firs
 
 
 def destroy(
-    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, numbers: Iterable[int]
+    file: LogFile, files: CellFiles, archives: Archives, vault: Clear, hold: Hold, erased: Mapping[int, int]
 ) -> Destroyed:
     """Destroys cells; see `Log.destroy`. Archives come first: the log forgets where their cells lie."""
-    wanted = sorted(set(numbers))
+    wanted = sorted(erased)
     with archives.alone(), hold():
         if archives.files():
-            archives.destroy(_commitments(file, wanted))
+            archives.destroy(dict(zip(_commitments(file, wanted), map(erased.__getitem__, wanted), strict=True)))
         done, gone = _rewritten(file, vault, wanted)
         for commitment in gone:
             _remove(files, commitment)
@@ -59,13 +56,14 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
         db.execute("BEGIN IMMEDIATE")
         try:
             for held, places in _frames(db, wanted):
-                if held.form == ARCHIVED:
-                    blank = without(held, [held.first + at for at in places])
-                    if blank != held:
+                frame = vault.opened(held)
+                if frame.form == ARCHIVED:
+                    blank = without(frame, [held.first + at for at in places])
+                    if blank != frame:
                         cells, frames = cells + len(places), frames + 1
+                        blank = vault.closed(blank, key_of(held))
                         db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
                     continue
-                frame = vault.opened(held)
                 lengths = frame.lengths
                 if lengths is None:
                     raise CorruptError(f"the frame of cell {held.first} is damaged; run `vmstore verify`")
@@ -75,7 +73,7 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
                 if fresh:
                     cells, frames = cells + len(fresh), frames + 1
                     size += sum(lengths[at] for at in fresh)
-                    blank = vault.closed(blanked(frame, fresh), held.salts[:ID_BYTES])
+                    blank = vault.closed(blanked(frame, fresh), key_of(held))
                     db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
             db.execute("COMMIT")
             vault.drop_emptied(db)
@@ -161,18 +159,6 @@ def _remove(files: CellFiles, commitment: bytes) -> None:
         raise StoreError(
             f"{path} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"
         ) from error
-
-
-def overwrite(path: str | os.PathLike[str]) -> None:
-    """Writes zeros over a file, durable; what a disk keeps of earlier writes elsewhere is its own."""
-    handle = os.open(path, os.O_WRONLY)
-    try:
-        size = os.fstat(handle).st_size
-        for at in range(0, size, CHUNK_BYTES):
-            os.pwrite(handle, bytes(min(CHUNK_BYTES, size - at)), at)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _scrub(file: LogFile) -> None:

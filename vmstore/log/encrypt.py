@@ -19,10 +19,10 @@ from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, format_of
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILES, RAW, ZSTD, Frame, cut, named, opened
+from vmstore.log.frame import ENCRYPTED, FILES, RAW, ZSTD, Frame, cut, named, opened
 from vmstore.log.port import Progress
 from vmstore.log.rows import READ_COMMITS, READ_FRAMES, commit_of, frame_of
-from vmstore.log.vault import ENCRYPTED, PLAIN, SUFFIX, Vault
+from vmstore.log.vault import PLAIN, SUFFIX, Vault
 
 STEP_FRAMES = 64
 _FRAMES = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"

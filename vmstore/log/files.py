@@ -19,6 +19,8 @@ from vmstore.errors import StoreError
 from vmstore.log.port import Stray
 from vmstore.log.vault import PLAIN, Clear
 
+CHUNK_BYTES = 1 << 20
+
 
 class CellFiles:
     """The folder of a log's long cells; made when the first one comes."""
@@ -103,6 +105,18 @@ def _write(path: Path, content: bytes) -> None:
             done = 0
             while done < len(rest):
                 done += os.write(handle, rest[done:])
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def overwrite(path: str | os.PathLike[str]) -> None:
+    """Writes zeros over a file, durable; what a disk keeps of earlier writes elsewhere is its own."""
+    handle = os.open(path, os.O_WRONLY)
+    try:
+        size = os.fstat(handle).st_size
+        for at in range(0, size, CHUNK_BYTES):
+            os.pwrite(handle, bytes(min(CHUNK_BYTES, size - at)), at)
         os.fsync(handle)
     finally:
         os.close(handle)

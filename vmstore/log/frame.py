@@ -20,6 +20,7 @@ from typing import NamedTuple
 from vmstore.cells.cell import COMMITMENT_BYTES, DAMAGED, ERASED, SALT_BYTES, Cell
 
 RAW, ZSTD, FILES, ARCHIVED = 0, 1, 2, 3
+ENCRYPTED = 16  # added to the form of a frame under a key, see `vault`
 ERASED_SIZE = 0xFFFF_FFFF
 FILE_BYTES_MIN = 65_537  # longer than 64 KiB: a file of its own
 FRAME_BYTES_MAX = 65_536  # of content; larger ones pack better and cost more to read one cell of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 
@@ -13,6 +13,7 @@ from vmstore.cells.cell import ERASED, Cell
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.port import (
+    NOTHING,
     Append,
     Destroyed,
     Head,
@@ -33,6 +34,7 @@ class MemoryLog:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
         self._turn = threading.RLock()
+        self.erased: Mapping[int, int] = NOTHING
 
     def append(
         self,
@@ -101,14 +103,13 @@ class MemoryLog:
         """Nothing: memory is not packed."""
         return Packed()
 
-    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
         """Puts nothing in the place of cells."""
         with self._turn:
-            gone = [n for n in set(numbers) if not self.cells([n])[n].erased]
-            size = sum(len(self._cells[n - 1].content) for n in gone)
+            gone = {n: len(cell.content) for n, cell in self.cells(erased).items() if not cell.erased}
             for n in gone:
                 self._cells[n - 1] = ERASED
-            return Destroyed(len(gone), size)
+            return Destroyed(len(gone), sum(gone.values()))
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Nothing: what nobody names is gone."""

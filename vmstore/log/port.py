@@ -5,9 +5,10 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
@@ -68,6 +69,9 @@ class Stray(NamedTuple):
 
 Progress = Callable[[int, int], None]
 """Told how much is done, of how much."""
+
+NOTHING: Mapping[int, int] = MappingProxyType({})
+"""Of a log whose commits record all that was erased from it."""
 
 
 class Log(Protocol):
@@ -141,12 +145,18 @@ class Log(Protocol):
         """Takes less room, where it can; what was read before reads the same."""
         ...
 
-    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
         """Destroys cells: bytes and salts are gone from every place this log keeps, while every hash still holds.
 
-        The numbers are of cells that are there; those destroyed before stay so. Durable before it
-        returns. Whoever destroys a cell has recorded that before, else it counts as damage.
+        The numbers are of cells that are there, each with the position where it is recorded as erased;
+        those destroyed before stay so. Durable before it returns. Whoever destroys a cell has recorded
+        that before, else it counts as damage.
         """
+        ...
+
+    @property
+    def erased(self) -> Mapping[int, int]:
+        """Cells that are recorded as erased, and where, by commits that this log does not hold."""
         ...
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:

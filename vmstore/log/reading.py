@@ -10,7 +10,7 @@ from vmstore.log.archived import Archive, opened_there, place_of
 from vmstore.log.file import LogFile
 from vmstore.log.frame import ARCHIVED, Files, Frame, opened
 from vmstore.log.rows import READ_FRAMES, frame_of
-from vmstore.log.vault import PLAIN, Clear
+from vmstore.log.vault import PLAIN, Clear, key_of
 
 NEVER = (1 << 63) - 1
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"
@@ -29,6 +29,11 @@ def frames_of(file: LogFile, numbers: Sequence[int], vault: Clear = PLAIN) -> It
             end = bisect_left(numbers, frame.after, start)
             yield frame, numbers[start:end]
         start = end
+
+
+def key_under(file: LogFile, number: int) -> bytes:
+    """The id of the key that a cell lies under; none of a plain one."""
+    return next((key_of(frame) for frame, _ in frames_of(file, [number])), b"")
 
 
 def cells_of(

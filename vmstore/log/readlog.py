@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import NoReturn
 from vmstore.cells.cell import Cell
 from vmstore.errors import ReadOnlyError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
+from vmstore.log.port import NOTHING, Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
 
 BATCH = 256
 
@@ -88,7 +88,12 @@ class ReadLog(ABC):
         """Refused."""
         raise self._refused()
 
-    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+    @property
+    def erased(self) -> Mapping[int, int]:
+        """What commits record that it does not hold: nothing."""
+        return NOTHING
+
+    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
         """Refused."""
         raise self._refused()
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import apsw
-from msgspec import Struct
 
 from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
@@ -31,13 +30,25 @@ from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, write_again
 from vmstore.log.files import CellFiles
-from vmstore.log.frame import FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
+from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
-from vmstore.log.port import Append, Destroyed, Head, OpenCell, Packed, Progress, Stray, check_expected, check_seen
+from vmstore.log.port import (
+    NOTHING,
+    Append,
+    Destroyed,
+    Head,
+    OpenCell,
+    Packed,
+    Progress,
+    Stray,
+    check_expected,
+    check_seen,
+)
 from vmstore.log.reading import NEVER, cells_of, frames_of
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
-from vmstore.log.vault import ENCRYPTED, Vault, checked
+from vmstore.log.vault import Vault, checked
+from vmstore.log.waiting import Waiting
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
 _SEEN = (
@@ -57,17 +68,6 @@ TIDY_WRITES = 256
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
-class Waiting(Struct, eq=False):
-    """An append that waits for its turn, then what came of it."""
-
-    told: Append
-    key: bytes = b""  # the id of the key that its files were written under
-    stored: list[Commit] = []
-    frames: list[Frame] = []
-    error: Exception | None = None
-    done: bool = False
-
-
 class SqliteLog:
     """The log of one namespace, in one file, its long cells in files beside it."""
 
@@ -75,7 +75,7 @@ class SqliteLog:
         self.file = LogFile(path, readonly=readonly)
         self.vault = checked(self.file, vault)
         self.files = CellFiles(path.with_name("blobs"), self.vault)
-        self.archives = Archives(path.with_name("archive"))
+        self.archives = Archives(path.with_name("archive"), self.vault)
         self.lock = WriteLock(path.with_suffix(".lock"))
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
@@ -337,7 +337,7 @@ class SqliteLog:
     @property
     def mover(self) -> Mover:
         """What moves cells to archives and back."""
-        return Mover(self.file, self.files, self.archives, self._hold)
+        return Mover(self.file, self.files, self.archives, self.vault, self._hold)
 
     @contextmanager
     def _hold(self) -> Iterator[None]:
@@ -351,11 +351,13 @@ class SqliteLog:
             if start is not None:
                 pack(self.file, self._hold, start, steps=1, vault=self.vault)
 
-    def destroy(self, numbers: Iterable[int]) -> Destroyed:
+    erased = NOTHING
+
+    def destroy(self, erased: Mapping[int, int]) -> Destroyed:
         """Destroys cells: frames and the whole file are written anew without them, the WAL is emptied."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to erase")
-        return destroy(self.file, self.files, self.archives, self.vault, self._hold, numbers)
+        return destroy(self.file, self.files, self.archives, self.vault, self._hold, erased)
 
     def sweep(self, before: int, *, dry: bool = False) -> list[Stray]:
         """Deletes files that no cell names and that were written before a time; they are given back, dry or not."""

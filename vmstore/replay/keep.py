@@ -13,7 +13,7 @@ import msgspec
 from vmstore.capture.skeleton import dumps, loads
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
-from vmstore.engine.adopt import inherit
+from vmstore.engine.anew import inherit
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening

@@ -10,7 +10,7 @@ from vmstore.core.asof import AsOf, as_of
 from vmstore.core.reference import Reference, parse
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.words import listing
-from vmstore.store.encryption import encrypted
+from vmstore.store.encryption import key_for
 from vmstore.store.folder import LOG, find, is_archive, namespaces
 from vmstore.store.session import Session
 from vmstore.store.store import Store, open_store
@@ -30,7 +30,7 @@ def open_to_ask(arguments: argparse.Namespace) -> Store:
 def opened_to_ask(path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
     if is_archive(Path(path)):
-        return open_store(path, "r", namespace=namespace)
+        return open_store(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
     folder = find(Path(path), namespace, create=False)
     mode = "rw" if _writable(folder) and not read_only else "r"
     return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace))
@@ -80,10 +80,8 @@ def key_named(told: str | None) -> str | None:
 
 def key_of(told: str | None, path: str, namespace: str) -> str | None:
     """The file of the key to open a namespace with; the environment's is none of a plain one's."""
-    folder = Path(path) / namespace
-    if not told and (folder / LOG).is_file() and not encrypted(folder):
-        return None
-    return key_named(told)
+    found = key_named(told)
+    return found if told else key_for(Path(path), namespace, found)
 
 
 def session_of(store: Store, arguments: argparse.Namespace) -> Session:

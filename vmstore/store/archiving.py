@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -21,12 +22,13 @@ from vmstore.exports.selection import Portion, commits_of, select, whole
 from vmstore.log.archiving import Run, runs_of
 from vmstore.log.commit import NO_REQUEST
 from vmstore.log.port import Progress
+from vmstore.log.reading import key_under
 from vmstore.log.sqlite import SqliteLog
-from vmstore.log.vault import PLAIN
 from vmstore.store.folder import ARCHIVE, BLOBS, LOG
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Archived, ArchivedSession, Skipped
 from vmstore.views.cellar import READ
+from vmstore.views.erased import Erasures
 from vmstore.views.lane import Lane
 
 GRACE_S = 3600.0
@@ -124,11 +126,6 @@ def _log(store: Archivable, reading: bool) -> SqliteLog:
     log = ns.log if reading else ns.engine.log
     if not isinstance(log, SqliteLog):
         raise InputError("a store in memory has no files, so nothing of it is archived; export it")
-    if log.vault is not PLAIN:
-        raise RefusedError(
-            "an archive is not encrypted, and this namespace is, so nothing of it is archived; `vmstore compact` "
-            "packs it where it lies"
-        )
     return log
 
 
@@ -236,7 +233,8 @@ def _forget(ns: Namespace, one: _Chosen) -> None:
 def _write(log: SqliteLog, one: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
     commits = chain.from_iterable(commits_of(log, portion) for portion in one.portions)
-    log.archives.write(one.uid, commits, {portion.session: portion.uid for portion in one.portions}).close()
+    uids = {portion.session: portion.uid for portion in one.portions}
+    log.archives.write(one.uid, commits, uids, Erasures(log).position, partial(key_under, log.file)).close()
 
 
 def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | None) -> int:

@@ -25,7 +25,8 @@ from vmstore.core.clock import SystemIds
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
-from vmstore.log.frame import ARCHIVED
+from vmstore.log.archived import FORMS
+from vmstore.log.archives import FORMER
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of, vault_in
@@ -40,7 +41,7 @@ VERSION = 1
 STEP_PAGES = 512
 CHUNK_BYTES = 1 << 20
 TRIES = 5
-UNFINISHED = ".new"
+UNFINISHED = (".new", FORMER)
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -195,8 +196,8 @@ def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> No
 def _archived(log: Path) -> list[Any]:
     """Which cells of a log lie in archives, in short."""
     with _copying(log), _connected(log) as db:
-        sql = "SELECT count(*), total(first), total(count) FROM frames WHERE form = ?"
-        return list(db.execute(sql, (ARCHIVED,)).fetchall())
+        sql = "SELECT count(*), total(first), total(count) FROM frames WHERE form IN (?, ?)"
+        return list(db.execute(sql, FORMS).fetchall())
 
 
 def copy_log(source: Path, target: Path, progress: Progress | None) -> None:
@@ -249,7 +250,7 @@ def _copy_files(source: Path, target: Path) -> None:
     """Copies blobs and archives after the log that names them: they are written before it and never changed."""
     if not source.is_dir():
         return
-    for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix != UNFINISHED):
+    for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix not in UNFINISHED):
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -98,7 +98,7 @@ def _looked_at(
         with _opened(folder / LOG, vault) as log:
             commits = log.ordinal
             archives = len({place.uid for _, _, place in log.mover.places()})
-            found += symptoms.log(log, folder, path, full, progress)
+            found += symptoms.log(log, folder, path, store_key if vault is not None else None, full, progress)
             behind, told = symptoms.views(folder, path, log.ordinal, now)
             found += [*told, *symptoms.strays(log, path, now), *symptoms.archives(log, full)]
     except VmstoreError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -13,6 +14,7 @@ from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemIds
 from vmstore.engine.subject import subject_of
 from vmstore.errors import CorruptError, RefusedError, StoreError
+from vmstore.log.archives import Archives
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.encrypt import format_now
 from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT
@@ -76,6 +78,9 @@ def rekey(path: str | os.PathLike[str], key: Key, new_key: Key, *, namespace: st
         raise StoreError(f"{folder} is not encrypted; `vmstore encrypt` does that")
     keyring = Keyring(folder / KEYS, old, SystemIds())
     try:
+        if (folder / ARCHIVE).is_dir():  # first, as after a kill only the old key says what they are
+            with closing(Archives(folder / ARCHIVE)) as archives:
+                archives.rewrap(lambda name: keyring.rewrapped(name, new))
         return Rekeyed(str(folder), keyring.rewrap(new))
     finally:
         keyring.close()

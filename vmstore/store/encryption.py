@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import IdSource
 from vmstore.engine.subject import subject_of
 from vmstore.errors import InputError, StoreError
+from vmstore.log.archive import ENCRYPTED_FORMAT as ARCHIVE_FORMAT
+from vmstore.log.archive import FORMATS
 from vmstore.log.file import ENCRYPTED_FORMAT, check_format
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
-from vmstore.store.folder import LOG, make_log
+from vmstore.store.folder import LOG, is_archive, make_log
 from vmstore.store.storekey import read_store_key
 
 KEYS = "keys.sqlite"
 Key = str | os.PathLike[str] | StoreKey
 """A store key as a caller names it: the file it is in, or what wraps and unwraps."""
+K = TypeVar("K", bound=Key)
 
 
 def store_key_of(told: Key | None, ids: IdSource) -> StoreKey | None:
@@ -64,8 +68,13 @@ def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault |
     return Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
 
 
-def key_for(path: Path, namespace: str, key: Key | None) -> Key | None:
-    """The key of all namespaces of a store that are encrypted, for one of them: none where that one is plain."""
+def key_for(path: Path, namespace: str, key: K | None) -> K | None:
+    """The key of all namespaces of a store that are encrypted, for one of them: none where that one is plain.
+
+    A path may be that of an archive too.
+    """
+    if is_archive(path):
+        return key if check_format(path, FORMATS) == ARCHIVE_FORMAT else None
     folder = path / namespace
     return None if key is None or ((folder / LOG).is_file() and not encrypted(folder)) else key
 

@@ -233,7 +233,7 @@ def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path |
     there = [number for number, cell in _cells(ns, erasures.numbers) if not cell.erased]
     reasons = [ErasureReason(erase.reason).word for _, _, erase in erasures_after(ns.log, after)]
     named = _certified(ns, after)
-    ns.log.destroy(erasures.numbers)
+    ns.log.destroy(erasures.recorded)
     forget_erased(ns)
     if ns.folder is None:
         return None

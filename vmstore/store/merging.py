@@ -10,7 +10,7 @@ from pathlib import Path
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
 from vmstore.engine.verify import verify
-from vmstore.errors import CorruptError, InputError
+from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.store.encryption import Key, key_for
 from vmstore.store.erasing import finish
 from vmstore.store.folder import find, is_archive, namespaces
@@ -43,7 +43,7 @@ def merge(
     names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
     found: list[MergedSession] = []
     for nth, name in enumerate(name or "default" for name in names):
-        its_key = None if is_archive(source) else key_for(source, name, key)
+        its_key = key_for(source, name, key)
         with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
             _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
@@ -90,6 +90,11 @@ def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
         raise CorruptError(
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
             "`vmstore verify` names all problems"
+        )
+    if Erasures(there.log).beyond:
+        raise RefusedError(
+            f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
+            "merge that one, or bring the session back there and archive it again"
         )
 
 

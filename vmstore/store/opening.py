@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
 from vmstore.errors import InputError, ReadOnlyError
 from vmstore.log.archive import ArchiveLog
@@ -24,9 +25,9 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
     readonly = mode == "r"
-    if is_archive(path):
-        return _archived(path, readonly, clock, ids)
     store_key = store_key_of(key, ids)
+    if is_archive(path):
+        return _archived(path, readonly, clock, ids, store_key)
     folder = find(path, name, create=not readonly, make=making(store_key, ids))
     vault = vault_of(folder, store_key, ids)
     log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
@@ -43,13 +44,13 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     return namespace
 
 
-def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource) -> Namespace:
+def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key: StoreKey | None) -> Namespace:
     """An archive as a store of its session; its views are folded in memory."""
     if not readonly:
         raise ReadOnlyError(
             f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from"
         )
-    log = ArchiveLog(path)
+    log = ArchiveLog(path, store_key=store_key)
     return Namespace(log, _in_memory(log), folder=None, readonly=True, clock=clock, ids=ids)
 
 

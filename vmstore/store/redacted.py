@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import apsw
 import msgspec
 
+from vmstore.cells.cell import ERASED
 from vmstore.core.mutation import Compress, Create, Update, decode
-from vmstore.engine.adopt import Gathering, opening_of, tell_anew
+from vmstore.engine.adopt import Gathering
+from vmstore.engine.anew import opening_of, tell_anew
 from vmstore.engine.gate import Engine
 from vmstore.errors import ErasedError, RefusedError
 from vmstore.exports.rows import Row
@@ -21,6 +23,7 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.redact.mask import Mask, is_blob
 from vmstore.store.namespace import Namespace
+from vmstore.views.erased import Erasures, recorded
 from vmstore.views.projection import Projection
 
 UNSEEN = b"left out of a redacted export: nothing can be masked in an image, a sound or a film"
@@ -56,11 +59,7 @@ def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row
 
 def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Log, list[Portion]]:
     """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
-    gathering = Gathering(MemoryLog())
-    for portion in portions:
-        for commit in commits_of(ns.log, portion):
-            gathering.take(portion.name, commit)
-    gathering.settle()
+    gathering = _gathered(ns, portions)
     first, mask = Mask(), Mask()
     for foreign in gathering.sessions():
         for commit in gathering.commits(foreign.session):
@@ -82,15 +81,37 @@ def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tupl
             keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
         except ErasedError as error:
             raise RefusedError(
-                f"session {foreign.name!r} holds what was erased, and a bundle with placeholders tells it anew, which "
-                "takes all of it; export it with --exact, which masks nothing, or as sqlite or parquet"
+                f"{error}, so no bundle with placeholders can be made; export it with --exact, which masks nothing, or "
+                "as sqlite or parquet"
             ) from error
         told.unseen += sum(_unseen(gathering, foreign.session))
     gathering.views.db.close()
     told.counts, told.values = mask.counts, len(mask.record)
     db = engine.projection.db
-    asked = [keys[portion.uid] for portion in portions if portion.asked]
-    return log, select(db, [whole(db, key) for key in asked])
+    asked = {keys[portion.uid] for portion in portions if portion.asked}
+    ends = {key for (key,) in db.execute("SELECT DISTINCT session FROM erased")}  # whose erasures come after a fork
+    leaving = select(db, [whole(db, key) for key in asked | ends])
+    return log, [portion._replace(asked=portion.session in asked) for portion in leaving]
+
+
+def _gathered(ns: Namespace, portions: Sequence[Portion]) -> Gathering:
+    """The portions in a log of their own, without what is recorded as erased, wherever that is recorded."""
+    log, erasures = MemoryLog(), Erasures(ns.log)
+    erasures.follow()
+    lost: dict[int, int] = {}
+    log.erased = lost
+    gathering, number = Gathering(log), 0
+    for portion in portions:
+        for commit in commits_of(ns.log, portion):
+            cells = list(commit.cells)
+            for index, cell in enumerate(cells):
+                number += 1
+                if cell.erased or erasures.known(commit.cell + index):
+                    lost[number] = recorded(erasures, commit.cell + index)
+                    cells[index] = ERASED
+            gathering.take(portion.name, msgspec.structs.replace(commit, cells=tuple(cells)))
+    gathering.settle()
+    return gathering
 
 
 def _unseen(gathering: Gathering, session: int) -> Iterator[bool]:

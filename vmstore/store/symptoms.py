@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
@@ -42,7 +43,9 @@ def mended(error: str, store: Path) -> str:
 # ---- the log
 
 
-def log(log: SqliteLog, folder: Path, store: Path, full: bool, progress: Progress | None) -> Iterator[Symptom]:
+def log(
+    log: SqliteLog, folder: Path, store: Path, key: StoreKey | None, full: bool, progress: Progress | None
+) -> Iterator[Symptom]:
     """Damage of the log's file, its chain or its cells, seals that do not hold, and what could be packed."""
     with log.file as db:
         told = db.execute("PRAGMA quick_check(1)").get
@@ -55,7 +58,7 @@ def log(log: SqliteLog, folder: Path, store: Path, full: bool, progress: Progres
             seals.append(read_seal(file))
         except VmstoreError as error:
             yield Symptom("seal", str(file), str(error), f"put back a copy of {file}, or delete it")
-    for kind, where, what in _checked(log, folder, store, seals, full, progress)[:NAMED_MAX]:
+    for kind, where, what in _checked(log, folder, store, key, seals, full, progress)[:NAMED_MAX]:
         sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
         rebuilt = f"vmstore rebuild {store}"
         remedy = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt}.get(kind, BACKUP)
@@ -65,10 +68,16 @@ def log(log: SqliteLog, folder: Path, store: Path, full: bool, progress: Progres
 
 
 def _checked(
-    log: SqliteLog, folder: Path, store: Path, seals: Sequence[Seal], full: bool, progress: Progress | None
+    log: SqliteLog,
+    folder: Path,
+    store: Path,
+    key: StoreKey | None,
+    seals: Sequence[Seal],
+    full: bool,
+    progress: Progress | None,
 ) -> list[Finding]:
     if full:
-        ns = open_namespace(store, "r", folder.name, SystemClock(), SystemIds())
+        ns = open_namespace(store, "r", folder.name, SystemClock(), SystemIds(), key)
         with closing(ns), closing(ColumnStore(ns)) as columns:
             found = verdict_on(ns, columns, progress, views=True, rules=True, seals=seals).problems
         return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]

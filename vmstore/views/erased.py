@@ -16,19 +16,20 @@ import apsw
 from vmstore.core.mutation import Erase, decode
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit
-from vmstore.log.port import Log
+from vmstore.log.port import NOTHING, Log
 
 READ = 256  # commits at a time
 _WIRE = bytes([Erase.NUMBER])
 
 
 class Erasures:
-    """The cells a log records as erased, read from its commits alone; follows it when it is asked of others."""
+    """The cells a log records as erased, by its commits and what it states beside; follows it when asked of others."""
 
-    def __init__(self, log: Log, after: int = 0) -> None:
+    def __init__(self, log: Log, after: int = 0, *, stated: bool = True) -> None:
         self._log = log
         self._end = after
         self._found: dict[int, int] = {}
+        self._stated = log.erased if stated else NOTHING
 
     def __call__(self, number: int) -> bool:
         """Whether a cell is recorded as erased."""
@@ -36,20 +37,35 @@ class Erasures:
 
     def position(self, number: int) -> int | None:
         """Where a cell is recorded as erased, in the session that brought it; None where it is not."""
-        found = self._found.get(number)
+        found = self._at(number)
         if found is None and self._end < self._log.ordinal:
             self.follow()
-            found = self._found.get(number)
+            found = self._at(number)
         return found
+
+    def _at(self, number: int) -> int | None:
+        return self._found.get(number, self._stated.get(number))
 
     def known(self, number: int) -> bool:
         """Whether a cell is recorded as erased, as far as the log was followed."""
-        return number in self._found
+        return self._at(number) is not None
 
     @property
     def numbers(self) -> list[int]:
         """Every cell the log records as erased, as far as it was followed."""
-        return sorted(self._found)
+        return sorted(self.recorded)
+
+    @property
+    def recorded(self) -> dict[int, int]:
+        """The same, each with where it is recorded."""
+        return {**self._stated, **self._found}
+
+    @property
+    def beyond(self) -> list[int]:
+        """Those that the log's own commits do not record: whoever takes these alone takes cells without a record."""
+        own = Erasures(self._log, stated=False)
+        own.follow()
+        return sorted(self._log.erased.keys() - own.recorded.keys())
 
     def follow(self) -> int:
         """Reads what the log gained; the ordinal reached."""
@@ -125,12 +141,17 @@ def erased_at(log: Log, db: apsw.Connection, number: int) -> int:
     return _recorded(number, found)
 
 
+def recorded(erasures: Erasures, number: int) -> int:
+    """Where a destroyed cell is recorded as erased; raises CorruptError where it is not."""
+    return _recorded(number, erasures.position(number))
+
+
 def check_erased(log: Log, db: apsw.Connection, number: int, erasures: Erasures | None) -> None:
     """Raises CorruptError where a destroyed cell is not recorded as erased; by the views where they can be asked."""
     if erasures is None:
         erased_at(log, db, number)
     else:
-        _recorded(number, erasures.position(number))
+        recorded(erasures, number)
 
 
 def _recorded(number: int, position: int | None) -> int:
