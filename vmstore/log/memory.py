@@ -65,7 +65,7 @@ class MemoryLog:
         """Keeps other threads waiting."""
         return self._turn
 
-    destroying = alone
+    destroying = settled = alone
 
     @property
     def _all(self) -> list[Commit]:
