@@ -21,6 +21,7 @@ from campaigns.disk import IO, Event, Fault, disk
 from campaigns.held import Broken
 from campaigns.script import script
 
+from vmstore.testing.living import Played
 from vmstore.vm.decide import Deciding
 
 Short = Callable[[Path], Counter[str]]
@@ -68,6 +69,19 @@ def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(Deciding, "settle", lambda self, cause: None)
     with pytest.raises(Broken, match="within_budget"):
         live.batch(1, folder, 20)
+
+
+def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:
+    """Whoever goes on with a killed session whose pins have outgrown its first budget leaves it the budget it has."""
+    life = Played(folder / "a.vms", calm=True)
+    life.session.configure(l0_tokens_max=20_000)
+    for n in range(8):
+        (page, *_) = life.session.user(f"The tide of day {n} turns at nine. " * 100)
+        life.session.pin(page)
+    life.close()
+    life = Played(folder / "a.vms", calm=True, seed=2)
+    assert life.runtime.state.settings.l0_tokens_max == 20_000
+    life.close()
 
 
 def test_a_seed_cuts_the_same_points(folder: Path) -> None:

@@ -8,16 +8,16 @@ from contextlib import closing
 from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
-from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
+from vmstore.engine.merge import COMING, CONFLICTS, ORPHAN, PARTED, Guest, Merge, Standing
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, InputError
 from vmstore.store.encryption import Key, key_for
-from vmstore.store.erasing import finish
+from vmstore.store.erasing import finish, mark, under_way, unmark
 from vmstore.store.folder import find, is_archive, namespaces
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.reports import Merged, MergedSession
-from vmstore.views.erased import READ, Erasures
+from vmstore.views.erased import READ, Erasures, erasures_after
 from vmstore.views.projection import Progress
 
 
@@ -63,14 +63,19 @@ def merge(
 
 
 def _erase(here: Namespace) -> None:
-    """Destroys here what came recorded as erased: a session may have been here before that."""
-    erasures = Erasures(here.log)
-    erasures.follow()
-    for start in range(0, len(erasures.numbers), READ):
-        cells = here.log.cells(erasures.numbers[start : start + READ])
-        if any(not cell.erased for cell in cells.values()):
+    """Destroys here what came recorded as erased: a session may have been here before that.
+
+    Sessions that may bring such were marked as they came; what came before there were marks is looked for.
+    """
+    with here.lock, here.engine.log.destroying():
+        erasures = Erasures(here.log)
+        erasures.follow()
+        numbers = erasures.numbers
+        reads = (here.log.cells(numbers[start : start + READ]) for start in range(0, len(numbers), READ))
+        if any(not cell.erased for cells in reads for cell in cells.values()):
             finish(here, look=True)
-            return
+        elif here.folder is not None and under_way(here.folder):
+            unmark(here.folder)
 
 
 def _check(target: Path, source: Path) -> None:
@@ -98,6 +103,7 @@ def _merged(
 ) -> Iterator[MergedSession]:
     work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
     guests = work.guests()
+    erased = {session for session, _, _ in erasures_after(there.log, 0)}
     coming: set[bytes] = set()
     with here.lock:
         here.follow()
@@ -106,12 +112,21 @@ def _merged(
             standing = work.standing(guest, coming) if dry_run else None
             new = 0 if standing is None else work.lacks(standing)
             if standing is None:
-                standing, new = work.bring(guest)
+                standing, new = _brought(here, work, guest, guest.session in erased)
         if standing.outcome not in CONFLICTS:
             coming.add(guest.uid)
         if progress is not None:
             progress(nth + 1, len(guests))
         yield MergedSession(name, guest.name, standing.outcome, new, standing.position, _remedy(standing, source, name))
+
+
+def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[Standing, int]:
+    """Brings a session; one that `erases` is marked, so that who opens next finishes what a kill interrupts."""
+    if not erases or work.standing(guest).outcome not in COMING:
+        return work.bring(guest)
+    with here.engine.log.destroying():
+        mark(here.folder)
+        return work.bring(guest)
 
 
 def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:
