@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,8 @@ def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, st
 def uids(path: Path) -> list[str]:
     """The uids of the sessions that people see."""
     with closing(vmstore.open(path, "r")) as store:
-        return [uid.hex() for (uid,) in store.views.execute("SELECT uid FROM sessions WHERE hidden = 0")]  # type: ignore[misc]
+        rows: list[Any] = store.views.execute("SELECT uid FROM sessions WHERE hidden = 0").fetchall()
+    return [uid.hex() for (uid,) in rows]
 
 
 MERGING = {"brought": (merging, "_erase", True), **STEPS, "marked": (merging, "mark", False)}

@@ -11,7 +11,7 @@ import struct
 import zlib
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import strategies as st
 
@@ -88,7 +88,7 @@ class Played:
         try:
             first = self.store.session("s", system=SYSTEM, tools=TOOLS, **{**SETTINGS, **settings})
         except RefusedError:  # what is pinned has outgrown that budget since
-            first = self.store.session("s")
+            first = cast(Live, self.store.session("s"))
         self.live: list[Live] = [first]
         self.exact: dict[tuple[str, str], bytes] = {}
         self.packs: list[tuple[str, int, dict[str, tuple[int, int]]]] = []
