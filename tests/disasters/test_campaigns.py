@@ -110,19 +110,19 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert folder.is_dir()
         if seed == 8:
             raise Broken("lost", "an append is not there")
-        return Counter(points=10, **dict.fromkeys(power.NEEDED, 1))
+        return Counter({"points": 10, "worst wait": 10 - seed, **dict.fromkeys(power.NEEDED, 1)})
 
     monkeypatch.setattr(power, "batch", batch)
 
 
 def test_totals_grow_with_every_run(stubbed: None, tmp_path: Path) -> None:
-    """What each run did is added to the sums of its campaign in the file, with its seeds."""
+    """What each run did is added to the sums of its campaign in the file, with its seeds; the worst of both stays."""
     totals = tmp_path / "deep" / "totals.json"
     for seed in ("1", "4"):
         assert run("--seed", seed, "--batches", "2", "--totals", str(totals)) == 0
     told = json.loads(totals.read_text())["power"]
     assert (told["sums"]["points"], told["sums"]["runs"], told["sums"]["failures"]) == (40, 2, 0)
-    assert told["seeds"] == [[1, 2], [4, 5]]
+    assert told["seeds"] == [[1, 2], [4, 5]] and told["sums"]["worst wait"] == 9
 
 
 def test_a_broken_invariant_ends_with_the_command_that_repeats_it(
