@@ -15,10 +15,12 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
+from tests.erasing.found import found_in
 from tests.erasing.test_kills import STEPS
 from vmstore.errors import ErasedError
 from vmstore.log import destruction
 from vmstore.log.files import CellFiles
+from vmstore.store import backup, merging
 from vmstore.store.archiving import archive
 from vmstore.store.erasing import erase
 
@@ -132,7 +134,6 @@ def test_a_backup_is_whole(path: Path, step: str) -> None:
 
 def test_who_writes_goes_on_beside_a_backup(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a backup copies, others record; who erases waits until it has copied."""
-    from vmstore.store import backup
 
     real, order = backup._copy_files, []
 
@@ -159,3 +160,49 @@ def test_who_writes_goes_on_beside_a_backup(path: Path, monkeypatch: pytest.Monk
     assert order[0] == "recorded" and sorted(order[1:]) == ["copied", "erased"]
     with vmstore.open(path) as store:
         assert store.verify().ok
+
+
+@pytest.mark.parametrize("step", BESIDE)
+def test_what_is_merged_is_whole(path: Path, step: str) -> None:
+    """Wherever an erasure of the other store stands, a merge takes what was there before it or after."""
+    into = path.with_name("into.vms")
+    vmstore.open(into).close()
+    with erasing(path, step):
+        vmstore.merge(into, path)
+    assert vmstore.merge(into, path).conflicts == 0
+    with vmstore.open(into) as store:
+        assert store.verify().ok and len(store.sessions()) == 2
+    assert found_in(into, [SECRET.encode(), LONG[:200].encode(), b"violet-tag"]) == {}
+
+
+@pytest.mark.parametrize("late", ["_proven", "_brought"])
+def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
+    path: Path, late: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the other store loses after it was proven comes as erased; what it is about to lose waits for the merge."""
+    into, real = path.with_name("into.vms"), getattr(merging, late)
+    vmstore.open(into).close()
+
+    def gone() -> None:
+        with closing(vmstore.open(path)) as store:
+            erase(store, session="s")
+
+    def then(*told: Any) -> Any:
+        monkeypatch.setattr(merging, late, real)
+        done = real(*told)
+        pids.append(start(gone))
+        if late == "_proven":
+            assert joined(pids.pop()) == 0
+        else:
+            time.sleep(HELD_S)
+        return done
+
+    pids: list[int] = []
+    monkeypatch.setattr(merging, late, then)
+    vmstore.merge(into, path)
+    assert [joined(pid) for pid in pids] == [0] * len(pids)
+    with vmstore.open(into) as store:
+        verdict = store.verify()
+        assert verdict.ok, verdict.problems
+    assert vmstore.merge(into, path).conflicts == 0
+    assert found_in(into, [SECRET.encode(), LONG[:200].encode(), b"violet-tag"]) == {}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from operator import itemgetter
 from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.engine.merge import COMING, CONFLICTS, ORPHAN, PARTED, Guest, Merge, Standing
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, InputError
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import Key, key_for
 from vmstore.store.erasing import finish, mark, under_way, unmark
 from vmstore.store.folder import find, is_archive, namespaces
@@ -45,7 +47,7 @@ def merge(
     for nth, name in enumerate(name or "default" for name in names):
         its_key = None if is_archive(source) else key_for(source, name, key)
         with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
-            _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
+            proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
             mode = "r" if dry_run else "rw"
             clock, ids = SystemClock(), SystemIds()
@@ -54,12 +56,29 @@ def merge(
                 if missing
                 else open_namespace(target, mode, name, clock, ids, key_for(target, name, key))
             )
-            with closing(here):
+            with closing(here), _held(here, there):
+                if there.log.ordinal > proven:  # what came since may be an erasure
+                    _proven(there, source, None)
                 tell = _share(progress, 2 * nth + 1, 2 * len(names))
                 found += _merged(here, there, name, source, dry_run, tell)
                 if not dry_run:
                     _erase(here)
     return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+
+
+@contextmanager
+def _held(here: Namespace, there: Namespace) -> Iterator[None]:
+    """Who erases or archives in either store waits, and others write on: what comes is what was proven.
+
+    In one order for everybody, else two stores that are merged into each other could wait for ever.
+    """
+    holds = [(os.path.realpath(there.folder or ""), there.log.settled)]
+    if isinstance(here.log, SqliteLog) and not here.readonly:
+        holds.append((os.path.realpath(here.folder or ""), here.log.archives.alone))
+    with ExitStack() as stack:
+        for _, hold in sorted(holds, key=itemgetter(0)):
+            stack.enter_context(hold())
+        yield
 
 
 def _erase(here: Namespace) -> None:
@@ -86,8 +105,9 @@ def _check(target: Path, source: Path) -> None:
         raise InputError(f"{target} and {source} are one store; name another to merge from")
 
 
-def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
-    """Raises CorruptError where the other store is not sound: nothing of it is taken then."""
+def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
+    """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
+    ordinal = there.log.ordinal
     there.follow()
     _, problems = verify(there.log, there.projection, progress, views=False)
     if problems:
@@ -96,6 +116,7 @@ def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
             "`vmstore verify` names all problems"
         )
+    return ordinal
 
 
 def _merged(
