@@ -254,11 +254,11 @@ class ChainCheck:
             try:
                 return self.log.cells(numbers), True
             except CorruptError as error:
-                what = str(error)
+                cells, what = self.log.cells(numbers, archived=False), str(error)
                 if what not in self._archives:
                     self._add(ARCHIVE, "archive", what)
                 self._archives.add(what)
-                return self.log.cells(numbers, archived=False), False
+                return cells, False
 
     def end(self, last: int) -> None:
         """Checks that the cell that was the last one first lies in a commit, and that what was erased is gone."""
