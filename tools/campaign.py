@@ -22,7 +22,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -100,16 +100,22 @@ def one(campaign: Any, given: argparse.Namespace, seed: int, found: Counter[str]
     """One batch, added to what was found; the command that repeats it where an invariant broke."""
     try:
         with room(given) as place:
-            found.update(campaign.batch(seed, place, **told(given)))
+            gather(found, campaign.batch(seed, place, **told(given)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # what is broken must pass every `except Exception` of the store
         traceback.print_exc()
-        found.update(getattr(error, "found", {}))
+        gather(found, getattr(error, "found", {}))
         found["failures"] += 1
         found[getattr(error, "kind", "crashed")] += 1
         return f"seed {seed} broke an invariant; repeat it with: {repeat(given, seed)}"
     return None
+
+
+def gather(found: Counter[str], more: Mapping[str, int]) -> None:
+    """Adds what was done to what was; of the worst of something it keeps the worst."""
+    for what, count in more.items():
+        found[what] = max(found[what], count) if what.startswith("worst") else found[what] + count
 
 
 @contextmanager
@@ -170,7 +176,7 @@ def add(path: Path, name: str, found: Counter[str], seeds: range) -> None:
         told = json.loads(path.read_text()) if path.exists() else {}
         sums = Counter(told.get(name, {}).get("sums", {}))
         sums.update({"runs": 1, "failures": 0})
-        sums.update(found)
+        gather(sums, found)
         runs = [*told.get(name, {}).get("seeds", []), [seeds.start, seeds.stop - 1]]
         told[name] = {"sums": dict(sorted(sums.items())), "seeds": runs}
         beside = path.with_name(path.name + ".new")

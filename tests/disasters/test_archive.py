@@ -239,21 +239,29 @@ def test_two_who_archive_at_once(path: Path) -> None:
 
 
 def test_a_backup_meanwhile_is_whole(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A backup whose files move to an archive while it copies begins again, and is whole."""
+    """Who wants to archive while a backup copies waits until it has, and the backup is whole without any archive."""
     from vmstore.store import backup as room
 
-    copy, times = room._copy_files, []
+    copy, order = room._copy_files, []
+
+    def away() -> None:
+        with vmstore.open(path) as store:
+            archive(store, ALL, grace=0)
+        order.append("archived")
 
     def moved(source: Path, target: Path) -> None:
-        if not times:
-            times.append(1)
-            with vmstore.open(path) as store:
-                archive(store, ALL, grace=0)
+        if not archiver.is_alive():
+            archiver.start()
+            archiver.join(0.5)
         copy(source, target)
+        order.append("copied")
 
+    archiver = threading.Thread(target=away)
     monkeypatch.setattr(room, "_copy_files", moved)
     backup(path, tmp_path / "b")
-    assert len(list((tmp_path / "b/default/archive").iterdir())) == 5
+    archiver.join()
+    assert order == ["copied", "copied", "archived"] and not (tmp_path / "b/default/archive").exists()
+    assert len(list((path / "default/archive").iterdir())) == 5
 
 
 def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

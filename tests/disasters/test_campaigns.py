@@ -21,6 +21,7 @@ from campaigns.disk import IO, Event, Fault, disk
 from campaigns.held import Broken
 from campaigns.script import script
 
+from vmstore.testing.living import Played
 from vmstore.vm.decide import Deciding
 
 Short = Callable[[Path], Counter[str]]
@@ -70,6 +71,19 @@ def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pyt
         live.batch(1, folder, 20)
 
 
+def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:
+    """Whoever goes on with a killed session whose pins have outgrown its first budget leaves it the budget it has."""
+    life = Played(folder / "a.vms", calm=True)
+    life.session.configure(l0_tokens_max=20_000)
+    for n in range(8):
+        (page, *_) = life.session.user(f"The tide of day {n} turns at nine. " * 100)
+        life.session.pin(page)
+    life.close()
+    life = Played(folder / "a.vms", calm=True, seed=2)
+    assert life.runtime.state.settings.l0_tokens_max == 20_000
+    life.close()
+
+
 def test_a_seed_cuts_the_same_points(folder: Path) -> None:
     """A batch repeated with its seed plays the same script and meets the same faults."""
     found = []
@@ -96,19 +110,19 @@ def stubbed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert folder.is_dir()
         if seed == 8:
             raise Broken("lost", "an append is not there")
-        return Counter(points=10, **dict.fromkeys(power.NEEDED, 1))
+        return Counter({"points": 10, "worst wait": 10 - seed, **dict.fromkeys(power.NEEDED, 1)})
 
     monkeypatch.setattr(power, "batch", batch)
 
 
 def test_totals_grow_with_every_run(stubbed: None, tmp_path: Path) -> None:
-    """What each run did is added to the sums of its campaign in the file, with its seeds."""
+    """What each run did is added to the sums of its campaign in the file, with its seeds; the worst of both stays."""
     totals = tmp_path / "deep" / "totals.json"
     for seed in ("1", "4"):
         assert run("--seed", seed, "--batches", "2", "--totals", str(totals)) == 0
     told = json.loads(totals.read_text())["power"]
     assert (told["sums"]["points"], told["sums"]["runs"], told["sums"]["failures"]) == (40, 2, 0)
-    assert told["seeds"] == [[1, 2], [4, 5]]
+    assert told["seeds"] == [[1, 2], [4, 5]] and told["sums"]["worst wait"] == 9
 
 
 def test_a_broken_invariant_ends_with_the_command_that_repeats_it(

@@ -24,7 +24,7 @@ SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
 
 STEPS: dict[str, tuple[Any, str, bool]] = {
-    "marked": (erasing, "_mark", False),
+    "marked": (erasing, "mark", False),
     "recorded": (erasing, "_destroy", True),
     "rewriting": (destruction, "_rewritten", True),
     "rewritten": (destruction, "_remove", True),

@@ -72,7 +72,8 @@ def test_nothing_readable_lies_on_the_disk(tmp_path: Path, key: Path, monkeypatc
             str(file.relative_to(home / "a.vms" / "default")) for file in (home / "a.vms").rglob("*") if file.is_file()
         }
         assert {name for name in lying if not name.endswith(".aes")} == {
-            "keys.sqlite", "log.lock", "log.queue", "log.sqlite", "log.sqlite-shm", "log.sqlite-wal",
+            "archive.lock", "archive.queue", "keys.sqlite", "log.lock", "log.queue", "log.sqlite", "log.sqlite-shm",
+            "log.sqlite-wal",
         }  # fmt: skip
     assert found_in(home) == set()
     with vmstore.open(home / "a.vms", key=key) as store:

@@ -14,43 +14,51 @@ import shutil
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from importlib import import_module
-from importlib.util import find_spec
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import apsw
-import zstandard
 from campaigns.crew import ended, start
-from campaigns.cut import MODES, Image, World, lay
+from campaigns.cut import MODES, World, lay
 from campaigns.disk import FULL, IO, Event, Fault, disk
 from campaigns.held import Broken, ours, patient
 from campaigns.power import place
-from campaigns.script import SOURCE, STORE, Player, Summary, script, summary, write_source
+from campaigns.scenes import (
+    CHANGING,
+    DUE,
+    GONE,
+    GREW,
+    HERS,
+    KEPT,
+    KEY,
+    NEW,
+    OTHER,
+    PLANTED,
+    SECRET,
+    Scene,
+    holding,
+    laid,
+    scene,
+    tomorrow,
+)
+from campaigns.script import STORE, Summary, summary
 
 import vmstore
 from vmstore.engine.seal import Seal
 from vmstore.errors import VmstoreError
+from vmstore.store import retaining
+from vmstore.store.archiving import archive
+from vmstore.store.erasing import erase
 from vmstore.store.keys import read_key
+from vmstore.store.ledger import beside, certificates
 from vmstore.store.seals import folder_of, seals_in
 
-STEPS = 10
 POINTS = 24  # of each chore, each way
-KEY, COPY, KEPT, AGAIN, BUNDLE = "seal.key", "copy.bak", "kept.bak", "again.vms", "bundle.jsonl"
+COPY, AGAIN, BUNDLE = "copy.bak", "again.vms", "bundle.jsonl"
 GROWING = ("write", "open", "mkdir", "link", "rename")  # what takes room
 CLOSING = ("close", "_closing", "poison")  # functions in which files are closed
-SECRET, GOING = "secret", ("secret", "erased-")  # a session that is erased, and what its name becomes
-PLANTED, ZSTD = "Quartzfeather", b"\x28\xb5\x2f\xfd"
 WAYS = ("killed", "killed though done", "failed once", "failed for ever", "failed though done", "full", "cut")
-
-
-class Scene(NamedTuple):
-    """A folder with a store, a key, a seal and a backup, and what all of it holds."""
-
-    image: Image
-    held: Summary
-    seals: int
 
 
 class Chore(NamedTuple):
@@ -77,38 +85,6 @@ def batch(seed: int, folder: Path, points: int = POINTS) -> Counter[str]:
                     raise Broken(error.kind, f"{error}; {what}") from error
                 found += Counter({name: 1, way: 1, "points": 1})
     return found
-
-
-def scene(seed: int, folder: Path) -> Scene:
-    """The folder before any chore."""
-    root = folder / "scene"
-    root.mkdir()
-    write_source(folder, random.Random(seed))
-    player = Player(root, folder / SOURCE, seed)
-    for step in script(seed, STEPS):
-        player.play(step)
-    player.close()
-    with vmstore.open(root / STORE) as store:
-        live = store.session("live", l0_tokens_max=3_000, system="You keep a harbour.", user="ann")
-        live.user("Where is the crane? " + "It was by the sluice. " * 20)
-        live.pack()
-        live.assistant("By the tide.")
-        store.record(SECRET, {"model": "m", "messages": [{"role": "user", "content": f"It is {PLANTED}. " * 9}]})
-        vmstore.seal(store, vmstore.new_key(root / KEY))
-        vmstore.backup(root / STORE, root / KEPT)
-        held = summary(store)
-    return Scene(taken(root), held, 1)
-
-
-def taken(root: Path) -> Image:
-    """All that lies in a folder."""
-    return {str(p.relative_to(root)): None if p.is_dir() else p.read_bytes() for p in sorted(root.rglob("*"))}
-
-
-def laid(made: Scene, left: Path) -> None:
-    """Puts a scene into a folder; the key is its owner's alone."""
-    lay(made.image, left)
-    (left / KEY).chmod(0o600)
 
 
 def played(made: Scene, chore: Chore, left: Path) -> tuple[list[Event], int]:
@@ -243,7 +219,7 @@ def sound(left: Path, made: Scene) -> None:
 def same(found: Summary, made: Scene) -> None:
     """Raises Broken unless some sessions are those of the scene."""
     found, right = (
-        {name: told for name, told in one.items() if not name.startswith(GOING)} for one in (found, made.held)
+        {name: told for name, told in one.items() if not name.startswith(CHANGING)} for one in (found, made.held)
     )
     if found != right:
         raise Broken("lost", f"sessions (turns, calls, messages, pages, position), found: {found}, right: {right}")
@@ -313,35 +289,64 @@ def _nothing(left: Path, made: Scene, done: bool) -> None:
 def _archive(left: Path) -> None:
     """Moves what the live session holds to a file of its own."""
     with vmstore.open(left / STORE) as store:
-        import_module("vmstore.store.archiving").archive(store, "live", grace=0)
+        archive(store, "live", grace=0)
 
 
 def _erase(left: Path) -> None:
     """Erases all of a session in which a word was planted."""
     with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
         if SECRET in summary(store):
-            import_module("vmstore.store.erasing").erase(store, session=SECRET)
+            erase(store, session=SECRET)
 
 
-def _look_erased(left: Path, made: Scene, done: bool) -> None:
-    """No file of the store holds the planted word once its erasure was acknowledged."""
+def _retain(left: Path) -> None:
+    """States a rule, a day after a session was used, and erases what it takes."""
+    with vmstore.open(left / STORE, clock=tomorrow()) as store:
+        retaining.keep(store, "1h", user=HERS)
+        retaining.apply(store)
+
+
+def _erased(name: str, reason: str) -> Callable[[Path, Scene, bool], None]:
+    """A session is whole, or no file of the store holds its planted word and certificates name all its cells."""
+
+    def look(left: Path, made: Scene, done: bool) -> None:
+        with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
+            found = summary(store)
+            if name in found and (done or found[name] != made.held[name]):
+                raise Broken("not erased" if done else "torn", f"session {name} is there: {found[name]}")
+            if name in found and PLANTED[name] not in str(store.session(name).request(call=1)):
+                raise Broken("torn", f"session {name} is there without its contents")
+        if name not in found:
+            _gone(left, made, name, {reason})
+
+    return look
+
+
+def _gone(left: Path, made: Scene, name: str, reasons: set[str]) -> None:
+    """Raises Broken where files of the store hold what was erased, or no certificate says that it was."""
+    files = holding(left / STORE, PLANTED[name])
+    if files:
+        raise Broken("not erased", f"{files} still hold what was erased")
+    kept = [one for one in certificates(beside(left / STORE)) if one.reason in reasons]
+    named = {cell.commitment for one in kept for erasure in one.erasures for cell in erasure.cells}
+    if not made.cells[name] <= named:
+        raise Broken("uncertified", f"{len(made.cells[name] - named)} cells of {name} are in no certificate")
+
+
+def _merged(left: Path, made: Scene, done: bool) -> None:
+    """Each session that the other store has more is as it was or as it is there; the other one is as it was."""
+    with vmstore.open(left / OTHER, "r") as other:
+        if summary(other) != made.grown or not other.verify().ok:
+            raise Broken("changed", "the store that was merged is not as it was")
     with vmstore.open(left / STORE) as store:  # which finishes what was interrupted
-        store.sessions()
-    holding = [str(file.relative_to(left)) for file in (left / STORE).rglob("*") if file.is_file() and _holds(file)]
-    if done and holding:
-        raise Broken("not erased", f"{holding} still hold what was erased")
-
-
-def _holds(file: Path) -> bool:
-    """Whether a file holds the planted word, packed or not."""
-    content = file.read_bytes()
-    parts = [content]
-    at = content.find(ZSTD)
-    while at >= 0:
-        with suppress(zstandard.ZstdError):
-            parts.append(zstandard.ZstdDecompressor().decompressobj().decompress(content[at:]))
-        at = content.find(ZSTD, at + 1)
-    return any(PLANTED.encode() in part for part in parts)
+        found = summary(store)
+    for name in (GREW, NEW):
+        if found.get(name) != made.grown[name] and (done or found.get(name) != made.held.get(name)):
+            raise Broken("lost" if done else "torn", f"session {name}: {found.get(name)}, there {made.grown[name]}")
+    if GONE not in found:
+        _gone(left, made, GONE, {"asked"})
+    elif done or found[GONE] != made.held[GONE]:
+        raise Broken("not erased" if done else "torn", f"session {GONE} is there: {found[GONE]}")
 
 
 CHORES: dict[str, Chore] = {
@@ -351,9 +356,9 @@ CHORES: dict[str, Chore] = {
     "export": Chore(_with_store(lambda store: store.export(store.folder.parent.parent / BUNDLE)), _bundled),
     "compact": Chore(_with_store(lambda store: store.compact()), _nothing),
     "rebuild": Chore(_with_store(lambda store: store.rebuild()), _nothing),
+    "archive": Chore(_archive, _nothing),
+    "erase": Chore(_erase, _erased(SECRET, "asked")),
+    "retain": Chore(_retain, _erased(DUE, "retention")),
+    "merge": Chore(lambda left: vmstore.merge(left / STORE, left / OTHER), _merged),
 }
-if find_spec("vmstore.store.archiving"):
-    CHORES["archive"] = Chore(_archive, _nothing)
-if find_spec("vmstore.store.erasing"):
-    CHORES["erase"] = Chore(_erase, _look_erased)
 NEEDED = {*CHORES, *WAYS, "raised", "left beside"}

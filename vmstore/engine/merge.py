@@ -20,6 +20,7 @@ from vmstore.log.port import Log
 from vmstore.views.projection import Projection
 
 NEW, GREW, SAME, BEHIND, PARTED, TAKEN, ORPHAN = "new", "grew", "same", "behind", "parted", "taken", "orphan"
+COMING = (NEW, GREW)
 CONFLICTS = (PARTED, TAKEN, ORPHAN)
 
 
@@ -121,14 +122,14 @@ class Merge:
 
     def lacks(self, standing: Standing) -> int:
         """How many commits of a guest are not here."""
-        return len(self._commits(standing.guest, standing.position)) if standing.outcome in (NEW, GREW) else 0
+        return len(self._commits(standing.guest, standing.position)) if standing.outcome in COMING else 0
 
     def bring(self, guest: Guest) -> tuple[Standing, int]:
         """Writes what of a guest is not here, durable; what became of it and how many commits are new."""
         while True:
             seen = self._engine.follow()
             standing = self.standing(guest)
-            if standing.outcome not in (NEW, GREW):
+            if standing.outcome not in COMING:
                 return standing, 0
             commits = self._commits(guest, standing.position)
             try:

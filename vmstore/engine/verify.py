@@ -26,7 +26,7 @@ from vmstore.engine.soundness import Erased, unsound
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis
 from vmstore.log.port import Log
-from vmstore.views.erased import Erasures
+from vmstore.views.erased import Erasures, erasures_after
 from vmstore.views.fold import fork_moment
 from vmstore.views.lane import Lane
 from vmstore.views.projection import Progress, Projection
@@ -231,38 +231,54 @@ class ChainCheck:
                 cell = cells.get(number)
                 if cell is None and not whole:  # its archive is named
                     continue
-                wrong = unsound(cell, number, commit.commitment(index), self.erased)
-                if wrong is not None:
-                    what = wrong if cell is None else f"position {commit.first}: {wrong}"
-                    self._add("cell", f"cell {number} of commit {commit.ordinal}", what)
+                if unsound(cell, number, commit.commitment(index), self.erased) is not None:
+                    self._unsound(commit, number, commit.commitment(index))
+
+    def _unsound(self, commit: Commit, number: int, commitment: bytes) -> None:
+        """Looks at a cell once more, when nobody destroys any, and names it where it is still not as it should be."""
+        with self.log.settled():
+            cells, whole = self._read([number])
+        cell = cells.get(number)
+        wrong = unsound(cell, number, commitment, self.erased) if whole or cell is not None else None
+        if wrong is not None:
+            what = wrong if cell is None else f"position {commit.first}: {wrong}"
+            self._add("cell", f"cell {number} of commit {commit.ordinal}", what)
 
     def _read(self, numbers: Sequence[int]) -> tuple[dict[int, Cell], bool]:
         """Cells, and whether those in archives are among them: one that cannot be read is named once."""
         try:
             return self.log.cells(numbers), True
-        except CorruptError as error:
-            cells = self.log.cells(numbers, archived=False)
-            what = str(error)
-            if what not in self._archives:
+        except CorruptError:
+            pass
+        with self.log.settled():  # an archive may have been replaced meanwhile
+            try:
+                return self.log.cells(numbers), True
+            except CorruptError as error:
+                cells, what = self.log.cells(numbers, archived=False), str(error)
+                if what not in self._archives:
+                    self._add(ARCHIVE, "archive", what)
                 self._archives.add(what)
-                self._add(ARCHIVE, "archive", what)
-            return cells, False
+                return cells, False
 
     def end(self, last: int) -> None:
-        """Checks that the cell that was the last when this began does not lie beyond the last commit.
-
-        And that what is recorded as erased is gone.
-        """
+        """Checks that the cell that was the last one first lies in a commit, and that what was erased is gone."""
         if last > self._last_cell:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
         if self._erases:
             self.erasures.follow()
-            numbers = self.erasures.numbers
-            for start in range(0, len(numbers), CELLS):
-                for number, cell in self.log.cells(numbers[start : start + CELLS]).items():
-                    if not cell.erased:
-                        what = "it is recorded as erased and still there; run `vmstore erase STORE --finish`"
-                        self._add("erasure", f"cell {number}", what)
+            there = list(self._there(self.erasures.numbers))
+            if there:  # somebody may be about to destroy them
+                with self.log.settled():
+                    there = list(self._there(there))
+            for number in there:
+                what = "it is recorded as erased and still there; run `vmstore erase STORE --finish`"
+                self._add("erasure", f"cell {number}", what)
+
+    def _there(self, numbers: Sequence[int]) -> Iterator[int]:
+        """Those of some cells that were not destroyed."""
+        for start in range(0, len(numbers), CELLS):
+            found = self.log.cells(numbers[start : start + CELLS]).items()
+            yield from (number for number, cell in found if not cell.erased)
 
     def _add(self, kind: str, where: str, what: str) -> None:
         self.problems.append(Finding(kind, where, what))
@@ -280,19 +296,27 @@ def _folded(log: Log, projection: Projection, progress: Progress | None, views: 
         yield Finding("fold", "log", f"the log cannot be folded: {error}")
         return
     try:
-        projection.catch_up()
-        with projection.moment_held() as ordinal:  # others may write meanwhile; the views stand still
-            fresh.catch_up(upto=ordinal)
-            if views:
-                yield from _file(projection.db, fresh.db)
-            for projector in projection.projectors if views else ():
-                difference = _difference(projection, fresh, projector)
-                if difference is not None:
-                    yield Finding("view", projector.name, difference)
+        while True:
+            projection.catch_up()
+            with projection.moment_held() as ordinal:  # others may write meanwhile; the views stand still
+                fresh.catch_up(upto=ordinal)
+                found = list(_differences(projection, fresh)) if views else []
+            if not found or not any(True for _ in erasures_after(log, ordinal)):
+                break  # else it may be what was erased since, which the views had and the fresh fold had not
+        yield from found
     except (apsw.Error, ValueError, TypeError) as error:  # what SQLite refuses, or gives of another type
         yield Finding("view", "views", f"the views cannot be read ({error}); delete them and they are rebuilt")
     finally:
         fresh.close()
+
+
+def _differences(have: Projection, want: Projection) -> Iterator[Finding]:
+    """What views hold that a fresh fold does not, or the other way round."""
+    yield from _file(have.db, want.db)
+    for projector in have.projectors:
+        difference = _difference(have, want, projector)
+        if difference is not None:
+            yield Finding("view", projector.name, difference)
 
 
 def _file(have: apsw.Connection, want: apsw.Connection) -> Iterator[Finding]:

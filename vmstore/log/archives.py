@@ -60,6 +60,7 @@ class Archives:
         self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
         self._reading = threading.Lock()
         self._turn = threading.RLock()
+        self._settled = False
         self._lock = WriteLock(folder.with_suffix(".lock"))
 
     def path(self, uid: bytes) -> Path:
@@ -71,6 +72,23 @@ class Archives:
         """Keeps everybody else from writing archives, and from moving cells into them or out."""
         with self._turn, self._lock:
             yield
+
+    @contextmanager
+    def settled(self, make: bool) -> Iterator[None]:
+        """Waits until nobody writes archives, moves cells or destroys any, and keeps them from it; many may share it.
+
+        Where nobody ever did, and nothing is to be made, it keeps nobody from it.
+        """
+        with self._turn:
+            if self._lock.held or self._settled:
+                yield
+                return
+            with self._lock.shared(make):
+                self._settled = True
+                try:
+                    yield
+                finally:
+                    self._settled = False
 
     # ---- reading
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -52,6 +54,25 @@ class WriteLock:
         """Whether this handle holds it."""
         return self._depth > 0
 
+    @contextmanager
+    def shared(self, make: bool) -> Iterator[None]:
+        """Waits in the queue like everybody, then holds it together with others who share it; not within itself.
+
+        Where its files are not there, and are not to be made or cannot be, nobody holds it.
+        """
+        files = [file for path in self._paths if (file := _to_share(path, make)) is not None]
+        try:
+            if len(files) == len(self._paths):
+                held, door = files
+                fcntl.flock(door, fcntl.LOCK_SH)
+                fcntl.flock(held, fcntl.LOCK_SH)
+                fcntl.flock(door, fcntl.LOCK_UN)
+            yield
+        finally:
+            for file in files:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open too
+                os.close(file)
+
     def _open(self) -> tuple[int, ...]:
         """Opens the files: a lock belongs to the opened file, so each handle opens its own."""
         opened: list[int] = []
@@ -69,3 +90,11 @@ class WriteLock:
         for file in self._files:
             os.close(file)
         self._files = ()
+
+
+def _to_share(path: Path, make: bool) -> int | None:
+    """A file to be locked by who only reads; None where there is none, and none is to be made or can be."""
+    for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT) if make else (os.O_RDONLY,):
+        with suppress(OSError):
+            return os.open(path, flags, 0o644)
+    return None

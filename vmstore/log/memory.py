@@ -67,7 +67,7 @@ class MemoryLog:
         """Keeps other threads waiting."""
         return self._turn
 
-    destroying = alone
+    destroying = settled = alone
 
     @property
     def _all(self) -> list[Commit]:

@@ -112,6 +112,13 @@ class Log(Protocol):
         """Keeps every other writer waiting while cells are recorded as erased and destroyed."""
         ...
 
+    def settled(self) -> AbstractContextManager[object]:
+        """Waits for whoever destroys or moves cells, and keeps them waiting within; others write on.
+
+        What is recorded as erased and still there within is what nobody is about to destroy.
+        """
+        ...
+
     def tail(self, after: int, limit: int) -> list[Commit]:
         """Up to `limit` commits with an ordinal above `after`, in order, without their cells."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import NoReturn
@@ -87,6 +87,10 @@ class ReadLog(ABC):
     def destroying(self) -> AbstractContextManager[object]:
         """Refused."""
         raise self._refused()
+
+    def settled(self) -> AbstractContextManager[object]:
+        """Nobody changes it."""
+        return nullcontext()
 
     @property
     def erased(self) -> Mapping[int, int]:

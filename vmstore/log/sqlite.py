@@ -14,7 +14,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,10 @@ class SqliteLog:
         """Keeps every other writer waiting, who moves cells to archives and back among them."""
         with self.archives.alone(), self.alone():
             yield
+
+    def settled(self) -> AbstractContextManager[None]:
+        """Waits for whoever destroys cells, or moves them to archives or back."""
+        return self.archives.settled(make=not self._readonly)
 
     def _keep_files(self, one: Waiting) -> None:
         long = [cell for commit in one.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]

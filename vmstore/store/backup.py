@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import apsw
 import msgspec
@@ -25,8 +23,7 @@ from vmstore.core.clock import SystemIds
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
-from vmstore.log.archived import FORMS
-from vmstore.log.archives import FORMER
+from vmstore.log.archives import FORMER, Archives
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of, vault_in
@@ -40,7 +37,6 @@ LIST = "backup.json"
 VERSION = 1
 STEP_PAGES = 512
 CHUNK_BYTES = 1 << 20
-TRIES = 5
 UNFINISHED = (".new", FORMER)
 
 
@@ -178,26 +174,14 @@ def _first(path: Path) -> str:
 
 
 def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> None:
-    """Copies a log and the files that hold cells of it; again where cells moved from file to file meanwhile."""
-    for _ in range(TRIES):
-        target.mkdir()
-        before = _archived(source / LOG)
+    """Copies a log and the files that hold cells of it; who erases or archives waits, who writes does not."""
+    target.mkdir()
+    with Archives(source / ARCHIVE).settled(make=True):
         copy_log(source / LOG, target / LOG, progress)
         for folder in (BLOBS, ARCHIVE):
             _copy_files(source / folder, target / folder)
         if (source / KEYS).is_file():  # after the log: keys come before what is written under them
             copy_log(source / KEYS, target / KEYS, None)
-        if _archived(source / LOG) == before:
-            return
-        shutil.rmtree(target)
-    raise StoreError(f"{source} is being archived all the time; back it up when that is done")
-
-
-def _archived(log: Path) -> list[Any]:
-    """Which cells of a log lie in archives, in short."""
-    with _copying(log), _connected(log) as db:
-        sql = "SELECT count(*), total(first), total(count) FROM frames WHERE form IN (?, ?)"
-        return list(db.execute(sql, FORMS).fetchall())
 
 
 def copy_log(source: Path, target: Path, progress: Progress | None) -> None:

@@ -201,7 +201,7 @@ def _record(
     ns: Namespace, told: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
 ) -> list[int]:
     """Appends to each session what it loses and what leaves its prompt, all with one flush; the ordinals."""
-    _mark(ns.folder)
+    mark(ns.folder)
     at = ns.clock.now()
     batches = []
     for session in sorted({*told, *leaving}):
@@ -216,7 +216,7 @@ def _record(
         told_of = ns.engine.append(batches)
     except RefusedError:  # nothing was written, so there is nothing to finish
         if ns.folder is not None:
-            _unmark(ns.folder)
+            unmark(ns.folder)
         raise
     ordinals = []
     for found in told_of:
@@ -243,7 +243,7 @@ def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path |
             KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
         )
         path = keep(kept or folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
-    _unmark(ns.folder)
+    unmark(ns.folder)
     return path
 
 
@@ -297,16 +297,16 @@ def finish_erasing(store: Asked) -> int:
     return finish(store._ns, look=True)
 
 
-def _mark(folder: Path | None) -> None:
-    """Says that an erasure is under way, durable."""
+def mark(folder: Path | None) -> None:
+    """Says that an erasure is under way, durable; for whoever is `destroying`."""
     if folder is not None:
         with _marking(folder / ERASING):
             (folder / ERASING).touch()
             flush(folder)
 
 
-def _unmark(folder: Path) -> None:
-    """Says that it is done."""
+def unmark(folder: Path) -> None:
+    """Says that it is done; for whoever is `destroying` and saw that it is."""
     with _marking(folder / ERASING):
         (folder / ERASING).unlink(missing_ok=True)
         flush(folder)
@@ -341,7 +341,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
             if ns.folder is not None:
-                _unmark(ns.folder)
+                unmark(ns.folder)
             return 0
         assert ns.folder is not None, "a store in memory is not killed half way"
         last = max((one.ordinal for one in certificates(folder_of(ns.folder), ns.name)), default=0)

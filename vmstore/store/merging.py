@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
+from operator import itemgetter
 from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
-from vmstore.engine.merge import CONFLICTS, ORPHAN, PARTED, Merge, Standing
+from vmstore.engine.merge import COMING, CONFLICTS, ORPHAN, PARTED, Guest, Merge, Standing
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, InputError, RefusedError
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import Key, key_for
-from vmstore.store.erasing import finish
+from vmstore.store.erasing import finish, mark, under_way, unmark
 from vmstore.store.folder import find, is_archive, namespaces
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.reports import Merged, MergedSession
-from vmstore.views.erased import READ, Erasures
+from vmstore.views.erased import READ, Erasures, erasures_after
 from vmstore.views.projection import Progress
 
 
@@ -45,7 +47,7 @@ def merge(
     for nth, name in enumerate(name or "default" for name in names):
         its_key = key_for(source, name, key)
         with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
-            _prove(there, source, _share(progress, 2 * nth, 2 * len(names)))
+            proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
             mode = "r" if dry_run else "rw"
             clock, ids = SystemClock(), SystemIds()
@@ -54,7 +56,9 @@ def merge(
                 if missing
                 else open_namespace(target, mode, name, clock, ids, key_for(target, name, key))
             )
-            with closing(here):
+            with closing(here), _held(here, there):
+                if there.log.ordinal > proven:  # what came since may be an erasure
+                    _proven(there, source, None)
                 tell = _share(progress, 2 * nth + 1, 2 * len(names))
                 found += _merged(here, there, name, source, dry_run, tell)
                 if not dry_run:
@@ -62,15 +66,35 @@ def merge(
     return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
 
 
+@contextmanager
+def _held(here: Namespace, there: Namespace) -> Iterator[None]:
+    """Who erases or archives in either store waits, and others write on: what comes is what was proven.
+
+    In one order for everybody, else two stores that are merged into each other could wait for ever.
+    """
+    holds = [(os.path.realpath(there.folder or ""), there.log.settled)]
+    if isinstance(here.log, SqliteLog) and not here.readonly:
+        holds.append((os.path.realpath(here.folder or ""), here.log.archives.alone))
+    with ExitStack() as stack:
+        for _, hold in sorted(holds, key=itemgetter(0)):
+            stack.enter_context(hold())
+        yield
+
+
 def _erase(here: Namespace) -> None:
-    """Destroys here what came recorded as erased: a session may have been here before that."""
-    erasures = Erasures(here.log)
-    erasures.follow()
-    for start in range(0, len(erasures.numbers), READ):
-        cells = here.log.cells(erasures.numbers[start : start + READ])
-        if any(not cell.erased for cell in cells.values()):
+    """Destroys here what came recorded as erased: a session may have been here before that.
+
+    Sessions that may bring such were marked as they came; what came before there were marks is looked for.
+    """
+    with here.lock, here.engine.log.destroying():
+        erasures = Erasures(here.log)
+        erasures.follow()
+        numbers = erasures.numbers
+        reads = (here.log.cells(numbers[start : start + READ]) for start in range(0, len(numbers), READ))
+        if any(not cell.erased for cells in reads for cell in cells.values()):
             finish(here, look=True)
-            return
+        elif here.folder is not None and under_way(here.folder):
+            unmark(here.folder)
 
 
 def _check(target: Path, source: Path) -> None:
@@ -81,8 +105,9 @@ def _check(target: Path, source: Path) -> None:
         raise InputError(f"{target} and {source} are one store; name another to merge from")
 
 
-def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
-    """Raises CorruptError where the other store is not sound: nothing of it is taken then."""
+def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
+    """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
+    ordinal = there.log.ordinal
     there.follow()
     _, problems = verify(there.log, there.projection, progress, views=False)
     if problems:
@@ -96,6 +121,7 @@ def _prove(there: Namespace, source: Path, progress: Progress | None) -> None:
             f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
             "merge that one, or bring the session back there and archive it again"
         )
+    return ordinal
 
 
 def _merged(
@@ -103,6 +129,7 @@ def _merged(
 ) -> Iterator[MergedSession]:
     work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
     guests = work.guests()
+    erased = {session for session, _, _ in erasures_after(there.log, 0)}
     coming: set[bytes] = set()
     with here.lock:
         here.follow()
@@ -111,12 +138,21 @@ def _merged(
             standing = work.standing(guest, coming) if dry_run else None
             new = 0 if standing is None else work.lacks(standing)
             if standing is None:
-                standing, new = work.bring(guest)
+                standing, new = _brought(here, work, guest, guest.session in erased)
         if standing.outcome not in CONFLICTS:
             coming.add(guest.uid)
         if progress is not None:
             progress(nth + 1, len(guests))
         yield MergedSession(name, guest.name, standing.outcome, new, standing.position, _remedy(standing, source, name))
+
+
+def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[Standing, int]:
+    """Brings a session; one that `erases` is marked, so that who opens next finishes what a kill interrupts."""
+    if not erases or work.standing(guest).outcome not in COMING:
+        return work.bring(guest)
+    with here.engine.log.destroying():
+        mark(here.folder)
+        return work.bring(guest)
 
 
 def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:

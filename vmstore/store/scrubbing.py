@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.errors import StoreError
-from vmstore.log.destruction import overwrite
+from vmstore.log.files import overwrite
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS

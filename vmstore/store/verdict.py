@@ -51,8 +51,15 @@ def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
     if not isinstance(ns.log, SqliteLog):
         return []
     named = " ".join(one.what for one in found if one.kind == ARCHIVE)
-    told = ns.log.archives.problems({place.uid for _, _, place in ns.log.mover.places()})
+    told = _broken(ns.log)
+    if told:  # somebody may have moved them back just now
+        with ns.log.settled():
+            told = _broken(ns.log)
     return [Finding(ARCHIVE, "archive", what) for what in told if what.split(" ", 1)[0] not in named]
+
+
+def _broken(log: SqliteLog) -> list[str]:
+    return list(log.archives.problems({place.uid for _, _, place in log.mover.places()}))
 
 
 def _named(ns: Namespace, found: Iterable[Finding]) -> Iterator[Finding]:

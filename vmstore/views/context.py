@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import apsw
 
-from vmstore.cells.cell import COMMITMENT_BYTES, ERASED
+from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, Cell
 from vmstore.cells.merkle import Tree, leaf
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.port import Log
@@ -143,17 +143,24 @@ def read_cells(
     cells, found = log.cells(sealed), {}
     for number, commitment in sealed.items():
         cell = cells.get(number)
-        if cell is None:
-            raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
+        if not whole(cell, commitment):
+            cell = log.cells([number]).get(number)  # it may have been destroyed as it was read
+            if not whole(cell, commitment):
+                what = "is missing from the log" if cell is None else "does not match its commitment"
+                raise CorruptError(f"cell {number} {what}; run `vmstore verify`")
+        assert cell is not None, "it is whole"
         found[number] = cell.content
         if cell.erased:
             position = erased_at(log, db, number)
             if instead is None:
                 raise erased_error(position)
             found[number] = instead(position)
-        elif commitment is not None and not cell.keeps(commitment):
-            raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
     return found
+
+
+def whole(cell: Cell | None, commitment: bytes | None) -> bool:
+    """Whether a cell was destroyed, or holds what its commitment is over, where that is known."""
+    return cell is not None and (cell.erased or commitment is None or cell.keeps(commitment))
 
 
 def erased_error(position: int) -> ErasedError:
@@ -173,6 +180,8 @@ def open_cell(log: Log, db: apsw.Connection, number: int, commitment: bytes) -> 
         digest.update(piece)
     if digest.digest() != commitment:
         found.file.close()
+        if ERASED in log.cells([number]).values():  # destroyed as it was read
+            raise erased_error(erased_at(log, db, number))
         raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
     found.file.seek(0)
     return found.file

@@ -13,6 +13,7 @@ from vmstore.cells.cell import Cell
 from vmstore.core.erasure import Gone, gone, is_gone
 from vmstore.core.words import words
 from vmstore.errors import CorruptError
+from vmstore.views.context import whole
 from vmstore.views.erased import erased_at
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
@@ -165,7 +166,9 @@ class Contents:
         if cell is None:
             return None
         found = self._near(cell).get(cell)
-        if found is None or not (found.erased or commitment is None or found.keeps(commitment)):
+        if not whole(found, commitment):
+            found = self.world.log.cells([cell]).get(cell)  # it may have been destroyed as it was read
+        if found is None or not whole(found, commitment):
             raise _damaged(cell)
         return self._gone(cell) if found.erased else found.content
 

@@ -1,0 +1,116 @@
+"""A process is killed as it erases by rules, or takes in what was erased elsewhere: who comes next finishes it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.disasters.child import start
+from tests.engine.stories import answer, chat
+from tests.erasing.found import found_in
+from tests.erasing.test_kills import STEPS, dying
+from vmstore.core.clock import ManualClock
+from vmstore.errors import ErasedError
+from vmstore.store import merging, retaining
+from vmstore.store.erasing import erase
+from vmstore.store.ledger import beside, certificates
+from vmstore.store.store import Store
+
+START, DAY = 1_795_301_701_000_000, 86_400_000_000
+OLD, PAGE, LONG = "the old violet number 4711", "the tool said violet-9", "long violet words, many of them; " * 3_000
+ALL = [OLD.encode(), PAGE.encode(), LONG[:200].encode()]
+NOT_YET = ("marked",)  # nothing is recorded then
+
+
+def on(path: Path, day: int) -> Store:
+    """A store on a day."""
+    return vmstore.open(path, clock=ManualClock(START + day * DAY))
+
+
+def killed(step: str, path: Path, day: int) -> None:
+    """A process applies the rules of a store and dies at a step."""
+
+    def child() -> None:
+        dying(*STEPS[step])
+        retaining.apply(on(path, day))
+
+    assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, step: str) -> None:
+    """Wherever a run of retention dies, the next one ends with all that is due gone, certified for what it was."""
+    path = tmp_path / "a.vms"
+    with on(path, 0) as store:
+        store.record("old", chat(OLD), answer("Noted."))
+        store.record("old", chat(OLD, "Noted.", LONG), answer("Gone."))
+    with on(path, 5) as store:
+        store.record("new", chat("Keep this."), answer("Kept."))
+        tool = {"role": "tool", "tool_call_id": "c", "content": PAGE}
+        call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        asked = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+        store.record("new", {"model": "m", "messages": [*asked, tool]}, answer("Seen."))
+        retaining.keep(store, "7d")
+        retaining.keep(store, "1d", where="role = tool", name="tools")
+        retaining.apply(store)
+        assert len(list(certificates(beside(path)))) == 0, "nothing is due yet"
+    killed(step, path, 9)
+    with on(path, 9) as store:  # which finishes what was begun
+        assert store.verify().ok
+        assert (found_in(tmp_path, ALL) == {}) == (step not in NOT_YET)
+        again = retaining.apply(store)
+        assert (again.erased is None) == (step not in NOT_YET)
+        assert retaining.apply(store).erased is None, "nothing is due any more"
+        assert found_in(tmp_path, ALL) == {} and store.verify().ok
+        assert [rule.name for rule in retaining.rules(store)] == ["default", "tools"]
+        with pytest.raises(ErasedError):
+            next(one for one in store.sessions() if one.session != "new")
+            store.session(next(one.session for one in store.sessions() if one.session != "new")).content("p4")
+        assert store.session("new").request(call=1)["messages"][-1]["content"] == "Keep this."
+        gone = [one for one in certificates(beside(path)) if one.erasures]
+    assert {one.reason for one in gone} == {"retention"} and len(gone) == 1
+    assert {erasure.session for erasure in gone[0].erasures} == set(uids(path))
+
+
+def uids(path: Path) -> list[str]:
+    """The uids of the sessions that people see."""
+    with closing(vmstore.open(path, "r")) as store:
+        rows: list[Any] = store.views.execute("SELECT uid FROM sessions WHERE hidden = 0").fetchall()
+    return [uid.hex() for (uid,) in rows]
+
+
+MERGING = {"brought": (merging, "_erase", True), **STEPS, "marked": (merging, "mark", False)}
+
+
+@pytest.mark.parametrize("step", [step for step in MERGING if step != "recorded"])
+def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) -> None:
+    """Wherever a merge dies that brought an erasure, who opens next destroys what it names, and certifies that."""
+    path, other = tmp_path / "a.vms", tmp_path / "b.vms"
+    with vmstore.open(path) as store:
+        store.record("s", chat(OLD), answer("Noted."))
+        store.record("s", chat(OLD, "Noted.", LONG), answer("Gone."))
+        cells = store.log.last_cell
+    shutil.copytree(path, other)
+    with vmstore.open(other) as store:
+        erase(store, session="s")
+        last = store.log.ordinal
+
+    def child() -> None:
+        dying(*MERGING[step])
+        merging.merge(path, other)
+
+    assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
+    with vmstore.open(path) as store:
+        assert store.verify().ok
+        if step not in NOT_YET:
+            assert store.log.ordinal == last and found_in(path, ALL) == {}
+    assert merging.merge(path, other).conflicts == 0
+    assert found_in(path, ALL) == {} and not (path / "default" / "erasing").exists()
+    named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
+    assert len(named) == cells
