@@ -1,6 +1,6 @@
 // What would have been: the session decided again under other policies and budgets, as a table of numbers
 // with Belady's optimum beside them. A row opens that what-if beside what happened.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsked } from "../asked";
 import { copy } from "../copy";
 import { count, dollars, short } from "../format";
@@ -100,6 +100,11 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
   const had = shown.data.budget !== null;
   useEffect(() => setChosen(policies ? policies.split(",") : ["default", "lru"]), [policies]);
   useEffect(() => setTyped(budgets.replaceAll(",", ", ") || proposed), [budgets, proposed]);
+  const first = useRef<HTMLInputElement>(null);
+  // They come after the pane: who has nothing in hand begins with them then.
+  useEffect(() => {
+    if (document.activeElement === document.body) first.current?.focus();
+  }, [known.length]);
   return (
     <form
       class="whatif-form"
@@ -116,6 +121,7 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
             <input
               type="checkbox"
               data-focus={at === 0 ? true : undefined}
+              ref={at === 0 ? first : undefined}
               checked={chosen.includes(one)}
               onChange={(event) => setChosen(event.currentTarget.checked ? [...chosen, one] : chosen.filter((other) => other !== one))}
             />
