@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from serving import served
+
 import vmstore
-from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, reading, served
+from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, reading
 
 
 def test_contents_are_text_and_never_run(reader: Reader) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import served
 
 import vmstore
-from tests.debug.page.browsing import Reader, reading, served
+from tests.debug.page.browsing import Reader, reading
 from tests.debug.page.conftest import managed
 from tests.debug.page.test_scrub import COMPACTION
 from vmstore.shell.demo import SHIPPED
