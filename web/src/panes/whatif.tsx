@@ -7,6 +7,7 @@ import { count, dollars, short } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
 import { Problem } from "../parts/content";
+import { needsServer } from "../source";
 import { film, grown, source, which } from "../state";
 import type { Pane } from "./index";
 
@@ -81,6 +82,7 @@ function WhatIf() {
   const key = policies || budgets ? `sweep ${session} ${grown.value} ${policies} ${budgets}` : "";
   const asked = useAsked<Sweep>(key, () => source.value!.sweep({ session }, policies, budgets) as Promise<Sweep>, 0);
   if (!shown) return null;
+  if (!source.value?.server) return <Problem trouble={needsServer("A sweep is run")} />;
   return (
     <div class="whatif-pane">
       <Form shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
