@@ -277,6 +277,27 @@ def test_an_update_of_ones_own_is_sent(tmp_path: Path) -> None:
         assert session.request(call=2) == sent
 
 
+@pytest.mark.parametrize("verb", ["swap", "enter"])
+def test_a_call_puts_back_what_somebody_moved(verb: str, tmp_path: Path) -> None:
+    """Where a pack of one's own moved a page away from its message, or before it, the next call is as it was sent."""
+    with memory_store() as store:
+        first = [user([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]), user("three"), user("four")]
+        store.record("s", request(first), answer(said("five")))
+        session = store.session("s")
+        if verb == "enter":
+            by_hand(store, ("loose", 0, 1))
+            with session.batch() as batch:
+                page, first_rank = batch.position - 1, batch.head.order[0][3]
+                for mutation in _repacked(batch, [(page, page, 0, first_rank - 1)], []):
+                    batch.add(mutation)
+        else:
+            by_hand(store, ("swap", 1, 3))
+        sent = request([*first, said("five"), user("six")])
+        store.record("s", sent, answer(said("seven")))
+        assert session.request(call=3) == sent
+        assert store.verify().ok
+
+
 def test_two_handles_that_take_turns_write_what_one_would(tmp_path: Path) -> None:
     """Calls recorded by two handles in turn are told as by one: what the other wrote is folded, not guessed."""
     laws.taking_turns_changes_nothing(RICH, tmp_path)

@@ -76,8 +76,8 @@ def test_a_request_that_contains_itself_goes_through() -> None:
     assert store.asked() == ["gap"]
 
 
-def test_a_store_that_hangs_slows_no_call() -> None:
-    """The queue takes what it can, the rest is dropped and becomes gaps in its place."""
+def test_no_call_waits_for_a_store_that_hangs() -> None:
+    """All calls end before the store answers one; the queue takes what it can, the rest becomes gaps in its place."""
     store = Store()
     store.goes.clear()
     calls = WAITING_MAX + 10
@@ -88,7 +88,7 @@ def test_a_store_that_hangs_slows_no_call() -> None:
         time.sleep(0.001)  # the first is with the store now, no longer in the queue
     for n in range(1, calls):
         client.messages.create(n=n)
-    assert time.monotonic() - began < 5
+    assert store.log == []
     store.goes.set()
     while not client.vmstore._queue.empty() and time.monotonic() < began + 10:
         time.sleep(0.001)

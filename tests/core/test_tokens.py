@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vmstore.core.page import Modality
@@ -20,6 +20,7 @@ def test_text_is_a_quarter_of_its_characters(modality: Modality, text: str, toke
 
 
 @given(text=st.text(st.characters(codec=None)))
+@example(text="000000\ud800")
 def test_any_text_is_counted(text: str) -> None:
     """Any text counts as a quarter of its characters, lone surrogates included."""
     assert estimate(text.encode("utf-8", "surrogatepass"), Modality.TEXT) == (len(text) + 3) // 4

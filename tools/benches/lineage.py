@@ -9,6 +9,8 @@ from pathlib import Path
 from benches.parts import doors, stores
 from benches.parts.rounds import LOWER, Act, Bench, Goal, Row, ratios, row
 from vmstore.core.mutation import Create
+from vmstore.store.session import Session
+from vmstore.store.store import Store
 
 WARM = Goal("closure of 50 as of any position, warm, against a BFS over dicts", 1, LOWER)
 DISK = Goal("closure of 50 as of any position, from disk, against a BFS over dicts", 4, LOWER)
@@ -32,8 +34,8 @@ def measure(bench: Bench) -> Iterator[Row]:
     end = max(sources)
     chance = random.Random(6)
     questions = [(page, chance.randrange(page, end + 1)) for page in pages]  # as of when it was made, or later
-    handles = [doors.opened(path)]
-    store, session = handles[0], handles[0].session(stores.SESSION)
+    store = doors.opened(path)
+    session, fresh_ones = store.session(stores.SESSION), list[tuple[Store, Session]]()
 
     def ours() -> None:
         for page, position in questions:
@@ -45,18 +47,18 @@ def measure(bench: Bench) -> Iterator[Row]:
 
     def fresh() -> None:
         for page, position in questions:
-            doors.closure(handles[-1], handles[-1].session(stores.SESSION), page, position)
+            doors.closure(*fresh_ones[-1], page, position)
 
     def open_fresh() -> None:
-        handles.append(doors.opened(path))
-        handles[-1].session(stores.SESSION)
+        other = doors.opened(path)
+        fresh_ones.append((other, other.session(stores.SESSION)))
 
     for page, position in questions[:20]:
         assert doors.closure(store, session, page, position) == breadth_first(sources, page), "a closure differs"
     contenders = {
         "floor": Act(theirs),
         "vmstore": Act(ours),
-        "vmstore-disk": Act(fresh, before=open_fresh, after=lambda: handles.pop().close()),
+        "vmstore-disk": Act(fresh, before=open_fresh, after=lambda: fresh_ones.pop()[0].close()),
     }
     times = bench.race(contenders, bench.size(ROUNDS, 2))
     store.close()

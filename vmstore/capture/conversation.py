@@ -43,6 +43,7 @@ class Conversation:
         self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
         self.context: list[Held] = []  # as last packed
+        self.own = True  # by this conversation: nobody else put pages between those of a message
         self.messages: list[Held] = []  # every message, in order
         self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
         self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
@@ -249,7 +250,7 @@ class Conversation:
         self.place(entered, left)
         for held in context[same:]:
             held.packed, held.changed = held.skeleton, False
-        self.context = list(context)
+        self.context, self.own = list(context), True
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
 
@@ -273,12 +274,24 @@ class Conversation:
             same += 1
         return same
 
+    def _standing(self, context: Sequence[Held], at: int) -> int:
+        """How many messages from the first on have their pages in a row in what somebody else packed last."""
+        order = self.batch.head.order
+        for same, held in enumerate(context):
+            for page in held.pages:
+                if at >= len(order) or order[at][0] != page.page:
+                    return same
+                at += 1
+        return len(context)
+
     def _changes(self, context: Sequence[Held], unchanged: int) -> tuple[list[Residence], list[int]]:
         """Which pages enter or change and which leave, between the last pack and this context."""
         order = self.batch.head.order
         opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
         same = 0
         if not opaque or (order and order[0][0] == self.opaque_page):
+            if not self.own:
+                unchanged = self._standing(context[:unchanged], len(opaque))
             same = len(opaque) + sum(len(held.pages) for held in context[:unchanged])
             opaque = []
         else:

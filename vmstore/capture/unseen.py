@@ -125,6 +125,7 @@ class Unseen:
 
     def on_pack(self, fact: Fact, m: Pack) -> None:
         """Has the pages stand where the call put them."""
+        self._conversation.own = False
         for message, ref in m.envelopes:
             if (held := self._held(message)) is not None:
                 self._skeletons[held] = _sealed(fact, ref)

@@ -24,12 +24,21 @@ BYTES_PER_AUDIO_TOKEN = 1_600  # 16 kHz 16-bit mono at 20 tokens a second
 def estimate(content: bytes, modality: Modality) -> int:
     """Estimated tokens of one page's content."""
     if modality in (Modality.TEXT, Modality.STRUCTURED):
-        chars = len(content) if content.isascii() else len(content.decode("utf-8", "replace"))
-        return -(-chars // 4)
+        return -(-_characters(content) // 4)
     if modality is Modality.IMAGE:
         size = size_of(content)
         return TOKENS_IMAGE if size is None else area(*size)
     return -(-len(content) // BYTES_PER_AUDIO_TOKEN)
+
+
+def _characters(content: bytes) -> int:
+    """How many characters a text has: a lone surrogate is one, as JSON may hold it, and so is each byte of no text."""
+    if content.isascii():
+        return len(content)
+    try:
+        return len(content.decode("utf-8", "surrogatepass"))
+    except UnicodeDecodeError:
+        return len(content.decode("utf-8", "replace"))
 
 
 def area(width: int, height: int) -> int:

@@ -12,7 +12,7 @@ from vmstore.errors import ConflictError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.session import Session
 from vmstore.views.decisions import in_force
-from vmstore.views.lane import NEVER, Lane
+from vmstore.views.lane import NEVER
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
@@ -53,14 +53,13 @@ class Sessions:
                 row[0] for row in self._ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")
             ]
             raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, names)}")
-        runtime = self._ns.live.get(key)
-        if (runtime is not None and runtime.state.settings is not None) or in_force(
-            Lane(self._ns.views, key), NEVER
-        ) is not None:
+        session, runtime = Session(self._ns, self._recording, key, name), self._ns.live.get(key)
+        managed = runtime is not None and runtime.state.settings is not None
+        if managed or in_force(session._lane(), NEVER) is not None:
             from vmstore.store.live import Live
 
             return Live(self._ns, self._recording, key, name)
-        return Session(self._ns, self._recording, key, name)
+        return session
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` to which all of another is said again."""
