@@ -277,6 +277,21 @@ def test_an_update_of_ones_own_is_sent(tmp_path: Path) -> None:
         assert session.request(call=2) == sent
 
 
+def test_an_old_version_in_a_pack_of_ones_own_is_followed() -> None:
+    """Where a pack shows what was changed before it, a shorter form made later is followed as it is loaded."""
+    follower = Follower()
+    with memory_store() as store:
+        store.record("s", request([user(LISTING), user("and?")]), answer(said("two")))
+        follower.look(store)
+        page = int(store.session("s").context(call=1).pages[0].page[1:])
+        for hand in (("update", page - 1, 4), ("swap", 0, 1), ("compress", page - 1, 1)):
+            by_hand(store, hand)
+            follower.look(store)
+        sent = request([user(LISTING), user("and?"), said("two"), user("so")])
+        store.record("s", sent)
+        assert store.session("s").request(call=3) == sent
+
+
 @pytest.mark.parametrize("verb", ["swap", "enter"])
 def test_a_call_puts_back_what_somebody_moved(verb: str, tmp_path: Path) -> None:
     """Where a pack of one's own moved a page away from its message, or before it, the next call is as it was sent."""

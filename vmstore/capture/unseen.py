@@ -198,12 +198,15 @@ class Unseen:
                 conversation.calls[asks] = page
 
     def _show(self, held: Held) -> None:
-        """Has each page of a message show the content that lies where it stands, or the last it has."""
+        """Has each page of a message show the content that lies where it stands, or else its last full one.
+
+        Not what was made last: whether a shorter form came with the pack or after it would then matter.
+        """
         for page in held.pages:
-            shown = next((d for d, (position, _) in page.contents.items() if position == page.position), None)
-            if shown is None:
+            lies = {position: content for content, (position, _) in page.contents.items()}
+            if page.position not in lies:
                 self._conversation.unshown.add(page.page)
-            page.show_again(next(reversed(page.contents)) if shown is None else shown)
+            page.show_again(lies.get(page.position) or lies.get(page.full) or next(reversed(page.contents)))
 
     def _stand(self, contents: dict[int, bytes]) -> None:
         """Orders the context, and has each of its messages that changed stand as it was sent."""
