@@ -6,9 +6,6 @@ Chromium, and writes `specs/pictures/debug-light.png` and `debug-dark.png`.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from browser import browser
+from serving import chromium, served
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "specs" / "pictures"
@@ -25,7 +23,7 @@ COLOURS = 128  # of a picture: a quarter of its size
 
 
 @contextmanager
-def served() -> Iterator[str]:
+def shown() -> Iterator[str]:
     """The address of a server of the session, for as long as it is needed."""
     import vmstore
     from vmstore.shell.demo import SHIPPED
@@ -35,13 +33,8 @@ def served() -> Iterator[str]:
         with vmstore.open(path) as store:
             store.import_file(SHIPPED)
             store.redrive("planning-220", "planning-managed", l0_tokens_max=12_000)
-        command = [sys.executable, "-m", "vmstore", "debug", str(path), "--port", "0", "--json"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            try:
-                yield json.loads(server.stdout.readline())["url"]
-            finally:
-                server.terminate()
+        with served(path) as url:
+            yield url
 
 
 def main() -> int:
@@ -51,21 +44,17 @@ def main() -> int:
         print("pictures: there is no Chromium; python3 tools/browser.py finds or installs one", file=sys.stderr)
         return 1
     from PIL import Image
-    from playwright.sync_api import sync_playwright
 
     PICTURES.mkdir(exist_ok=True)
-    flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with served() as url, sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=flags)
+    with shown() as url, chromium(found) as headless:
         for scheme in ("light", "dark"):
-            page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
+            page = headless.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=scheme)
             page.goto(url.partition("#")[0] + SHOWN)
             page.get_by_text("What happened to it").wait_for()
             file = PICTURES / f"debug-{scheme}.png"
             page.screenshot(path=file)
             Image.open(file).convert("RGB").quantize(COLOURS).save(file, optimize=True)
             print(file)
-        chromium.close()
     return 0
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import serving
 from browser import browser
 from page import PAGE
 
@@ -32,7 +30,6 @@ CALLS = (1_000, 40)
 OPENINGS = (5, 2)
 ROUNDS = (31, 3)
 SETTLED_MS = 250  # texts that came into view are there, and what is done when idle is done
-CHECKOUT = Path(__file__).resolve().parents[2]
 
 # A task posted within a frame runs once that frame was laid out and painted.
 PAINTED = """
@@ -66,7 +63,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         path = stores.built(bench, f"scrubbed-{count}", lambda place: scrubbed(place, count))
         opened = bench.race({"open": lambda: opening(found, path)}, bench.size(*OPENINGS))
         yield row(OPENED, in_ms(opened["open"]))
-        with served(path) as url, window(found, f"{url}&call={count // 2}") as page:
+        with serving.served(path, stores.SESSION) as url, window(found, f"{url}&call={count // 2}") as page:
             for goal, times in scrubs(bench, page):
                 yield row(goal, in_ms(times))
     yield row(BUNDLE, [sum(map(len, loaded))])
@@ -75,7 +72,7 @@ def measure(bench: Bench) -> Iterator[Row]:
 
 def opening(chromium: Any, path: Path) -> float:
     """Seconds until the first call is painted."""
-    with served(path) as url, window(chromium, url) as page:
+    with serving.served(path, stores.SESSION) as url, window(chromium, url) as page:
         return float(page.evaluate("opened")) / 1e3
 
 
@@ -113,23 +110,14 @@ def in_ms(seconds: list[float]) -> list[float]:
     return [1e3 * one for one in seconds]
 
 
-@contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser without a screen."""
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        raise MissingError("playwright drives the browser; run: pip install 'playwright>=1.50'") from None
+def chromium() -> AbstractContextManager[Any]:
+    """A browser without a screen; MissingError where there is none."""
+    if find_spec("playwright") is None:
+        raise MissingError("playwright drives the browser; run: pip install 'playwright>=1.50'")
     place = browser()
     if place is None:
         raise MissingError("there is no Chromium on this machine; run: python3 tools/browser.py")
-    with sync_playwright() as playwright:
-        flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        found = playwright.chromium.launch(executable_path=place, args=flags)
-        try:
-            yield found
-        finally:
-            found.close()
+    return serving.chromium(place)
 
 
 @contextmanager
@@ -143,17 +131,3 @@ def window(chromium: Any, url: str) -> Iterator[Any]:
         yield page
     finally:
         found.close()
-
-
-@contextmanager
-def served(path: Path) -> Iterator[str]:
-    """The address of a store's debugger, a process of its own."""
-    command = [sys.executable, "-m", "vmstore", "debug", str(path), stores.SESSION, "--port", "0", "--json"]
-    around = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=around, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
-            process.wait(timeout=20)

@@ -1,6 +1,8 @@
 // Asking the store from a component: the last answer asked for wins, and what was answered is kept.
+import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { Trouble } from "./source";
+import { erased } from "./state";
 
 export interface Asked<T> {
   value: T | null;
@@ -10,10 +12,14 @@ export interface Asked<T> {
 
 const KEPT_MAX = 200;
 const kept = new Map<string, unknown>();
+effect(() => {
+  if (erased.value > 0) kept.clear();
+});
 const SCRUB_MS = 90; // while the cursor runs nothing is asked
 
-/** The answer to a question told apart by `key`; the empty key asks nothing. */
-export function useAsked<T>(key: string, ask: () => Promise<T>, wait = SCRUB_MS): Asked<T> {
+/** The answer to a question, told apart by its text; the empty one asks nothing. An erasure has it asked anew. */
+export function useAsked<T>(question: string, ask: () => Promise<T>, wait = SCRUB_MS): Asked<T> {
+  const key = question && `${erased.value} ${question}`;
   const [state, setState] = useState<Asked<T> & { key: string }>({ key: "", value: null, error: null, busy: false });
   useEffect(() => {
     if (key === "" || kept.has(key)) {

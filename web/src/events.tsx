@@ -40,15 +40,14 @@ const current = computed<[number, number]>(() => {
   return [lowerBound(steps.value, at), at >= shown.calls - 1 ? steps.value.length : lowerBound(steps.value, at + 1)];
 });
 
-/** Goes to the next or previous call with an event of one of these kinds. */
-export function toEvent(kinds: string[], forward: boolean): boolean {
-  const shown = film.peek();
-  if (!shown) return false;
-  const calls = shown.callsWith(new Set(kinds));
+/** Goes to the next or previous call with an event of one of these kinds, past the end on from the other one. */
+export function toEvent(kinds: string[], forward: boolean): "found" | "around" | "none" {
+  const calls = film.peek()?.callsWith(new Set(kinds)) ?? [];
   const found = forward ? calls.find((at) => at > cursor.peek()) : calls.findLast((at) => at < cursor.peek());
-  if (found === undefined) return false;
-  toCall(found);
-  return true;
+  const told = found ?? (forward ? calls[0] : calls.at(-1));
+  if (told === undefined || told === cursor.peek()) return "none";
+  toCall(told);
+  return found === undefined ? "around" : "found";
 }
 
 export function Events() {

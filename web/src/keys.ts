@@ -38,7 +38,9 @@ function step(by: number): void {
 }
 
 function jump(kinds: string[], forward: boolean, what: string): void {
-  if (!toEvent(kinds, forward)) say(`no ${what} ${forward ? "after" : "before"} this call`);
+  const told = toEvent(kinds, forward);
+  if (told === "around") say(`that was the ${forward ? "last" : "first"} ${what}: here is the ${forward ? "first" : "last"}`);
+  if (told === "none") say(`no other ${what} in this session`);
 }
 
 function jumpMark(forward: boolean): void {
@@ -147,8 +149,8 @@ function pressed(event: KeyboardEvent): void {
     if (event.key === "Escape") (event.target as HTMLElement).blur();
     return;
   }
-  const button = (event.target as HTMLElement | null)?.closest?.("button, summary, a");
-  if (button && (event.key === "Enter" || event.key === " ")) return;
+  const pressable = (event.target as HTMLElement | null)?.closest?.("button, summary, a, input[type=checkbox]");
+  if (pressable && (event.key === "Enter" || event.key === " ")) return;
   const act = find(event.key);
   if (!act) return;
   event.preventDefault();

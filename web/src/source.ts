@@ -331,7 +331,7 @@ export class ExportedFile implements Source {
   }
 }
 
-function needsServer(what: string): Trouble {
+export function needsServer(what: string): Trouble {
   return new Trouble(`${what} by the store, and this is an exported file`, "open the store itself with `vmstore debug STORE`");
 }
 

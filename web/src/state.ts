@@ -14,6 +14,8 @@ export const loading = signal("opening the store");
 export const following = signal(false);
 /** Grows whenever the session did: for what is asked of its head. */
 export const grown = signal(0);
+/** Grows whenever contents were erased: what was told of them before is forgotten then. */
+export const erased = computed(() => store.value?.erased ?? 0);
 
 /** The session or what-if that the URL names. */
 const wanted = computed<Which>(() => {

@@ -1,7 +1,7 @@
 // The texts of contents, fetched as they come into view, many in one request. The past does not move:
 // what was fetched once stays true, unless it is erased.
-import { computed, effect, signal, type Signal } from "@preact/signals";
-import { source, store, which } from "./state";
+import { effect, signal, type Signal } from "@preact/signals";
+import { erased, source, which } from "./state";
 import { Trouble, type Text, type Which } from "./source";
 
 const WAIT_MS = 15;
@@ -10,20 +10,20 @@ const KEPT_MAX = 3000;
 
 type Slot = Signal<Text | Trouble | null>;
 const slots = new Map<string, Slot>();
-const erased = computed(() => store.value?.erased ?? 0);
 effect(() => {
   if (erased.value > 0) slots.clear();
 });
 let wanted: { key: string; which: Which; position: number; slot: Slot }[] = [];
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-function keyOf(of: Which, position: number, whole: boolean): string {
-  return `${of.session}\n${of.policy ?? ""}\n${of.budget ?? ""}\n${position}\n${whole ? 1 : 0}`;
+/** Who shows a text reads with it how often something was erased, and so asks anew after it. */
+function keyOf(of: Which, position: number): string {
+  return `${of.session}\n${of.policy ?? ""}\n${of.budget ?? ""}\n${position}\n${erased.value}`;
 }
 
 /** The text of the content made at a position; null until it came. */
 export function textAt(position: number, of: Which = which.peek()): Slot {
-  const key = keyOf(of, position, false);
+  const key = keyOf(of, position);
   const found = slots.get(key);
   if (found) return found;
   const slot: Slot = signal(null);

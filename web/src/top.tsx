@@ -19,7 +19,7 @@ export function Top() {
       {shown && (
         <>
           <Fidelity word={shown.data.fidelity} />
-          <span class="mute">{count(shown.calls)} calls · {count(shown.data.turns.turn.length)} turns · {count(shown.pages)} pages</span>
+          <span class="mute counts">{count(shown.calls)} calls · {count(shown.data.turns.turn.length)} turns · {count(shown.pages)} pages</span>
           {shown.data.budget !== null && <span class="chip" title="what the prompt may hold, and the policy that decides">{short(shown.data.budget)} budget{shown.data.policy ? `, ${shown.data.policy}` : ""}</span>}
           {shown.data.parent && (
             <button class="chip link" title="the session this one began in" onClick={() => toSession(shown.data.parent!.session)}>
@@ -95,10 +95,10 @@ function GoTo({ number, last }: { number: number; last: number }) {
 function Sessions({ rows }: { rows: SessionRow[] }) {
   const [open, setOpen] = useState(false);
   const now = which.value.session;
-  if (rows.length <= 1) return <b class="session-name">{now}</b>;
+  if (rows.length <= 1) return <b class="session-name" title={now}>{now}</b>;
   return (
     <span class="sessions" onKeyDown={(event) => event.key === "Escape" && setOpen(false)}>
-      <button class="tool session-name" aria-expanded={open} onClick={() => setOpen(!open)}>{now || "choose a session"} ▾</button>
+      <button class="tool session-name" title={now} aria-expanded={open} onClick={() => setOpen(!open)}>{now || "choose a session"} ▾</button>
       {open && (
         <>
           <div class="shade" onClick={() => setOpen(false)} />

@@ -1,36 +1,16 @@
-"""A real server, a real browser: what the tests of the page stand on."""
+"""Somebody before the page, in a real browser: what the tests of the page stand on."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parents[3]
 WAIT_MS = 15_000
 SCRIPT = "<script>window.ran = 1</script>"
 HOSTILE = f"{SCRIPT}<img src=x onerror='window.ran = 2'></pre></script><svg onload='window.ran = 3'>"
 LONG_BYTES = 5 << 20
-
-
-@contextmanager
-def served(store: Path) -> Iterator[str]:
-    """The address of a store's debugger, run as the command runs it."""
-    command = [sys.executable, "-m", "vmstore", "debug", str(store), "--port", "0", "--json"]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
 
 
 class Reader:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import serving
 from browser import browser
 
 import vmstore
-from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, content, reading, served
+from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, content, reading
 from vmstore.shell.demo import SHIPPED
 
 CHROMIUM = browser()
@@ -21,12 +21,9 @@ def chromium() -> Iterator[Any]:
     """One browser for all tests of this file."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: python3 tools/browser.py")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+    pytest.importorskip("playwright.sync_api")
+    with serving.chromium(CHROMIUM) as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +35,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         managed(store)
         hostile(store)
         store.session("empty", l0_tokens_max=3000).user("nobody answers")
-    with served(path) as url:
+    with serving.served(path) as url:
         yield url
 
 

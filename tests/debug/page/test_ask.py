@@ -116,6 +116,8 @@ def test_a_session_is_handed_out_as_a_file(reader: Reader, chromium: Any, tmp_pa
         alone.until(lambda: alone.page.locator(".contest").count() > 0)
         alone.press("r")
         alone.until(lambda: "You are brief." in alone.text(".messages"))
+        alone.press("i")
+        alone.until(lambda: "this is an exported file" in alone.text(".pane"))
         alone.press("/")
         field = alone.page.get_by_label("search", exact=True)
         field.fill("Topic 7 is settled")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from serving import served
+
 import vmstore
-from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, reading, served
+from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, reading
 
 
 def test_contents_are_text_and_never_run(reader: Reader) -> None:
@@ -67,6 +69,39 @@ def test_a_growing_session_is_followed(chromium: Any, tmp_path: Path) -> None:
             store.record("s", {"model": "m", "messages": messages}, None)
             reader.until(lambda: "3 calls" in reader.text(".top"))
             assert reader.call == 1
+
+
+def test_an_open_page_forgets_what_is_erased(chromium: Any, tmp_path: Path) -> None:
+    """A request that was shown and a search that found are asked anew after an erasure, and say it no more."""
+    secret = "the kestrel flies at dawn"
+    path = tmp_path / "erased.vms"
+    with vmstore.open(path) as store:
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": secret}]}, None)
+        with served(path) as url, reading(chromium, url) as reader:
+            reader.open(session="s", call=1, pane="request")
+            reader.until(lambda: secret in reader.text(".pane"))
+            reader.open(session="s", call=1, pane="search", q="kestrel", find="kestrel")
+            reader.until(lambda: reader.page.locator(".hit").count() == 1)
+            reader.press("r")
+            reader.until(lambda: secret in reader.text(".pane"))
+            vmstore.erase(store, page="p4", in_session="s")
+            reader.until(lambda: secret not in reader.text("body"))
+            reader.press("/", "Escape")
+            reader.until(lambda: "0, best first" in reader.text(".pane"))
+
+
+def test_a_search_goes_with_a_growing_session(chromium: Any, tmp_path: Path) -> None:
+    """The same words find what was said since they were searched first."""
+    path = tmp_path / "live.vms"
+    messages = [{"role": "user", "content": "a kestrel"}]
+    with vmstore.open(path) as store:
+        store.record("s", {"model": "m", "messages": messages}, None)
+        with served(path) as url, reading(chromium, url) as reader:
+            reader.open(session="s", pane="search", find="kestrel")
+            reader.until(lambda: reader.page.locator(".hit").count() == 1)
+            messages.append({"role": "user", "content": "and another kestrel"})
+            store.record("s", {"model": "m", "messages": messages}, None)
+            reader.until(lambda: reader.page.locator(".hit").count() == 2)
 
 
 def test_a_recorded_session_of_others(chromium: Any, tmp_path: Path, data: Path) -> None:

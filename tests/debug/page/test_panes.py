@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from serving import served
 
 import vmstore
-from tests.debug.page.browsing import HOSTILE, Reader, content, reading, served
+from tests.debug.page.browsing import HOSTILE, Reader, content, reading
 from tests.debug.page.conftest import hostile, managed
 from vmstore.core.asof import Call
 from vmstore.core.mutation import Update

@@ -7,8 +7,10 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from serving import CHECKOUT
+
 import vmstore
-from tests.debug.page.browsing import ROOT, Reader, reading
+from tests.debug.page.browsing import Reader, reading
 
 COMPACTION = 366  # the demo's first
 FILLED = """() => [...document.querySelectorAll(".event-rows, .page-rows")].every((list) => {
@@ -165,7 +167,7 @@ def test_help_names_the_keys(reader: Reader) -> None:
         "rows => rows.map(row => [[...row.querySelectorAll('kbd')].map(k => k.textContent), row.lastChild.textContent])"
     )
     helped = [(tuple(keys), does) for keys, does in reader.page.locator(".help dl > div").evaluate_all(rows)]
-    keys = (ROOT / "specs" / "page.md").read_text().partition("## Keys")[2].partition("## ")[0]
+    keys = (CHECKOUT / "specs" / "page.md").read_text().partition("## Keys")[2].partition("## ")[0]
     told = re.findall(r"^\| (`.+`) \| (.+) \|$", keys, re.MULTILINE)
     assert helped == [(tuple(re.findall(r"`(.+?)`", names)), does) for names, does in told]
     reader.press("Escape")

@@ -76,7 +76,8 @@ function Taken({ shown, left }: { shown: Film; left: Int32Array }) {
       const texts = await wholeTexts(Array.from(left, (stay) => shown.stay.content[stay]!));
       const told = Array.from(left, (stay) => {
         const of = shown.stay.page[stay]!;
-        const text = texts[shown.stay.content[stay]!]?.text ?? "(not exported)";
+        const found = texts[shown.stay.content[stay]!];
+        const text = found?.missing ? `(${found.missing})` : (found?.text ?? "(not exported)");
         return `[${shown.pageName(of)}${shown.hint(of) ? ` ${shown.hint(of)}` : ""}, ${shown.role(of)}, turn ${shown.data.pages.turn[of]}]\n${text}`;
       });
       await copy(told.join("\n\n"), `${count(left.length)} pages, ${tokens(sum)}`);

@@ -6,7 +6,7 @@ import type { Film } from "../film";
 import { go, param } from "../place";
 import { Preview, Problem } from "../parts/content";
 import { useAsked } from "../asked";
-import { callNumber, cursor, film, inspect, source, which } from "../state";
+import { callNumber, cursor, film, grown, inspect, source, which } from "../state";
 import { searchQuery, type Answer } from "../source";
 import type { Pane } from "./index";
 
@@ -61,7 +61,7 @@ function Found({ words, shown }: { words: string; shown: Film }) {
   const of = which.value;
   const call = param("asof").value === "call" ? callNumber.value : null;
   const query = searchQuery(words, call);
-  const asked = useAsked<Answer>(`search ${JSON.stringify(of)} ${query}`, () => source.value!.search(of, words, call));
+  const asked = useAsked<Answer>(`search ${JSON.stringify(of)} ${call === null ? grown.value : ""} ${query}`, () => source.value!.search(of, words, call));
   return (
     <>
       <h3>

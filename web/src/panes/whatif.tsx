@@ -1,12 +1,13 @@
 // What would have been: the session decided again under other policies and budgets, as a table of numbers
 // with Belady's optimum beside them. A row opens that what-if beside what happened.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useAsked } from "../asked";
 import { copy } from "../copy";
 import { count, dollars, short } from "../format";
 import type { Film } from "../film";
 import { go, param } from "../place";
 import { Problem } from "../parts/content";
+import { needsServer } from "../source";
 import { film, grown, source, which } from "../state";
 import type { Pane } from "./index";
 
@@ -81,6 +82,7 @@ function WhatIf() {
   const key = policies || budgets ? `sweep ${session} ${grown.value} ${policies} ${budgets}` : "";
   const asked = useAsked<Sweep>(key, () => source.value!.sweep({ session }, policies, budgets) as Promise<Sweep>, 0);
   if (!shown) return null;
+  if (!source.value?.server) return <Problem trouble={needsServer("A sweep is run")} />;
   return (
     <div class="whatif-pane">
       <Form shown={shown} policies={policies} budgets={budgets} busy={asked.busy} />
@@ -100,6 +102,11 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
   const had = shown.data.budget !== null;
   useEffect(() => setChosen(policies ? policies.split(",") : ["default", "lru"]), [policies]);
   useEffect(() => setTyped(budgets.replaceAll(",", ", ") || proposed), [budgets, proposed]);
+  const first = useRef<HTMLInputElement>(null);
+  // They come after the pane: who has nothing in hand begins with them then.
+  useEffect(() => {
+    if (document.activeElement === document.body) first.current?.focus();
+  }, [known.length]);
   return (
     <form
       class="whatif-form"
@@ -116,6 +123,7 @@ function Form({ shown, policies, budgets, busy }: { shown: Film; policies: strin
             <input
               type="checkbox"
               data-focus={at === 0 ? true : undefined}
+              ref={at === 0 ? first : undefined}
               checked={chosen.includes(one)}
               onChange={(event) => setChosen(event.currentTarget.checked ? [...chosen, one] : chosen.filter((other) => other !== one))}
             />

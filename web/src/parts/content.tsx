@@ -24,7 +24,7 @@ function pieces(text: string): string[] {
 export function Content({ position, of = which.value }: { position: number; of?: Which }) {
   const slot = textAt(position, of).value;
   const [whole, setWhole] = useState<Text | null>(null);
-  useEffect(() => setWhole(null), [position, of]);
+  useEffect(() => setWhole(null), [position, of, slot]);
   if (slot === null) return <div class="content wait">…</div>;
   if (slot instanceof Trouble) return <Problem trouble={slot} />;
   const shown = whole ?? slot;
