@@ -297,3 +297,14 @@ def test_the_doctor_and_regions_take_the_key(tmp_path: Path, key: Path) -> None:
     with pytest.raises(StoreError, match="--store-key"):
         vmstore.regions(tmp_path / "a.vms")
     assert [one.region for one in vmstore.regions(tmp_path / "a.vms", key=key)] == ["default"]
+
+
+def test_no_plain_namespace_is_made_beside_an_encrypted_one(tmp_path: Path, key: Path) -> None:
+    """Without the key a new namespace of an encrypted store is refused, nothing made; with it, it is encrypted."""
+    made(tmp_path / "a.vms", key).close()
+    with pytest.raises(StoreError, match=r"two would be plain, and 'default' beside it is encrypted.*--store-key"):
+        vmstore.open(tmp_path / "a.vms", namespace="two")
+    assert not (tmp_path / "a.vms" / "two").exists()
+    vmstore.open(tmp_path / "a.vms", namespace="two", key=key).close()
+    with pytest.raises(StoreError, match="two is encrypted"):
+        vmstore.open(tmp_path / "a.vms", "r", namespace="two")

@@ -17,7 +17,7 @@ from vmstore.log.archive import FORMATS
 from vmstore.log.file import ENCRYPTED_FORMAT, check_format
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
-from vmstore.store.folder import LOG, is_archive, make_log
+from vmstore.store.folder import LOG, is_archive, make_log, namespaces
 from vmstore.store.storekey import read_store_key
 
 KEYS = "keys.sqlite"
@@ -47,6 +47,18 @@ def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
         SqliteLog.create(folder / LOG, encrypted=True)
 
     return make
+
+
+def none_plain_beside(path: Path, namespace: str) -> None:
+    """Raises StoreError where a namespace would be made that is plain, in a store of which another is encrypted."""
+    if not path.is_dir() or (path / namespace).exists():
+        return
+    for other in namespaces(path):
+        if encrypted(path / other):
+            raise StoreError(
+                f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
+                "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store"
+            )
 
 
 def encrypted(folder: Path) -> bool:

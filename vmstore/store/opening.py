@@ -13,7 +13,7 @@ from vmstore.log.archive import ArchiveLog
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.encryption import Key, making, store_key_of, vault_of
+from vmstore.store.encryption import Key, making, none_plain_beside, store_key_of, vault_of
 from vmstore.store.folder import ERASING, LOG, find, is_archive
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
@@ -28,6 +28,8 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     store_key = store_key_of(key, ids)
     if is_archive(path):
         return _archived(path, readonly, clock, ids, store_key)
+    if store_key is None and not readonly:
+        none_plain_beside(path, name)
     folder = find(path, name, create=not readonly, make=making(store_key, ids))
     vault = vault_of(folder, store_key, ids)
     log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
