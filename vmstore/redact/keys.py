@@ -21,7 +21,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("sk-lf-", _HEX + r"{8}-[0-9a-f-]{20,40}"),
     ("sk-", rf"(?:{_MIXED}[A-Za-z0-9_-]{{20,250}}|{_HEX}{{32,64}})(?![A-Za-z0-9])"),
     ("AIza", r"[\w-]{35}(?![\w-])"),
-    ("hf_", rf"{_MIXED}{_ALNUM}{{30,40}}(?!\w)"),
+    ("hf_", rf"(?=[a-z]*[A-Z])(?=[A-Z]*[a-z]){_ALNUM}{{30,40}}(?!\w)"),
     ("gsk_", rf"{_ALNUM}{{40,60}}(?!\w)"),
     ("xai-", rf"{_ALNUM}{{60,100}}(?!\w)"),
     ("pplx-", rf"{_ALNUM}{{40,64}}(?!\w)"),
@@ -54,6 +54,7 @@ SHAPES: tuple[tuple[str, str], ...] = (
     ("NRAK-", r"[A-Z0-9]{27}(?!\w)"),
     ("tskey-", r"(?:auth|api|client)-[\w-]{20,80}"),
     ("AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    ("&sig=", r"((?:[A-Za-z0-9+/]|%2[BbFf]){43}(?:=|%3[Dd]))"),
     # talk, mail and money
     ("xox", r"[abeoprs]-(?=[\w-]{0,60}\d)[\w-]{10,250}"),
     ("xapp-", r"\d-[A-Z0-9]{8,16}-\d{8,16}-[a-z0-9]{32,80}"),

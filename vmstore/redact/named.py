@@ -12,23 +12,34 @@ import re
 
 from vmstore.redact.span import Kind, Literal, Span, Text, small
 
-_WORDS_ALONE = ("passw", "passphrase", "passcode", "pwd", "secret", "token", "credential")
+_ELSEWHERE = (
+    "contrase\u00f1a",
+    "kennwort",
+    "mot de passe",
+    "senha",
+    "wachtwoord",
+    "\u043f\u0430\u0440\u043e\u043b\u044c",
+    "\u5bc6\u7801",
+    "\u5bc6\u78bc",
+)
+"""What a password is called in other languages."""
+_WORDS_ALONE = ("passw", "passphrase", "passcode", "pwd", "secret", "token", "credential", *_ELSEWHERE)
 _WHOSE = ("api", "access", "account", "private", "signing", "encryption", "auth", "shared", "master", "subscription")
 _WHOSE_CHARS_MAX = 14  # with what stands between it and the key
 
 _WORD = (
     r"(?i:passw(?:or[dt]|d)|passphrase|passcode|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|token"
-    rf"|(?:{'|'.join(_WHOSE)})[ _-]?key|credentials?)"
+    rf"|(?:{'|'.join(_WHOSE)})[ _-]?key|credentials?|{'|'.join(_ELSEWHERE)})"
 )
 _NAMED = re.compile(
     _WORD
     + r"(?P<more>(?:_[A-Z0-9]{1,16}|\d{1,2})?)(?P<close>\\{0,3}[\"'`]|\])?[ \t]{0,4}"
-    + r"(?P<sign>:=|=>|=(?!=)|:(?!:)|>|[ \t](?i:is|was)[ \t]|(?<=\w)[ \t])[ \t]{0,4}"
+    + r"(?P<sign>:=|=>|=(?!=)|:(?!:)|\uff1a|>|[ \t](?i:is|was)[ \t]|(?<=\w)[ \t])[ \t]{0,4}"
     + r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n]){3,200})(?P=quote)"
     + r"|(?P<plain>(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)){4,200})(?P<after>[(\[{]?))"
 )
 _NAME = re.compile(r"[\w.-]{0,40}$")  # what of a name stands before the word that gives it away
-_PASSWORDS = ("passw", "passp", "passc", "pwd")
+_PASSWORDS = ("passw", "passp", "passc", "pwd", *_ELSEWHERE)
 
 _PLACEHOLDER = re.compile(
     r"""(?ix) ^(?:
@@ -36,6 +47,7 @@ _PLACEHOLDER = re.compile(
       | (?!.*\d)(?:your|my|the|some|an?|insert|enter|example|sample|dummy|fake|placeholder|change|replace|put|add|new
         |old)
         [\W_]?.{0,4}(?:pass|pwd|secret|token|key|api|cred|me|this|value|here|$).*
+      | obligat[o\u00f3]ri[oa]|obrigat[o\u00f3]ri[oa]|requerid[oa]|erforderlich|obligatoire|requise?|verplicht
       | none|null|nil|true|false|undefined|required|optional|empty|redacted|hidden|masked|missing|unknown|default
       | str(?:ing)?|bytes|int(?:eger)?|number|bool(?:ean)?|any|object|text|varchar.*|char|secretstr|unset|invalid
       | pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value|todo|test
@@ -102,7 +114,7 @@ def _worth_plain(
         return False
     if sign in ("is", "was"):
         return _strong(value, 6)
-    tight = text.text[found.end("sign") - 1] in "=:" and text.text[found.start("sign") - 1] not in " \t"
+    tight = text.text[found.end("sign") - 1] in "=:\uff1a" and text.text[found.start("sign") - 1] not in " \t"
     tight = tight and found.start("plain") == found.end("sign")
     if name.isupper() and sign == "=" and tight:
         return not (value.isdigit() and not password)  # the way of a file of settings
@@ -184,6 +196,30 @@ def _user(text: Text, place: int) -> Span | None:
     return Span(*found.span(1), Kind.PASSWORD)
 
 
+_OPTION = re.compile(
+    r"-p(?P<gap> {0,4})(?!\d+:\d)(?:'([^'\n]{4,100})'|\"([^\"\n]{4,100})\"|([^\s'\"$<{*\[%-][^\s'\"]{3,99}))"
+)
+_COOKIE = re.compile(
+    r"(?i:cookie)\\?[\"']?: ?\\?[\"']?(?:[\w.-]{1,80}=[^;\s]{0,200}; ?){0,30}?"
+    r"(?i:[\w.-]{0,40}(?:sess|sid|auth|token|jwt)[\w.-]{0,40})=(?=[^;\s]{0,80}\d)([^;\s\"'\\]{16,4000})"
+)
+
+
+def _option(text: Text, place: int) -> Span | None:
+    """The password of `mysql -p…` and `sshpass -p …`; other commands mean other things by it."""
+    found, before = _OPTION.match(text.text, place), text.low[max(place - 100, 0) : place].rpartition("\n")[2]
+    if found is None or not ("sshpass" in before or ("mysql" in before and not found["gap"])):
+        return None
+    value = found.lastindex or 0
+    return None if _PLACEHOLDER.match(found[value]) else Span(*found.span(value), Kind.PASSWORD)
+
+
+def _cookie(text: Text, place: int) -> Span | None:
+    """What a header sends to stay signed in."""
+    found = _COOKIE.match(text.text, place)
+    return Span(*found.span(1), Kind.SECRET) if found else None
+
+
 def named(key: str, value: str) -> Kind | None:
     """What the value of a field is by the name of the field; None where it is nothing to hide."""
     told = f'"{key}": "{value}"'
@@ -209,4 +245,6 @@ NAMED = (
     Literal("://", _address),
     Literal("-u ", _user),
     Literal("--user", _user),
+    Literal("-p", _option),
+    Literal("cookie", _cookie, low=True),
 )
