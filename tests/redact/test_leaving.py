@@ -141,10 +141,13 @@ def test_an_approval_lifts_redaction_and_is_withdrawn(tmp_path: Path) -> None:
 
 
 def test_an_approval_needs_somebody(tmp_path: Path) -> None:
-    """Nobody lifts redaction without a name, nor for what nobody knows."""
+    """Nobody lifts redaction without a name, for what nobody knows, or until a time that is over."""
     store = filled(tmp_path / "a.vms")
     with pytest.raises(InputError, match="says nobody"):
         vmstore.approve(store, "sqlite", who="")
     with pytest.raises(vmstore.UnknownError, match="there is no artifact 'xml'; there are all, jsonl"):
         vmstore.approve(store, "xml", who="Ada")
+    with pytest.raises(InputError, match="is over already"):
+        vmstore.approve(store, "sqlite", who="Ada", until=1_700_000_000_000_000)
+    assert vmstore.approvals(store) == []
     store.close()

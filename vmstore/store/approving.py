@@ -54,6 +54,8 @@ def approve(
         raise InputError(f"{who!r:.40} says nobody: who lifts redaction is a text of 1 to {WHO_CHARS_MAX} characters")
     within("until", until)
     ns = store._ns
+    if granted and until is not None and until <= ns.clock.now():
+        raise InputError(f"until {until} is over already, so nothing would leave without masks; name a later time")
     with ns.lock:
         listed = [sessions] if isinstance(sessions, str) else sessions
         names = [info.session for info in store.sessions()] if listed is None else list(listed)
