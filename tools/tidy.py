@@ -26,6 +26,7 @@ SUFFIXES = (".py", ".md", ".lark", ".toml")
 LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
+        ("vmstore/search/index.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/sources/packed.py", "zstandard"),
         ("vmstore/exports/database.py", "sqlite_utils"),

@@ -12,6 +12,7 @@ import vmstore
 from tests.engine.stories import answer
 from tests.erasing.found import found_in
 from vmstore.core.words import words
+from vmstore.search import index
 from vmstore.search.index import schema
 from vmstore.store.archiving import archive
 from vmstore.store.erasing import erase, plan_erasure
@@ -107,8 +108,9 @@ def granted(path: Path) -> None:
 
 
 @pytest.mark.parametrize("resting", [False, True])
-def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool) -> None:
+def test_nothing_of_a_user_is_left(tmp_path: Path, resting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that was planted is found before, packed, archived or not; then no file has any of it, and all is sound."""
+    monkeypatch.setattr(index, "BEHIND", 0)
     folder = tmp_path / "kept"
     folder.mkdir()
     path = folder / "a.vms"

@@ -230,6 +230,7 @@ def neighbours(path: Path, sessions: int) -> Store:
     return store
 
 
+@pytest.mark.usefixtures("eager")
 def test_a_search_of_one_session_does_not_go_through_others(tmp_path: Path) -> None:
     """With forty times as many sessions beside it, a search of one costs hardly more."""
 

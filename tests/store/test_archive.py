@@ -302,8 +302,8 @@ def test_what_no_record_names_is_damage(path: Path, planted: str) -> None:
     """A destroyed cell in an archive alone that no record names, or one of another cell, is damage all the same."""
     named, _ = _erased(path)
     db = apsw.Connection(str(named["plan"]))
-    number = db.execute("SELECT number FROM erased").get
-    change = {"none": "position = NULL", "other": "number = number + 1", "row": ""}[planted]
+    number = db.execute("SELECT min(number) FROM erased").get
+    change = {"none": f"position = NULL WHERE number = {number}", "other": "number = number + 1", "row": ""}[planted]
     db.execute(f"UPDATE erased SET {change}" if change else "DELETE FROM erased")
     db.close()
     if planted == "none":

@@ -6,7 +6,6 @@ import gzip
 import random
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +111,10 @@ def in_ms(seconds: list[float]) -> list[float]:
 
 def chromium() -> AbstractContextManager[Any]:
     """A browser without a screen; MissingError where there is none."""
-    if find_spec("playwright") is None:
-        raise MissingError("playwright drives the browser; run: pip install 'playwright>=1.50'")
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        raise MissingError("playwright drives the browser; run: pip install 'playwright>=1.50'") from None
     place = browser()
     if place is None:
         raise MissingError("there is no Chromium on this machine; run: python3 tools/browser.py")

@@ -27,6 +27,7 @@ FLAT_MAX = 1.5  # what the last quarter's p99 may be of the first's, beside the 
 FLAT_COLD_MAX = 4.0  # of a run so short that its quarters have some dozens of times
 BEYOND = 5  # so many times at least lie beyond a quantile; of fewer times it is a lower one
 JUDGED = ("call", "turn", "ask", "search", "watch")  # a wide question's work grows with the store, and is told only
+JUDGED_COLD = tuple(kind for kind in JUDGED if kind != "search")  # its index is begun in the first minutes
 GRAIN = math.log(1.01)
 
 Times = Counter[int]  # how often something took so long, in steps of one percent
@@ -177,11 +178,12 @@ def flats(samples: Sequence[Sample], share: float = 0.99) -> list[Flat]:
             made.append(
                 Flat(kind, "CPU" if cpu else "wall", *(quantile(t, min(share, beyond)) for t in told), math.inf)
             )
-    most = FLAT_MAX if samples[-1].seconds >= WARM_S else FLAT_COLD_MAX
+    warm = samples[-1].seconds >= WARM_S
+    most, judged = (FLAT_MAX, JUDGED) if warm else (FLAT_COLD_MAX, JUDGED_COLD)
     noise = max(1.0, *(one.ratio for one in made if one.kind in ("probe", "spin") and one.clock == "wall"))
     work = max(1.0, *(one.ratio for one in made if one.kind == "spin" and one.clock == "CPU"))
     return [
-        one._replace(bound=most * (work if one.clock == "CPU" else noise)) if one.kind in JUDGED else one
+        one._replace(bound=most * (work if one.clock == "CPU" else noise)) if one.kind in judged else one
         for one in made
     ]
 

@@ -27,8 +27,8 @@ from vmstore.views.lane import Stretch
 TEXT = "text"
 MARK = "at.json"
 VERSION = 2
-HEAP_BYTES = 64 << 20
-BEHIND = 256  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
+HEAP_BYTES = 15_000_000
+BEHIND = 1024  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
 NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
 
 
@@ -42,6 +42,18 @@ def library() -> Any:
     import tantivy
 
     return tantivy
+
+
+def give_back() -> None:
+    """Gives freed memory back to the system, where glibc keeps it.
+
+    Each writer has threads of its own, and glibc a heap for each: what is freed there stays, one follow after another.
+    """
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class Mark(NamedTuple):
@@ -76,6 +88,7 @@ class TextIndex:
                 self._follow(ordinal, progress)
             finally:
                 self._lock.release()
+            give_back()
             mark = self._mark()
             index, _ = self._open(mark)
         return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0))

@@ -51,9 +51,8 @@ def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
 
 def none_plain_beside(path: Path, namespace: str) -> None:
     """Raises StoreError where a namespace would be made that is plain, in a store of which another is encrypted."""
-    if not path.is_dir() or (path / namespace).exists():
-        return
-    for other in namespaces(path):
+    others = namespaces(path) if os.path.isdir(path) else []
+    for other in others if namespace not in others else ():
         if encrypted(path / other):
             raise StoreError(
                 f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
