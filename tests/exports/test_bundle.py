@@ -15,11 +15,10 @@ from hypothesis import given, settings
 
 import vmstore
 from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, views
-from vmstore.cells.cell import Cell
+from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.mutation import Turn, encode
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
 from vmstore.exports.bundle import VERSION, Inside, Reader, Writer
-from vmstore.exports.selection import DESTROYED
 from vmstore.log.commit import seal
 from vmstore.store.store import memory_store
 from vmstore.testing.life import play
@@ -190,7 +189,7 @@ def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPat
 
     def cells(numbers: Any) -> dict[int, Cell]:
         """The log's cells, those with a snowman destroyed."""
-        return {n: DESTROYED if "☃".encode() in cell.content else cell for n, cell in kept(numbers).items()}
+        return {n: ERASED if "☃".encode() in cell.content else cell for n, cell in kept(numbers).items()}
 
     monkeypatch.setattr(store.log, "cells", cells)
     held = kept(range(1, store.log.last_cell + 1))
@@ -200,7 +199,7 @@ def test_a_destroyed_content_leaves_its_commitment(monkeypatch: pytest.MonkeyPat
     assert content in whole and content not in found
     before, after = ([c for _, c in Reader(io.BytesIO(one), "it").commits()] for one in (whole, found))
     assert [(c.hash, c.commitments) for c in before] == [(c.hash, c.commitments) for c in after]
-    assert sum(cell == DESTROYED for c in after for cell in c.cells) == 1
+    assert sum(cell == ERASED for c in after for cell in c.cells) == 1
 
 
 def test_a_later_version_is_refused_with_the_remedy() -> None:

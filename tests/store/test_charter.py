@@ -145,7 +145,7 @@ def test_no_bundle_brings_one(store_path: Path) -> None:
         charter.append(store._ns, shared("ann"))
         key = charter.key_of(store._ns)
         assert key is not None
-        bundle.write_bytes(b"".join(lines_of(store.log, select(store.views, [whole(store.views, key)]))))
+        bundle.write_bytes(b"".join(lines_of(store._ns.projection, select(store.views, [whole(store.views, key)]))))
     with vmstore.open(store_path.parent / "other.vms") as other:
         for exact in (True, False):
             with pytest.raises(InputError, match="own session"):

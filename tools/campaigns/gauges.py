@@ -24,7 +24,7 @@ WAL_VIEWS_MAX = 32 * MIB  # a question, or a batch that is folded, may hold it f
 MEMORY_MAX = 24 * MIB  # that a process may grow over three quarters of a run; its caches are full by then
 WARM_S, MEMORY_COLD_MAX = 1200.0, 96 * MIB  # of a run so short that they are not
 FLAT_MAX = 1.5  # what the last quarter's p99 may be of the first's, beside the machine's own
-FLAT_COLD_MAX = 4.0  # of a run so short that its quarters have some dozens of times
+FLAT_COLD_MAX = 4.0  # of a run so short that its quarters have some dozens of times: their medians are held
 BEYOND = 5  # so many times at least lie beyond a quantile; of fewer times it is a lower one
 JUDGED = ("call", "turn", "ask", "search", "watch")  # a wide question's work grows with the store, and is told only
 JUDGED_COLD = tuple(kind for kind in JUDGED if kind != "search")  # its index is begun in the first minutes
@@ -147,9 +147,19 @@ def growth(samples: Sequence[Sample], process: str) -> float:
     return slope([(one.seconds, one.memory[process]) for one in late]) * (late[-1].seconds - late[0].seconds)
 
 
+def is_warm(samples: Sequence[Sample]) -> bool:
+    """Whether a run was long enough for its caches to fill, and its quarters to have many times."""
+    return samples[-1].seconds >= WARM_S
+
+
 def memory_max(samples: Sequence[Sample]) -> int:
     """What a process may grow in the last three quarters of a run."""
-    return MEMORY_MAX if samples[-1].seconds >= WARM_S else MEMORY_COLD_MAX
+    return MEMORY_MAX if is_warm(samples) else MEMORY_COLD_MAX
+
+
+def held_share(samples: Sequence[Sample]) -> float:
+    """Which quantile is held to stay as it was."""
+    return 0.99 if is_warm(samples) else 0.5
 
 
 class Flat(NamedTuple):
@@ -178,8 +188,7 @@ def flats(samples: Sequence[Sample], share: float = 0.99) -> list[Flat]:
             made.append(
                 Flat(kind, "CPU" if cpu else "wall", *(quantile(t, min(share, beyond)) for t in told), math.inf)
             )
-    warm = samples[-1].seconds >= WARM_S
-    most, judged = (FLAT_MAX, JUDGED) if warm else (FLAT_COLD_MAX, JUDGED_COLD)
+    most, judged = (FLAT_MAX, JUDGED) if is_warm(samples) else (FLAT_COLD_MAX, JUDGED_COLD)
     noise = max(1.0, *(one.ratio for one in made if one.kind in ("probe", "spin") and one.clock == "wall"))
     work = max(1.0, *(one.ratio for one in made if one.kind == "spin" and one.clock == "CPU"))
     return [
@@ -199,12 +208,13 @@ def broken(samples: Sequence[Sample]) -> list[tuple[str, str]]:
         more = growth(samples, process)
         if more > memory_max(samples):
             found.append(("leak", f"{process} grew by {more / MIB:.0f} MiB in the last three quarters"))
-    for one in flats(samples):
+    share = held_share(samples)
+    for one in flats(samples, share):
         if one.ratio > one.bound:
             found.append(
                 (
                     "slow",
-                    f"p99 of a {one.kind} on the {one.clock} clock: {one.last / 1e3:.1f} ms in the last "
+                    f"p{share * 100:.0f} of a {one.kind} on the {one.clock} clock: {one.last / 1e3:.1f} ms in the last "
                     f"quarter, {one.first / 1e3:.1f} in the first; {one.ratio:.2f} times, and {one.bound:.2f} may be",
                 )
             )
@@ -249,7 +259,7 @@ def table(samples: Sequence[Sample]) -> list[str]:
     rows = ["| what | first quarter | last quarter | ratio | bound |", "|---|---|---|---|---|"]
     for share, name in ((0.5, "p50"), (0.99, "p99")):
         for one in flats(samples, share):
-            bound = f"{one.bound:.2f}" if name == "p99" and one.bound < math.inf else ""
+            bound = f"{one.bound:.2f}" if share == held_share(samples) and one.bound < math.inf else ""
             rows.append(
                 f"| {name} of a {one.kind}, {one.clock}, ms | {one.first / 1e3:.2f} | {one.last / 1e3:.2f} "
                 f"| {one.ratio:.2f} | {bound} |"

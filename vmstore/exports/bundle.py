@@ -15,13 +15,13 @@ from typing import Annotated, Any, BinaryIO
 
 import msgspec
 
-from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
+from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES, Cell
 from vmstore.core.mutation import AnyMutation, Unknown, decode
 from vmstore.errors import InputError, RefusedError
-from vmstore.exports.selection import DESTROYED, Portion, commits_of
+from vmstore.exports.selection import Portion, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit
-from vmstore.log.port import Log
-from vmstore.views.erased import Erasures, recorded
+from vmstore.views.erased import erased_at
+from vmstore.views.projection import Projection
 
 VERSION = 1
 LINE_BYTES_MAX = 1 << 30
@@ -130,22 +130,21 @@ class Writer:
         return line
 
 
-def lines_of(log: Log, portions: Sequence[Portion]) -> Iterator[bytes]:
+def lines_of(projection: Projection, portions: Sequence[Portion]) -> Iterator[bytes]:
     """The bundle of some portions, line by line."""
     writer = Writer([Inside(one.name, one.uid, one.upto, one.asked) for one in portions])
     yield writer.beginning()
-    erasures = Erasures(log)
     for portion in portions:
-        for commit in commits_of(log, portion):
-            _check_recorded(erasures, portion, commit)
+        for commit in commits_of(projection, portion):
+            _check_recorded(projection, portion, commit)
             yield writer.commit(portion.name, commit)
     yield writer.ending()
 
 
-def _check_recorded(erasures: Erasures, portion: Portion, commit: Commit) -> None:
+def _check_recorded(projection: Projection, portion: Portion, commit: Commit) -> None:
     """Raises RefusedError where a cell was erased by a record that is not in the bundle: nobody could take it in."""
     for index, cell in enumerate(commit.cells):
-        if cell.erased and (position := recorded(erasures, commit.cell + index)) > portion.upto:
+        if cell.erased and (position := erased_at(projection.log, projection.db, commit.cell + index)) > portion.upto:
             raise RefusedError(
                 f"session {portion.name!r} lost contents by an erasure recorded at position {position}, after what is "
                 f"exported of it; name {portion.name!r} too, without a moment and from its store, or leave --exact out"
@@ -224,7 +223,7 @@ def readable(mutations: list[AnyMutation]) -> msgspec.Raw:
 
 
 def _sealed(cell: Cell, commitment: bytes) -> SealedLine:
-    if cell == DESTROYED:
+    if cell == ERASED:
         return SealedLine(commitment)
     try:
         return SealedLine(commitment, cell.salt, text=cell.content.decode())
@@ -253,7 +252,7 @@ def _commit(line: CommitLine) -> Commit:
 
 def _cell(line: SealedLine) -> Cell:
     if line.salt is None and line.text is None and line.base64 is None:
-        return DESTROYED
+        return ERASED
     if line.salt is None or (line.text is None) == (line.base64 is None):
         raise ValueError("a cell has a salt without a content, or two contents")
     return Cell(line.salt, line.text.encode() if line.text is not None else line.base64 or b"")

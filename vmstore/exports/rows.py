@@ -98,7 +98,7 @@ class _Session:
             self._model = (before(self._lane, fork + 1) or (None, None))[1]
             for page, content, level, rank, _ in resident_at(self._lane, fork):
                 self._stays[page] = _Stay(content, level, rank, fork, self._call)
-        for commit in commits_of(self._projection.log, self._portion):
+        for commit in commits_of(self._projection, self._portion):
             self._commit = commit
             for position, mutation in enumerate(decode(commit.body), commit.first):
                 self._at = position

@@ -9,15 +9,14 @@ from typing import NamedTuple
 import apsw
 import msgspec
 
-from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
+from vmstore.views.context import whole_cells
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.projection import Projection
 
 BATCH = 500
-DESTROYED = Cell(bytes(SALT_BYTES), b"")
-"""What a log gives for a cell whose salt and content were destroyed; its commitment stays."""
 
 
 class Portion(NamedTuple):
@@ -71,9 +70,9 @@ def check_end(lane: Lane, position: int, name: str) -> None:
         raise RefusedError(f"position {position} of {name!r} is no commit end; the next one is {following}")
 
 
-def commits_of(log: Log, portion: Portion) -> Iterator[Commit]:
-    """A portion's commits in order, each with its cells; memory holds the cells of one."""
-    at = 0
+def commits_of(projection: Projection, portion: Portion) -> Iterator[Commit]:
+    """A portion's commits in order, each with its cells as they may be seen; memory holds the cells of one."""
+    log, at = projection.log, 0
     while at < len(portion.ordinals):
         first = portion.ordinals[at]
         run = 1
@@ -83,23 +82,14 @@ def commits_of(log: Log, portion: Portion) -> Iterator[Commit]:
         if len(commits) != run or commits[0].ordinal != first:
             raise CorruptError(f"commit {first} is missing from the log; run `vmstore verify`")
         for commit in commits:
-            yield with_cells(log, commit)
+            yield with_cells(log, projection.db, commit)
         at += run
 
 
-def with_cells(log: Log, commit: Commit) -> Commit:
-    """A commit with its cells, each checked against its commitment or known to be destroyed."""
+def with_cells(log: Log, db: apsw.Connection, commit: Commit) -> Commit:
+    """A commit with its cells, each checked against its commitment or erased, be its bytes still there or not."""
     if not commit.cell_count:
         return commit
-    numbers = range(commit.cell, commit.cell + commit.cell_count)
-    found = log.cells(numbers)
-    for index, number in enumerate(numbers):
-        cell = found.get(number)
-        if cell == DESTROYED:
-            continue
-        if cell is None or len(cell.salt) != SALT_BYTES or cell.commitment != commit.commitment(index):
-            raise CorruptError(
-                f"cell {number} of commit {commit.ordinal} is missing or does not match its commitment; "
-                "run `vmstore verify`"
-            )
-    return msgspec.structs.replace(commit, cells=tuple(found[number] for number in numbers))
+    sealed = {commit.cell + index: commit.commitment(index) for index in range(commit.cell_count)}
+    found = whole_cells(log, db, sealed)
+    return msgspec.structs.replace(commit, cells=tuple(found[number] for number in sealed))

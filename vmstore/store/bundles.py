@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO
 
 from vmstore.core.asof import AsOf, Head
 from vmstore.engine.adopt import Gathering, adopt
@@ -25,16 +25,15 @@ from vmstore.store import charter
 from vmstore.store.imports import imported
 from vmstore.store.lifted import lifted
 from vmstore.store.namespace import Namespace
-from vmstore.store.redacted import Hidden, masked_log, masked_rows
+from vmstore.store.redacted import Hidden, masked, masked_rows
 from vmstore.store.reports import Exported, Import
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
-from vmstore.views.projection import Progress
+from vmstore.views.projection import Progress, Projection
 
 WRITERS: dict[str, Callable[[Path, Iterable[Row]], int]] = {"parquet": write_parquet, "sqlite": write_database}
 FORMATS = ("jsonl", *WRITERS)
 BUNDLE = "bundle"
-T = TypeVar("T")
 
 
 def portions_of(ns: Namespace, names: Iterable[str], at: AsOf) -> list[Portion]:
@@ -78,16 +77,16 @@ def export(
     words = lifted(ns, [portion.session for portion in portions], format) if hide else []
     hidden = Hidden() if hide and not words else None
     if format == "jsonl":
-        log, leaving = ns.log, portions
+        projection, leaving = ns.projection, portions
         if hidden is not None:
             with ns.lock:
-                log, leaving = masked_log(ns, portions, hidden)
-        return _exported(ns, portions, format, _write_lines(ns, out, log, leaving, progress), hidden, words)
+                projection, leaving = masked(ns, portions, hidden)
+        return _exported(ns, portions, format, _write_lines(ns, out, projection, leaving, progress), hidden, words)
     if not isinstance(out, Path):
         raise InputError(f"{format} is no stream; name the path it shall have")
 
     def made() -> Iterator[Row]:
-        return _in_turns(ns, rows(ns.projection, portions))
+        return ns.in_turns(rows(ns.projection, portions))
 
     leaving_rows = made() if hidden is None else masked_rows(made, hidden)
     told = _counted(leaving_rows, _mutations(ns, portions), progress)
@@ -95,28 +94,21 @@ def export(
 
 
 def _write_lines(
-    ns: Namespace, out: Path | BinaryIO, log: Log, portions: Sequence[Portion], progress: Progress | None
+    ns: Namespace,
+    out: Path | BinaryIO,
+    projection: Projection,
+    portions: Sequence[Portion],
+    progress: Progress | None,
 ) -> int:
     total = sum(len(portion.ordinals) for portion in portions)
     size = 0
     with new_file(out) if isinstance(out, Path) else nullcontext(out) as file:
-        for done, line in enumerate(_in_turns(ns, lines_of(log, portions))):
+        for done, line in enumerate(ns.in_turns(lines_of(projection, portions))):
             file.write(line)
             size += len(line)
             if progress is not None:
                 progress(min(done, total), total)
     return size
-
-
-def _in_turns(ns: Namespace, found: Iterator[T]) -> Iterator[T]:
-    """Reads under the lock, item by item, so that other threads may ask and write in between."""
-    while True:
-        with ns.lock:
-            try:
-                item = next(found)
-            except StopIteration:
-                return
-        yield item
 
 
 def _counted(found: Iterable[Row], total: int, progress: Progress | None) -> Iterator[Row]:
@@ -175,7 +167,7 @@ def take_over(ns: Namespace, source: Namespace, name: str) -> None:
     try:
         with source.lock:
             for portion in portions_of(source, [name], Head()):
-                for commit in commits_of(source.log, portion):
+                for commit in commits_of(source.projection, portion):
                     gathering.take(portion.name, commit)
         _, problems = gathering.prove()
         if problems:

@@ -13,6 +13,7 @@ from vmstore.errors import InputError, UnknownError
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.naming import page_named, resolved
 from vmstore.store.pages import actor
+from vmstore.views.erased import seen
 from vmstore.views.lane import Lane
 from vmstore.vm.protocol.calls import tool_called
 
@@ -118,7 +119,7 @@ def _results(ns: Namespace, within: int | None) -> dict[str, set[Made]]:
         lane = Lane(ns.views, session)
         answers: list[Any] = ns.views.execute(_ANSWERS, (session, int(LinkKind.CAUSED_BY))).fetchall()
         called: dict[int, int | None] = dict(lane.rows(_CELLS, {call for _, call in answers}))
-        cells = ns.log.cells({cell for cell in called.values() if cell is not None})
+        cells = seen(ns.log, ns.views, {cell for cell in called.values() if cell is not None})
         for result, call in answers:
             sealed = cells.get(called.get(call) or 0)
             if sealed is not None and not sealed.erased:

@@ -112,6 +112,16 @@ class Namespace:
                 self._look()
                 yield ordinal
 
+    def in_turns(self, found: Iterator[T]) -> Iterator[T]:
+        """Reads under the lock, item by item, so that other threads may ask and write in between."""
+        while True:
+            with self.lock:
+                try:
+                    item = next(found)
+                except StopIteration:
+                    return
+            yield item
+
     def _look(self) -> None:
         """Forgets what it remembers of contents and names where something was erased since."""
         if self.projection.last_erasure != self.erased:

@@ -17,6 +17,7 @@ from vmstore.store.namespace import Namespace
 from vmstore.store.seals import folder_of, seals_in
 from vmstore.views.calls import CallRow
 from vmstore.views.context import leaves_of, shown_at
+from vmstore.views.erased import seen
 from vmstore.views.lane import Lane
 
 KIND = "vmstore proof 1"
@@ -65,9 +66,8 @@ def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | N
         [seal.namespace.hex(), seal.ordinal, seal.at, len(seal.heads), seal.key.hex(), seal.signature.hex()],
     ]
     proof = json.dumps(told, separators=(",", ":")).encode() + b"\n"
-    content = None
-    if one.cell is not None and (cell := ns.log.cells([one.cell]).get(one.cell)) is not None and not cell.erased:
-        content = cell.salt + cell.content
+    cell = None if one.cell is None else seen(ns.log, ns.views, [one.cell]).get(one.cell)
+    content = None if cell is None or cell.erased else cell.salt + cell.content
     check(proof, seal.key, content)
     return Proof(proof, check(proof, seal.key), content)
 

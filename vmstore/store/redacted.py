@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import apsw
 import msgspec
 
-from vmstore.cells.cell import ERASED
 from vmstore.core.mutation import Compress, Create, Update, decode
 from vmstore.engine.adopt import Gathering
 from vmstore.engine.anew import opening_of, tell_anew
@@ -20,10 +19,9 @@ from vmstore.exports.rows import Row
 from vmstore.exports.selection import Portion, commits_of, select, whole
 from vmstore.exports.tables import TABLES
 from vmstore.log.memory import MemoryLog
-from vmstore.log.port import Log
 from vmstore.redact.mask import Mask, is_blob
 from vmstore.store.namespace import Namespace
-from vmstore.views.erased import Erasures, recorded
+from vmstore.views.erased import erased_at
 from vmstore.views.projection import Projection
 
 UNSEEN = b"left out of a redacted export: nothing can be masked in an image, a sound or a film"
@@ -57,7 +55,7 @@ def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row
     told.counts, told.values = mask.counts, len(mask.record)
 
 
-def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Log, list[Portion]]:
+def masked(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Projection, list[Portion]]:
     """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
     gathering = _gathered(ns, portions)
     first, mask = Mask(), Mask()
@@ -91,25 +89,22 @@ def masked_log(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tupl
     asked = {keys[portion.uid] for portion in portions if portion.asked}
     ends = {key for (key,) in db.execute("SELECT DISTINCT session FROM erased")}  # whose erasures come after a fork
     leaving = select(db, [whole(db, key) for key in asked | ends])
-    return log, [portion._replace(asked=portion.session in asked) for portion in leaving]
+    return engine.projection, [portion._replace(asked=portion.session in asked) for portion in leaving]
 
 
 def _gathered(ns: Namespace, portions: Sequence[Portion]) -> Gathering:
     """The portions in a log of their own, without what is recorded as erased, wherever that is recorded."""
-    log, erasures = MemoryLog(), Erasures(ns.log)
-    erasures.follow()
+    log = MemoryLog()
     lost: dict[int, int] = {}
     log.erased = lost
     gathering, number = Gathering(log), 0
     for portion in portions:
-        for commit in commits_of(ns.log, portion):
-            cells = list(commit.cells)
-            for index, cell in enumerate(cells):
+        for commit in commits_of(ns.projection, portion):
+            for index, cell in enumerate(commit.cells):
                 number += 1
-                if cell.erased or erasures.known(commit.cell + index):
-                    lost[number] = recorded(erasures, commit.cell + index)
-                    cells[index] = ERASED
-            gathering.take(portion.name, msgspec.structs.replace(commit, cells=tuple(cells)))
+                if cell.erased:
+                    lost[number] = erased_at(ns.log, ns.views, commit.cell + index)
+            gathering.take(portion.name, commit)
     gathering.settle()
     return gathering
 

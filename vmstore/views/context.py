@@ -16,7 +16,7 @@ from vmstore.cells.merkle import Tree, leaf
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.port import Log
 from vmstore.views.calls import CallRow
-from vmstore.views.erased import erased_at
+from vmstore.views.erased import erased_among, erased_at, seen
 from vmstore.views.lane import Lane
 from vmstore.views.residency import residents_at
 
@@ -140,15 +140,8 @@ def read_cells(
     A cell that is missing or does not match is an error that names it, one that was erased an
     ErasedError, unless something is to stand `instead`.
     """
-    cells, found = log.cells(sealed), {}
-    for number, commitment in sealed.items():
-        cell = cells.get(number)
-        if not whole(cell, commitment):
-            cell = log.cells([number]).get(number)  # it may have been destroyed as it was read
-            if not whole(cell, commitment):
-                what = "is missing from the log" if cell is None else "does not match its commitment"
-                raise CorruptError(f"cell {number} {what}; run `vmstore verify`")
-        assert cell is not None, "it is whole"
+    found = {}
+    for number, cell in whole_cells(log, db, sealed).items():
         found[number] = cell.content
         if cell.erased:
             position = erased_at(log, db, number)
@@ -158,7 +151,20 @@ def read_cells(
     return found
 
 
-def whole(cell: Cell | None, commitment: bytes | None) -> bool:
+def whole_cells(log: Log, db: apsw.Connection, sealed: Mapping[int, bytes | None]) -> dict[int, Cell]:
+    """Cells by number as they may be seen; CorruptError for one that is missing or does not match its commitment."""
+    found = seen(log, db, sealed)
+    for number, commitment in sealed.items():
+        if not is_whole(found.get(number), commitment):
+            cell = log.cells([number]).get(number)  # it may have been destroyed as it was read
+            if cell is None or not is_whole(cell, commitment):
+                what = "is missing from the log" if cell is None else "does not match its commitment"
+                raise CorruptError(f"cell {number} {what}; run `vmstore verify`")
+            found[number] = cell
+    return found
+
+
+def is_whole(cell: Cell | None, commitment: bytes | None) -> bool:
     """Whether a cell was destroyed, or holds what its commitment is over, where that is known."""
     return cell is not None and (cell.erased or commitment is None or cell.keeps(commitment))
 
@@ -173,7 +179,8 @@ def open_cell(log: Log, db: apsw.Connection, number: int, commitment: bytes) -> 
     found = log.open_cell(number)
     if found is None:
         raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
-    if found.salt == ERASED.salt:
+    if found.salt == ERASED.salt or erased_among(db, [number]):
+        found.file.close()
         raise erased_error(erased_at(log, db, number))
     digest = sha256(found.salt)
     while piece := found.file.read(PIECE_BYTES):

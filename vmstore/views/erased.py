@@ -8,11 +8,12 @@ whoever reads holds to that, and whoever destroys comes after. A cell that is de
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apsw
 
+from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.mutation import Erase, decode
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit
@@ -127,6 +128,22 @@ def _commits(log: Log, after: int, upto: int) -> Iterator[Commit]:
     while after < upto and (batch := log.tail(after, READ)):
         yield from (commit for commit in batch if commit.ordinal <= upto)
         after = batch[-1].ordinal
+
+
+def seen(log: Log, db: apsw.Connection, numbers: Iterable[int]) -> dict[int, Cell]:
+    """Cells by number as they may be seen: what the views have as erased is, be its bytes still there or not."""
+    wanted = list(numbers)
+    return {**log.cells(wanted), **dict.fromkeys(erased_among(db, wanted), ERASED)}
+
+
+def erased_among(db: apsw.Connection, numbers: Sequence[int]) -> list[int]:
+    """Those of some cells that the views have as erased."""
+    if not db.execute("SELECT EXISTS(SELECT 1 FROM erased)").get:
+        return []
+    return [cell for (cell,) in db.execute(_AMONG, (str(list(numbers)),))]
+
+
+_AMONG = "SELECT cell FROM erased WHERE cell IN (SELECT value FROM json_each(?))"
 
 
 def erased_at(log: Log, db: apsw.Connection, number: int) -> int:

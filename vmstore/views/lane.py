@@ -71,8 +71,7 @@ class Lane:
         for position in positions:
             groups.setdefault(self.owner(position), []).append(position)
         for session, wanted in groups.items():
-            listed = "[" + ",".join(map(str, wanted)) + "]"
-            yield from self.db.execute(sql, (session, listed))
+            yield from self.db.execute(sql, (session, str(wanted)))
 
 
 def _stretches(db: apsw.Connection, session: int) -> Iterator[Stretch]:

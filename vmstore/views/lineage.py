@@ -89,8 +89,7 @@ def _walk(
     seen, front, steps = {page}, [page], 0
     while front and bounds and (depth is None or steps < depth):
         steps += 1
-        listed = "[" + ",".join(map(str, front)) + "]"
-        met = list(map(_EDGE, lane.db.execute(sql, (*bounds, steps, listed))))
+        met = list(map(_EDGE, lane.db.execute(sql, (*bounds, steps, str(front)))))
         if wanted is not None:
             met = [edge for edge in met if edge.kind in wanted]
         edges += met
@@ -117,8 +116,7 @@ def outdated(lane: Lane, position: int) -> set[int]:
         changed.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high)))
     found: set[int] = set()
     for stretch in lane.upto(position) if changed else ():
-        listed = "[" + ",".join(map(str, changed)) + "]"
-        for source, target, linked in lane.db.execute(_DERIVED, (listed, stretch.session, stretch.high)):
+        for source, target, linked in lane.db.execute(_DERIVED, (str([*changed]), stretch.session, stretch.high)):
             if changed[target] > max(linked, changed.get(source, 0)):
                 found.add(source)
     return found

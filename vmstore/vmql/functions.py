@@ -13,8 +13,8 @@ from vmstore.cells.cell import Cell
 from vmstore.core.erasure import Gone, gone, is_gone
 from vmstore.core.words import words
 from vmstore.errors import CorruptError
-from vmstore.views.context import whole
-from vmstore.views.erased import erased_at
+from vmstore.views.context import is_whole
+from vmstore.views.erased import erased_at, seen
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
@@ -166,9 +166,9 @@ class Contents:
         if cell is None:
             return None
         found = self._near(cell).get(cell)
-        if not whole(found, commitment):
+        if not is_whole(found, commitment):
             found = self.world.log.cells([cell]).get(cell)  # it may have been destroyed as it was read
-        if found is None or not whole(found, commitment):
+        if found is None or not is_whole(found, commitment):
             raise _damaged(cell)
         return self._gone(cell) if found.erased else found.content
 
@@ -179,7 +179,8 @@ class Contents:
         """Some cells with one among them: those that follow it too, where they are read one after the other."""
         if cell not in self._ahead:
             onwards = 0 < cell - self._last <= NEAR
-            self._ahead = self.world.log.cells(range(cell, cell + AHEAD) if onwards else [cell])
+            ahead = range(cell, cell + AHEAD) if onwards else [cell]
+            self._ahead = seen(self.world.log, self.world.views, ahead)
         self._last = cell
         return self._ahead
 
@@ -205,7 +206,7 @@ class Contents:
         self._calls = min(self._calls * 2, CALLS_MAX) if follows else 1
         rows: list[Any] = self.world.views.execute(_ASIDES, (session, position, self._calls)).fetchall()
         self._last_call = (session, position)
-        cells = self.world.log.cells([cell for cell, _ in rows])
+        cells = seen(self.world.log, self.world.views, (cell for cell, _ in rows))
         found = {}
         for cell, commitment in rows:
             held = cells.get(cell)

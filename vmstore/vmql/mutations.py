@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, get_args
 
 import msgspec
 
-from vmstore.cells.cell import Cell
 from vmstore.core.decision import Cause, Denial, Holder, Load
 from vmstore.core.mutation import (
     MUTATION_NAMES,
@@ -67,11 +66,6 @@ Before = Callable[[Written, int], tuple[int, int]]
 """The turn and the call in force before a position of a session."""
 
 
-def _request(cell: Cell) -> str:
-    """A request id, or that it was erased."""
-    return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace")
-
-
 class Stream:
     """Mutations in the order they are wanted; what no condition can choose is not even decoded."""
 
@@ -82,9 +76,11 @@ class Stream:
         kinds: Collection[str] | None,
         check: Callable[[], None],
         asked: Callable[[int, int], str | None],
+        requested: Callable[[int], str | None],
         shown: bool = False,
     ) -> None:
         self.log = log
+        self._requested = requested  # the request id that lies in a cell
         self._asked = asked  # what the reference at a position of a session's lane says it is for
         self._uses: dict[tuple[int, int], str | None] = {}
         self.shown = shown  # rows as they are shown, else as they are kept
@@ -132,8 +128,7 @@ class Stream:
     def _rows(self, commit: Commit, one: Written, moment: Moment) -> Iterator[tuple[Any, ...]]:
         request: Any = None
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
-            cell = self.log.cells([commit.cell + commit.request]).get(commit.cell + commit.request)
-            request = None if cell is None else _request(cell)
+            request = self._requested(commit.cell + commit.request)
         told, asked = "detail" in self.wanted, "reason" in self.wanted
         kinds, low, high, name = self.kinds, one.low, one.high, one.name
         at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal

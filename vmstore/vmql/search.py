@@ -13,7 +13,7 @@ from typing import Any
 
 from vmstore.core.words import readable
 from vmstore.search.rank import ranked
-from vmstore.views.erased import erased_at
+from vmstore.views.erased import erased_at, seen
 from vmstore.vmql.common import TABLES
 from vmstore.vmql.functions import matches
 from vmstore.vmql.relation import ACROSS
@@ -81,7 +81,7 @@ def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, st
     """The text of each content that is one, many read at once; what was erased is left out."""
     waiting = iter(contents)
     while some := list(islice(waiting, READ_AT_ONCE)):
-        cells = world.log.cells([cell for _, cell, _ in some if cell is not None])
+        cells = seen(world.log, world.views, (cell for _, cell, _ in some if cell is not None))
         for place, number, commitment in some:
             cell = None if number is None else cells.get(number)
             if number is not None and cell is not None and cell.erased:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
 from typing import Any
 
 from vmstore.views.decisions import decisions_at
+from vmstore.views.erased import seen
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import reason_of
 from vmstore.vmql import made
@@ -38,9 +39,7 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
     end = scope.basis.get("ordinal", 0)
 
     def make(found: Plan) -> Callable[[], Iterable[Row]]:
-        stream = Stream(
-            query.world.log, found.wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
-        )
+        stream = _stream(query, found, found.wanted, kinds)
         if across:
             written_by = {one.session: one for one in scope.written()}
             return lambda: stream.of_all(written_by.get, 0, end, lambda one, _: (one.turn, one.call))
@@ -48,6 +47,24 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
         return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
 
     return make
+
+
+def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
+    shown, check = found.plain is not None, query.watch.check
+    return Stream(query.world.log, wanted, kinds, check, _asker(query), _requested(query), shown)
+
+
+def _requested(query: Query) -> Callable[[int], str | None]:
+    """The request id that lies in a cell, or that it was erased."""
+
+    def requested(number: int) -> str | None:
+        with query.world.asking():
+            cell = seen(query.world.log, query.world.views, [number]).get(number)
+        if cell is None:
+            return None
+        return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace")
+
+    return requested
 
 
 def _asker(query: Query) -> Callable[[int, int], str | None]:
@@ -118,10 +135,7 @@ def watch(query: Query, statement: Watch) -> Result:
             raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
 
         def make(found: Plan) -> Callable[[], Iterable[Row]]:
-            wanted = {*found.wanted, "cursor"}
-            stream = Stream(
-                query.world.log, wanted, kinds, query.watch.check, asked=_asker(query), shown=found.plain is not None
-            )
+            stream = _stream(query, found, {*found.wanted, "cursor"}, kinds)
             return lambda: _after(stream.of_all(writer, max(after - 1, 0), end, before), after, skip)
 
         @cache

@@ -1,0 +1,108 @@
+"""What is told while another process erases: all of it or nothing, and nothing once it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
+from vmstore.debug.export import exported
+from vmstore.errors import ErasedError, RefusedError
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+
+FORMS: dict[str, dict[str, Any]] = {
+    "masked": {},
+    "exact": {"exact": True},
+    "parquet": {"format": "parquet", "redact": False},
+    "sqlite": {"format": "sqlite", "redact": False},
+}
+RECORDED = [step for step in BESIDE if step != "marked"]
+PLANTED = [SECRET.encode(), LONG[:60].encode()]
+__all__ = ["path"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("step", BESIDE)
+def test_an_export_is_whole(path: Path, step: str, form: str) -> None:
+    """Wherever an erasure stands, what is exported beside it can be taken in, and nothing is said to be damaged."""
+    out = path.with_name("out")
+    with vmstore.open(path) as store, erasing(path, step):
+        try:
+            store.export(out, **FORMS[form])
+        except RefusedError as refused:
+            assert "erasure" in str(refused) and form == "exact" and not out.exists()
+            store.export(out, **FORMS[form])
+    if form in ("masked", "exact"):
+        with vmstore.open(path.with_name("other.vms")) as other:
+            other.import_file(out, exact=form == "exact")
+            assert other.verify().ok and len(other.sessions()) == 2
+
+
+def contents(_: Store, session: Session) -> Iterator[bytes]:
+    """Each page, whole and as a file."""
+    for page in session.pages():
+        with suppress(ErasedError):
+            yield session.content(page.page)
+        with suppress(ErasedError), session.open(page.page) as file:
+            yield file.read()
+
+
+def shown(_: Store, session: Session) -> Iterator[bytes]:
+    """What calls showed and sent."""
+    for call in session.calls():
+        yield session.context(call=call.call).text().encode()
+        yield str(session.context(call=call.call).messages()).encode()
+        with suppress(ErasedError):
+            yield str(session.request(call=call.call)).encode()
+
+
+def asked(store: Store, session: Session) -> Iterator[bytes]:
+    """What VMQL tells, and which pages it finds by their words."""
+    for statement in ("PAGES page, text", "MESSAGES text", "VERSIONS text", "MUTATIONS"):
+        yield from (str(row).encode() for row in store.query(statement, session=session.name))
+    for found in ("PAGES page WHERE text MATCHES 'combination'", "CALLS call WHERE CONTEXT MATCHES 'combination'"):
+        yield from (SECRET.encode() for _ in store.query(found, session=session.name))
+
+
+def searched(store: Store, session: Session) -> Iterator[bytes]:
+    """What the words find."""
+    yield from (str(hit).encode() + SECRET.encode() for hit in store.search("combination"))
+    yield from (str(hit).encode() + SECRET.encode() for hit in session.search("violet"))
+
+
+def handed_on(store: Store, session: Session) -> Iterator[bytes]:
+    """What leaves the store, in every form."""
+    yield exported(store, session, redact=False).content
+    for form, told in FORMS.items():
+        folder = Path(store._ns.folder or "").parent.parent / f"{form}-{session.name}"
+        store.export(folder, session.name, **told)
+        files = [folder] if folder.is_file() else [one for one in folder.rglob("*") if one.is_file()]
+        yield from (one.read_bytes() for one in files)
+
+
+WAYS: list[Callable[[Store, Session], Iterator[bytes]]] = [contents, shown, asked, searched, handed_on]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_told_holds_it_before(path: Path, way: Callable[[Store, Session], Iterator[bytes]]) -> None:
+    """Each way of asking tells what was planted while nothing was erased."""
+    with vmstore.open(path, "r") as store:
+        assert any(planted in told for told in way(store, store.session("s")) for planted in PLANTED)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("step", RECORDED)
+def test_what_is_recorded_is_told_to_nobody(
+    path: Path, step: str, way: Callable[[Store, Session], Iterator[bytes]]
+) -> None:
+    """From the moment an erasure is in the log, nobody who asks hears of it, be its bytes still there or not."""
+    with erasing(path, step), vmstore.open(path, "r") as store:
+        (name,) = [one.session for one in store.sessions() if one.session != "t"]
+        for told in way(store, store.session(name)):
+            assert not any(planted in told for planted in PLANTED)
