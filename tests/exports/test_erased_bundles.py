@@ -74,7 +74,7 @@ def test_a_masked_bundle_carries_erasures(path: Path, tmp_path: Path, names: lis
         before = {name: told(store, name) for name in chosen}
     assert before
     held = (tmp_path / "b.jsonl").read_bytes()
-    assert b"4711" not in held and KEY.encode() not in held
+    assert SECRET.encode() not in held and KEY.encode() not in held
     found = taken(tmp_path / "b.jsonl", tmp_path / "b.vms", exact=exact)
     for name, said in before.items():
         assert len(found[name]) == len(said)

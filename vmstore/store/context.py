@@ -72,7 +72,7 @@ class Context:
 
     def contents(self) -> dict[str, bytes]:
         """What each page showed, its exact bytes; opaque pages are left out, and what was erased says so."""
-        cells = read_cells(self._log, self._lane.db, self._sealed(), gone)
+        cells = self._read(self._sealed(), gone)
         return {page_name(s.page): cells[s.cell] for s in self._shown if s.cell is not None}
 
     def messages(self) -> list[Any]:
@@ -97,7 +97,7 @@ class Context:
                 "request's other fields, so ask for its messages"
             )
         assert self._call.rest is not None, "a recorded call has its request's other fields"
-        rest = read_cells(self._log, self._lane.db, {self._call.rest: self._call.rest_commitment})[self._call.rest]
+        rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
         from vmstore.capture.shapes import Shape, give_request
 
         return give_request(Shape(self._call.shape), rest, self._values(None))
@@ -118,7 +118,7 @@ class Context:
             self._ns.check()
             envelopes = envelopes_at(self._lane, groups, self.basis.position)
             slots = {row[0]: (Slot(row[1]), Role(row[2])) for row in self._lane.rows(_SLOTS, groups)}
-        cells = read_cells(self._log, self._lane.db, {**self._sealed(), **dict(envelopes.values())}, instead)
+        cells = self._read({**self._sealed(), **dict(envelopes.values())}, instead)
         values: list[tuple[Slot, Any]] = []
         for message, shown_parts in groups.items():
             (slot, role), envelope = slots[message], cells[envelopes[message].cell]
@@ -143,6 +143,12 @@ class Context:
                 check_root(self._lane, self._call, self._shown)
                 self._checked = True
         return {s.cell: s.commitment for s in self._shown if s.cell is not None}
+
+    def _read(self, sealed: dict[int, bytes | None], instead: Instead | None = None) -> dict[int, bytes]:
+        """The bytes of cells; whoever else asks this handle waits."""
+        with self._ns.lock:
+            self._ns.check()
+            return read_cells(self._log, self._lane.db, sealed, instead)
 
     def text(self) -> str:
         """The context as VM:CONTEXT text, one line a page; of a live session as its packs said it."""
@@ -170,7 +176,7 @@ class Context:
                     if method != Method.THUMBNAIL:
                         found.setdefault((page, version), {})[level] = cell
                         cells[cell] = commitment
-        contents = read_cells(self._log, self._lane.db, cells, gone)
+        contents = self._read(cells, gone)
         return {which: {at: contents[cell] for at, cell in forms.items()} for which, forms in found.items()}
 
     def _names(self) -> dict[int, str]:
