@@ -133,7 +133,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 
 def sound(mutation: AnyMutation) -> bytes | None:
     """A mutation on the wire, where each of its fields holds what it may; else None."""
-    read = _READ.get(type(mutation))
+    read = _READ[type(mutation)]
     try:
         raw = wire(mutation)
         if read is not None:
@@ -217,4 +217,13 @@ def _tuple(*parts: Any) -> Any:
     return plain[parts]
 
 
-_READ = {kind: _reader(kind) for kind in get_args(Known)}
+class _Readers(dict[type, Callable[[bytes], object] | None]):
+    """The reader of each kind, made when it is first asked for: who only reads never asks. None for what is unknown."""
+
+    def __missing__(self, kind: type) -> Callable[[bytes], object] | None:
+        """The reader of a kind that was not asked for yet."""
+        made = self[kind] = _reader(kind) if kind in get_args(Known) else None
+        return made
+
+
+_READ = _Readers()
