@@ -11,6 +11,7 @@ import pytest
 
 import vmstore
 from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
+from vmstore import Call
 from vmstore.debug.export import exported
 from vmstore.errors import ErasedError, RefusedError
 from vmstore.store.session import Session
@@ -23,7 +24,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "sqlite": {"format": "sqlite", "redact": False},
 }
 RECORDED = [step for step in BESIDE if step != "marked"]
-PLANTED = [SECRET.encode(), LONG[:60].encode()]
+PLANTED = [SECRET.encode(), LONG[:60].encode(), b"violet-tag"]
 __all__ = ["path"]
 
 
@@ -86,7 +87,18 @@ def handed_on(store: Store, session: Session) -> Iterator[bytes]:
         yield from (one.read_bytes() for one in files)
 
 
-WAYS: list[Callable[[Store, Session], Iterator[bytes]]] = [contents, shown, asked, searched, handed_on]
+def looked_up(store: Store, session: Session) -> Iterator[bytes]:
+    """What stands beside contents: previews, differences, names, tags, and every other question of a session."""
+    yield from (str(one).encode() for one in (session.turns(), session.calls(), session.messages()))
+    yield str(session.diff(Call(1), Call(2))).encode()
+    for page in session.pages():
+        asked = (session.page, session.versions, session.history, session.sources, session.derived, session.affinity)
+        yield from (str(ask(page.page)).encode() for ask in asked)
+        yield str(session.versions(page.page, delta=True)).encode()
+    yield from (str(one).encode() for one in (*store.tail(), *store.pages(), store.page_table()))
+
+
+WAYS: list[Callable[[Store, Session], Iterator[bytes]]] = [contents, shown, asked, searched, looked_up, handed_on]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -106,3 +118,17 @@ def test_what_is_recorded_is_told_to_nobody(
         (name,) = [one.session for one in store.sessions() if one.session != "t"]
         for told in way(store, store.session(name)):
             assert not any(planted in told for planted in PLANTED)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_handle_that_told_it_before_tells_it_no_more(
+    path: Path, way: Callable[[Store, Session], Iterator[bytes]]
+) -> None:
+    """Who held the store open, and was told what was planted, is told nothing of it once its erasure is in the log."""
+    with vmstore.open(path) as store:
+        session = store.session("s")
+        assert any(planted in told for planted in PLANTED for told in way(store, session))
+        with erasing(path, "recorded"):
+            store.sessions()
+            for told in way(store, store.session(session.info().session)):
+                assert not any(planted in told for planted in PLANTED)

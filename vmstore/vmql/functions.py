@@ -155,6 +155,10 @@ class Contents:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what was read: between two statements it may have been erased."""
         self._ahead: dict[int, Cell] = {}
         self._last = 0
         self._asides: dict[int, Any] = {}
@@ -239,8 +243,8 @@ _ASIDES = """SELECT aside, aside_commitment FROM calls INDEXED BY calls_position
   WHERE session = ? AND position >= ? AND aside IS NOT NULL ORDER BY position LIMIT ?"""
 
 
-def register(db: apsw.Connection, world: World) -> None:
-    """Has a connection know them."""
+def register(db: apsw.Connection, world: World) -> Contents:
+    """Has a connection know them; what they read contents with."""
     contents = Contents(world)
 
     def owner(session: int | None, position: int | None) -> int | None:
@@ -262,3 +266,4 @@ def register(db: apsw.Connection, world: World) -> None:
     )
     for name, arguments, kind in sums:
         db.create_aggregate_function(name, kind, arguments)
+    return contents

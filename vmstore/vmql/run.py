@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -20,14 +20,21 @@ PLANS_MAX = 256
 Row = tuple[Any, ...]
 
 
+class Prepared(NamedTuple):
+    """A connection that knows the functions of VMQL, and what these read for a statement."""
+
+    db: apsw.Connection
+    contents: functions.Contents
+
+
 class Runner:
     """Plans and runs the queries of one namespace."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._plans: dict[Any, Plan] = {}
-        self._ready: apsw.Connection | None = None
-        self._spare: list[apsw.Connection] = []  # for rows that are made
+        self._ready: Prepared | None = None
+        self._spare: list[Prepared] = []  # for rows that are made
 
     def planned(
         self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
@@ -43,11 +50,11 @@ class Runner:
         return found
 
     def prepared(self) -> apsw.Connection:
-        """The views, which know the functions of VMQL."""
+        """The views, which know the functions of VMQL and nothing that was read before."""
         db = self.world.views
-        if self._ready is not db:
-            functions.register(db, self.world)
-            self._ready = db
+        if self._ready is None or self._ready.db is not db:
+            self._ready = Prepared(db, functions.register(db, self.world))
+        self._ready.contents.forget()
         return db
 
     def viewed(self, sql: str, values: dict[str, Any], watch: Watch) -> list[Row]:
@@ -68,10 +75,9 @@ class Runner:
         It reads no view, so it has a database of its own, and holds nobody up however slowly it is
         taken.
         """
-        try:
-            db = self._spare.pop()
-        except IndexError:
-            db = self._fresh()
+        prepared = self._spare.pop() if self._spare else self._fresh()
+        db = prepared.db
+        prepared.contents.forget()
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
             yield from db.execute(sql, values)
@@ -79,10 +85,9 @@ class Runner:
             raise cancelled() from error
         finally:
             db.set_progress_handler(None)
-            self._spare.append(db)
+            self._spare.append(prepared)
 
-    def _fresh(self) -> apsw.Connection:
+    def _fresh(self) -> Prepared:
         db = apsw.Connection(":memory:")
-        functions.register(db, self.world)
         rows.register(db)
-        return db
+        return Prepared(db, functions.register(db, self.world))
