@@ -45,7 +45,15 @@ ROOMS = (
         "engine/sealing",
         "engine/soundness",
     ),
-    *("engine/chain", "engine/verify", "engine/histories", "engine/seal", "engine/growth", "engine/adopt"),
+    *(
+        "engine/chain",
+        "engine/verify",
+        "engine/histories",
+        "engine/seal",
+        "engine/growth",
+        "engine/adopt",
+        "engine/anew",
+    ),
 )
 """Where a wrong line would break a law and nothing else would show it: what is hashed, ordered, refused, proven."""
 TESTS = (

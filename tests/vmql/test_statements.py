@@ -87,6 +87,16 @@ def test_details_of_mutations_can_be_asked_into(store: Store) -> None:
     assert [leaves for (leaves,) in got] == [leaves for leaves in packs if leaves > 3]
 
 
+def test_a_request_id_is_the_one_that_was_given(tmp_path: Path) -> None:
+    """MUTATIONS finds a call by its request id, as it was given and with nothing beside it."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        for nth in range(3):
+            said = {"model": "m", "messages": [{"role": "user", "content": f"Line {nth}"}]}
+            store.record("s", said, None, request_id=f"r {nth}")
+        found = store.query("MUTATIONS request_id, call WHERE request_id = 'r 1' AND kind = pack", session="s")
+        assert list(found) == [("r 1", 2)]
+
+
 @pytest.mark.parametrize("condition", ["kind = 9", "kind IN ($kinds)", "kind IN $kinds", "kind = kind AND kind = PACK"])
 def test_kinds_are_chosen_however_they_are_written(store: Store, condition: str) -> None:
     """A kind is chosen by its word, by its number or from a list that is handed in."""

@@ -62,7 +62,7 @@ def _requested(query: Query) -> Callable[[int], str | None]:
             cell = seen(query.world.log, query.world.views, [number]).get(number)
         if cell is None:
             return None
-        return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace")
+        return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace").rpartition("\n")[0]
 
     return requested
 
