@@ -29,6 +29,7 @@ MARK = "at.json"
 VERSION = 2
 HEAP_BYTES = 15_000_000
 BEHIND = 1024  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
+ARENA_MAX, M_ARENA_MAX = "MALLOC_ARENA_MAX", -8
 NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
 
 
@@ -44,16 +45,27 @@ def library() -> Any:
     return tantivy
 
 
-def give_back() -> None:
-    """Gives freed memory back to the system, where glibc keeps it.
+def share_heaps() -> None:
+    """Has threads share two of glibc's heaps, unless MALLOC_ARENA_MAX says how many there may be.
 
-    Each writer has threads of its own, and glibc a heap for each: what is freed there stays, one follow after another.
+    Each writer has threads of its own, and glibc a heap for each: 14 MiB that are freed at the end of
+    one stay with it, one heap after another.
     """
+    if ARENA_MAX not in os.environ:
+        _allocator("mallopt", M_ARENA_MAX, 2)
+
+
+def give_back() -> None:
+    """Gives freed memory back to the system, where glibc keeps it."""
+    _allocator("malloc_trim", 0)
+
+
+def _allocator(function: str, *arguments: int) -> None:
     import ctypes
 
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    known = getattr(ctypes.CDLL(None), function, None)  # other allocators have none of these
+    if known is not None:
+        known(*arguments)
 
 
 class Mark(NamedTuple):
@@ -126,6 +138,7 @@ class TextIndex:
         scan = Scan(self._log, self._db, mark.ordinal)
         self.path.mkdir(exist_ok=True)
         index = self._library.Index(self._schema, path=str(self.path), reuse=True)
+        share_heaps()
         writer = index.writer(HEAP_BYTES, 1)
         added = 0
         for gain in scan.gains(scan.everything()):
