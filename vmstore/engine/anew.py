@@ -80,7 +80,7 @@ class _Telling:
         self._ends: list[tuple[int, int]] = []  # the first and last position of each commit
         self._lost: dict[tuple[int, int], bytes] = {}  # what was erased: its commit's first position, its index
         self._named: set[CellRef] = set()  # what erasures name of it as it is told
-        self._sizes: dict[CellRef, tuple[int, int]] = {}  # of a commit's cells, before and as they are told
+        self._sizes: dict[CellRef | None, tuple[int, int]] = {}  # of a commit's cells, before and as they are told
 
     def commit(self, commit: Commit) -> None:
         """Tells a commit that was read with its cells."""
@@ -100,9 +100,9 @@ class _Telling:
 
     def end(self, at: int) -> None:
         """Names what was erased by a record that is not among what was told."""
-        left = sorted(set(self._batch.erased) - self._named)
+        left = tuple(ref for ref in self._batch.erased if ref not in self._named)
         if left:
-            self._batch.add(Erase(ErasureReason.RESTORED, tuple(left)))
+            self._batch.add(Erase(ErasureReason.RESTORED, left))
             self._batch.end(at)
 
     def _again(self, mutation: AnyMutation, commit: Commit) -> AnyMutation:
@@ -112,9 +112,8 @@ class _Telling:
         if isinstance(told, Pack):  # the leaves of its root name the session that made each page
             totals = self._batch.head.foresee(told.entered, told.left)
             return msgspec.structs.replace(told, root=totals.root, tokens=totals.tokens)
-        if self._hide is not None and isinstance(told, Create | Update | Compress):
-            return resized(told, *self._sizes.get(told.content or 0, (0, 0)))
-        return told  # type: ignore[no-any-return]
+        sizes = self._sizes.get(told.content) if isinstance(told, Create | Update | Compress) else None
+        return told if sizes is None else resized(told, *sizes)
 
     def _cell(self, commit: Commit, ref: CellRef) -> CellRef:
         """A cell as it is told."""
@@ -139,11 +138,11 @@ class _Telling:
         whole = bisect_right(self._ends, mutation.upto, key=lambda ends: ends[1])
         before = self._ends[whole - 1][0] if whole else 0
         gone = [one for place, one in self._lost.items() if place in singles or place[0] <= before]
-        cells = sorted(ref for one in gone if isinstance(ref := self._batch.lost(one), tuple))
+        cells = tuple(ref for one in gone if isinstance(ref := self._batch.lost(one), tuple))
         if not cells:
             raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that is told")
         self._named.update(cells)
-        return Erase(mutation.reason, tuple(cells))
+        return Erase(mutation.reason, cells)
 
 
 class _Inherited(ViewLookups):
