@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from vmstore.search import index
+
 CHILD = """
-import ctypes, sys, threading
+import ctypes, sys
 import vmstore
 from vmstore.search import index
 
-index.BEHIND = 0
+index.BEHIND, index.HEAPS = 0, int(sys.argv[3])
 with vmstore.open(sys.argv[1]) as store:
     for n in range(6):
         store.record("s", {"model": "m", "messages": [{"role": "user", "content": f"Line {n} of all"}]}, None)
@@ -28,16 +29,15 @@ libc.fclose(file)
 """
 
 
-def heaps(folder: Path, **around: str) -> int:
-    """How many heaps a process has that followed an index six times."""
+def heaps(folder: Path, most: int) -> int:
+    """How many heaps a process has that followed an index six times and may have so many."""
     told = folder / "heaps.xml"
-    there = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    subprocess.run([sys.executable, "-c", CHILD, str(folder / "a.vms"), str(told)], env={**there, **around}, check=True)
+    subprocess.run([sys.executable, "-c", CHILD, str(folder / "a.vms"), str(told), str(most)], check=True)
     return told.read_text().count("<heap nr=")
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="another allocator than glibc's")
 def test_following_again_and_again_takes_two_heaps(tmp_path: Path) -> None:
-    """The threads of each following share two heaps, unless the environment says how many there may be."""
+    """The threads of each following share two heaps, where they would take more each time."""
     (tmp_path / "more").mkdir()
-    assert heaps(tmp_path) <= 2 < heaps(tmp_path / "more", MALLOC_ARENA_MAX="16")
+    assert heaps(tmp_path, index.HEAPS) == 2 < heaps(tmp_path / "more", 64)

@@ -12,7 +12,7 @@ from vmstore.core.page import Level, Tier
 from vmstore.vmql import syntax as s
 
 TIERS = ("tier", "from_tier", "tier_before", "tier_after")
-LEVELS = ("level", "level_asked", "level_served")
+LEVELS = ("level", "level_asked", "level_served", "level_before", "level_after")
 ENUMS: dict[str, type[Any]] = {**dict.fromkeys(TIERS, Tier), **dict.fromkeys(LEVELS, Level)}
 
 # ---- statements

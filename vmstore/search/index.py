@@ -29,7 +29,7 @@ MARK = "at.json"
 VERSION = 2
 HEAP_BYTES = 15_000_000
 BEHIND = 1024  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
-ARENA_MAX, M_ARENA_MAX = "MALLOC_ARENA_MAX", -8
+HEAPS, M_ARENA_MAX = 2, -8  # how many of glibc's, and what glibc calls that
 NUMBERS = ("session", "position", "seen_texts", "seen_words", "alone_texts", "alone_words")
 
 
@@ -46,13 +46,12 @@ def library() -> Any:
 
 
 def share_heaps() -> None:
-    """Has threads share two of glibc's heaps, unless MALLOC_ARENA_MAX says how many there may be.
+    """Has threads share a few of glibc's heaps.
 
     Each writer has threads of its own, and glibc a heap for each: 14 MiB that are freed at the end of
     one stay with it, one heap after another.
     """
-    if ARENA_MAX not in os.environ:
-        _allocator("mallopt", M_ARENA_MAX, 2)
+    _allocator("mallopt", M_ARENA_MAX, HEAPS)
 
 
 def give_back() -> None:
