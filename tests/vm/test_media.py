@@ -164,9 +164,10 @@ def test_without_pillow_there_is_no_thumbnail() -> None:
     st.binary(max_size=200), st.sampled_from([b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"RIFF1234WEBP", b"BM"])
 )
 def test_broken_images_break_nothing(rest: bytes, sign: bytes) -> None:
-    """Whatever follows the first bytes of an image, a form or a reason comes back."""
-    found = compressed(Material(content=sign + rest, modality=Modality.IMAGE, mime="image/png"), 1)
-    assert isinstance(found, Form | NoForm)
+    """Whatever follows the first bytes of an image, a form or a reason comes back, and the same again."""
+    material = Material(content=sign + rest, modality=Modality.IMAGE, mime="image/png")
+    found = compressed(material, 1)
+    assert isinstance(found, Form | NoForm) and found == compressed(material, 1)
 
 
 # Sound and film

@@ -47,7 +47,7 @@ def line(material: Material) -> Form | NoForm:
 
 def _drawn(content: bytes, mime: str) -> Form | NoForm:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         return NoForm(Reason.NO_LIBRARY, "thumbnails need Pillow: pip install 'vmstore[images]'")
     try:
@@ -66,6 +66,8 @@ def _drawn(content: bytes, mime: str) -> Form | NoForm:
             plain.paste(shown, mask=shown.getchannel("A"))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         return NoForm(Reason.TOO_LARGE, str(error)[:200])
+    except UnidentifiedImageError:  # which names an object by where it lies in memory
+        return NoForm(Reason.MISMATCH, f"said by its first bytes to be {mime}, and what follows is none")
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, MemoryError) as error:
         # What a broken file raises depends on where it is broken.
         return NoForm(Reason.MISMATCH, f"said by its first bytes to be {mime}, and cannot be read: {error!s:.120}")
