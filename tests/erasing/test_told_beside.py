@@ -12,6 +12,8 @@ import pytest
 import vmstore
 from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
 from vmstore import Call
+from vmstore.debug.answers import Answers
+from vmstore.debug.asked import Asked
 from vmstore.debug.export import exported
 from vmstore.errors import ErasedError, RefusedError
 from vmstore.store.session import Session
@@ -98,11 +100,34 @@ def looked_up(store: Store, session: Session) -> Iterator[bytes]:
     yield from (str(one).encode() for one in (*store.tail(), *store.pages(), store.page_table()))
 
 
-WAYS: list[Callable[[Store, Session], Iterator[bytes]]] = [contents, shown, asked, searched, looked_up, handed_on]
+def served(store: Store, session: Session) -> Iterator[bytes]:
+    """What the debugger hands a browser."""
+    table = Answers(store, "a.vms", "default").table
+    one = {"session": session.name}
+    pages = ",".join(page.page[1:] for page in session.pages())
+    yield table["/api/store"](Asked({}))
+    yield table["/api/film"](Asked(one))
+    yield table["/api/film"](Asked({**one, "budget": "9000"}))
+    yield table["/api/texts"](Asked({**one, "at": pages}))
+    yield table["/api/vmql"](Asked({**one, "q": "PAGES page, text"}))
+    with suppress(ErasedError):
+        yield table["/api/request"](Asked({**one, "call": "2"}))
+
+
+Way = Callable[[Store, Session], Iterator[bytes]]
+WAYS: list[Way] = [
+    contents,
+    shown,
+    asked,
+    searched,
+    looked_up,
+    handed_on,
+    served,
+]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_told_holds_it_before(path: Path, way: Callable[[Store, Session], Iterator[bytes]]) -> None:
+def test_what_is_told_holds_it_before(path: Path, way: Way) -> None:
     """Each way of asking tells what was planted while nothing was erased."""
     with vmstore.open(path, "r") as store:
         assert any(planted in told for told in way(store, store.session("s")) for planted in PLANTED)
@@ -110,9 +135,7 @@ def test_what_is_told_holds_it_before(path: Path, way: Callable[[Store, Session]
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("step", RECORDED)
-def test_what_is_recorded_is_told_to_nobody(
-    path: Path, step: str, way: Callable[[Store, Session], Iterator[bytes]]
-) -> None:
+def test_what_is_recorded_is_told_to_nobody(path: Path, step: str, way: Way) -> None:
     """From the moment an erasure is in the log, nobody who asks hears of it, be its bytes still there or not."""
     with erasing(path, step), vmstore.open(path, "r") as store:
         (name,) = [one.session for one in store.sessions() if one.session != "t"]
@@ -121,9 +144,7 @@ def test_what_is_recorded_is_told_to_nobody(
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_handle_that_told_it_before_tells_it_no_more(
-    path: Path, way: Callable[[Store, Session], Iterator[bytes]]
-) -> None:
+def test_a_handle_that_told_it_before_tells_it_no_more(path: Path, way: Way) -> None:
     """Who held the store open, and was told what was planted, is told nothing of it once its erasure is in the log."""
     with vmstore.open(path) as store:
         session = store.session("s")
