@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from vmstore.errors import UnknownError
+from vmstore.store import archiving
 from vmstore.store.archiving import archive, archived_sessions, unarchive
 from vmstore.store.keys import read_key
 from vmstore.store.ledger import beside, certificates
@@ -131,3 +134,25 @@ def test_nobody_fails_and_what_is_left_is_whole(path: Path, who: str) -> None:
     assert len(named) == len(set(named)) and len({session for session, _, _ in named}) == len(gone)
     for copied in path.parent.glob("*.bak"):
         vmstore.restore(copied, path.with_name(f"{copied.stem}.vms"))
+
+
+def test_threads_of_one_store_do_not_wait_for_each_other_for_ever(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread archives while another of the same store erases: both end, however far the first one is."""
+    real, erasers = archiving._write, list[threading.Thread]()
+    store = vmstore.open(path)  # closed where all is well: who waits for ever would keep it open
+
+    def late(*told: Any) -> None:
+        if not erasers:
+            erasers.append(threading.Thread(target=lambda: vmstore.erase(store, session="s1"), daemon=True))
+            erasers[0].start()
+            erasers[0].join(0.3)  # it holds what it needs, and waits for who archives
+        real(*told)
+
+    monkeypatch.setattr(archiving, "_write", late)
+    archiver = threading.Thread(target=lambda: archive(store, ["s0", "s2"], grace=0), daemon=True)
+    archiver.start()
+    archiver.join(30)
+    erasers[0].join(30)
+    assert not archiver.is_alive() and not erasers[0].is_alive(), "they wait for each other"
+    assert set(archived_sessions(store)) == {"s0", "s2"} and store.verify().ok
+    store.close()

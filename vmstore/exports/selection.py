@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
 import msgspec
 
+from vmstore.cells.cell import Cell
 from vmstore.errors import CorruptError, RefusedError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.context import whole_cells
+from vmstore.views.erased import seen
 from vmstore.views.lane import NEVER, Lane
 from vmstore.views.projection import Projection
 
@@ -72,7 +74,25 @@ def check_end(lane: Lane, position: int, name: str) -> None:
 
 def commits_of(projection: Projection, portion: Portion) -> Iterator[Commit]:
     """A portion's commits in order, each with its cells as they may be seen; memory holds the cells of one."""
-    log, at = projection.log, 0
+    log, db = projection.log, projection.db
+    return _with_cells(log, portion, lambda numbers: seen(log, db, numbers))
+
+
+def commits_as_they_lie(log: Log, portion: Portion) -> Iterator[Commit]:
+    """The same with what is there, asking no views; for who keeps others from destroying any cells."""
+    return _with_cells(log, portion, lambda numbers: dict(log.cells(numbers)))
+
+
+def _with_cells(log: Log, portion: Portion, read: Callable[[Iterable[int]], dict[int, Cell]]) -> Iterator[Commit]:
+    for commit in _bare(log, portion):
+        sealed = {commit.cell + index: commit.commitment(index) for index in range(commit.cell_count)}
+        found = whole_cells(log, sealed, read(sealed)) if sealed else {}
+        yield msgspec.structs.replace(commit, cells=tuple(found[number] for number in sealed))
+
+
+def _bare(log: Log, portion: Portion) -> Iterator[Commit]:
+    """A portion's commits without their cells; those that lie together are read together."""
+    at = 0
     while at < len(portion.ordinals):
         first = portion.ordinals[at]
         run = 1
@@ -81,15 +101,5 @@ def commits_of(projection: Projection, portion: Portion) -> Iterator[Commit]:
         commits = log.tail(first - 1, run)
         if len(commits) != run or commits[0].ordinal != first:
             raise CorruptError(f"commit {first} is missing from the log; run `vmstore verify`")
-        for commit in commits:
-            yield with_cells(log, projection.db, commit)
+        yield from commits
         at += run
-
-
-def with_cells(log: Log, db: apsw.Connection, commit: Commit) -> Commit:
-    """A commit with its cells, each checked against its commitment or erased, be its bytes still there or not."""
-    if not commit.cell_count:
-        return commit
-    sealed = {commit.cell + index: commit.commitment(index) for index in range(commit.cell_count)}
-    found = whole_cells(log, db, sealed)
-    return msgspec.structs.replace(commit, cells=tuple(found[number] for number in sealed))

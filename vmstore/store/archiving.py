@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from vmstore.core.mutation import decode
 from vmstore.core.page import Origin
 from vmstore.errors import InputError, OvertakenError, RefusedError, UnknownError
-from vmstore.exports.selection import Portion, commits_of, select, whole
+from vmstore.exports.selection import Portion, commits_as_they_lie, select, whole
 from vmstore.log.archiving import Run, runs_of
 from vmstore.log.commit import NO_REQUEST
 from vmstore.log.port import Progress
@@ -85,7 +85,7 @@ def archive(
         size = 0
         if not dry_run:
             with log.archives.alone():
-                _write(ns, log, one)
+                _write(log, one)
                 size = _move(log, one, keep, _share(progress, nth, len(chosen)))
             _forget(ns, one)
         moved.append(ArchivedSession(one.name, str(path), left, size, path.stat().st_size if path.exists() else 0))
@@ -230,9 +230,9 @@ def _forget(ns: Namespace, one: _Chosen) -> None:
             ns.forget(key, [first for (first,) in rows])
 
 
-def _write(ns: Namespace, log: SqliteLog, one: _Chosen) -> None:
+def _write(log: SqliteLog, one: _Chosen) -> None:
     """Writes the archive of a session, proven before anything leaves the log."""
-    commits = ns.in_turns(chain.from_iterable(commits_of(ns.projection, portion) for portion in one.portions))
+    commits = chain.from_iterable(commits_as_they_lie(log, portion) for portion in one.portions)
     uids = {portion.session: portion.uid for portion in one.portions}
     log.archives.write(one.uid, commits, uids, Erasures(log).position, partial(key_under, log.file)).close()
 

@@ -141,7 +141,7 @@ def read_cells(
     ErasedError, unless something is to stand `instead`.
     """
     found = {}
-    for number, cell in whole_cells(log, db, sealed).items():
+    for number, cell in whole_cells(log, sealed, seen(log, db, sealed)).items():
         found[number] = cell.content
         if cell.erased:
             position = erased_at(log, db, number)
@@ -151,9 +151,8 @@ def read_cells(
     return found
 
 
-def whole_cells(log: Log, db: apsw.Connection, sealed: Mapping[int, bytes | None]) -> dict[int, Cell]:
-    """Cells by number as they may be seen; CorruptError for one that is missing or does not match its commitment."""
-    found = seen(log, db, sealed)
+def whole_cells(log: Log, sealed: Mapping[int, bytes | None], found: dict[int, Cell]) -> dict[int, Cell]:
+    """Cells by number, as found; CorruptError for one that is missing or does not match its commitment."""
     for number, commitment in sealed.items():
         if not is_whole(found.get(number), commitment):
             cell = log.cells([number]).get(number)  # it may have been destroyed as it was read
