@@ -34,7 +34,7 @@ sys.meta_path.insert(0, Wall())
 TEST = "def test_it() -> None:\n    {}\n"
 LONG = "".join(f"    x{n} = {n}\n" for n in range(61))
 PLANTED = [
-    ("vmstore/long.py", "x = 1\n" * 401, 1, "401 lines, over 400"),
+    ("vmstore/long.py", "x = 1\n" * 601, 1, "601 lines, over 600"),
     ("vmstore/wide.py", "\nx = '" + "y" * 126 + "'\n", 2, "132 characters wide"),
     ("tools/left.py", "# TO" + "DO later\n", 1, "left behind"),
     ("specs/left.md", "# A page\n\nFIX" + "ME\n", 3, "left behind"),
