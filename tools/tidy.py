@@ -27,6 +27,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
     [
         ("vmstore/log/frame.py", "zstandard"),
         ("vmstore/search/index.py", "ctypes"),
+        ("vmstore/core/process.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/sources/packed.py", "zstandard"),
         ("vmstore/exports/database.py", "sqlite_utils"),

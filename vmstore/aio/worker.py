@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from vmstore.core import process
 from vmstore.errors import InputError
 
 P = ParamSpec("P")
@@ -18,8 +19,13 @@ class Worker:
     """The one thread that does a store's work."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore-aio")
         self._ended = False
+        self.forked()
+        process.inherits(self)
+
+    def forked(self) -> None:
+        """Begins anew in a forked process, where the thread of its parent is not."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vmstore-aio")
 
     async def do(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Does some work after what was asked before it."""

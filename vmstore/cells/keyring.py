@@ -21,6 +21,7 @@ from typing import Protocol
 import apsw
 
 from vmstore.cells.storekey import KEY_BYTES, StoreKey
+from vmstore.core import process
 from vmstore.core.clock import IdSource
 from vmstore.errors import CorruptError, StoreError
 
@@ -55,8 +56,13 @@ class Keys(Protocol):
         ...
 
 
-class Keyring:
-    """The keys in a file, unwrapped when they are needed; any thread and several processes may use it."""
+class Keyring(process.Owner):
+    """The keys in a file, unwrapped when they are needed; any thread and several processes may use it.
+
+    A forked process opens its own.
+    """
+
+    lock_order = process.KEYS
 
     def __init__(self, path: Path, store_key: StoreKey, ids: IdSource) -> None:
         self.path = path
@@ -65,6 +71,7 @@ class Keyring:
         self._lock = threading.RLock()
         self._keys: dict[bytes, bytes | None] = {}
         self._db = _opened(path)
+        process.owns(self)
         try:
             with self._told():
                 self._version = self._read_version()
@@ -88,6 +95,22 @@ class Keyring:
         """Forgets the keys and lets go of the file; closing twice does nothing."""
         with self._lock:
             self._keys.clear()
+            self._db.close()
+
+    @property
+    def entry(self) -> process.Guard:
+        """The lock under which the file is used."""
+        return self._lock
+
+    def connections(self) -> list[apsw.Connection]:
+        """The connection to the file."""
+        return [self._db]
+
+    def forked(self, quiet: bool) -> None:
+        """Forgets the keys, and is of no use in a forked process."""
+        self._keys.clear()
+        if not quiet:
+            self._lock, self._db = threading.RLock(), apsw.Connection(":memory:")
             self._db.close()
 
     # ---- names
@@ -215,6 +238,8 @@ def _opened(path: Path) -> apsw.Connection:
     """A connection to the file, one that only reads where it may not be written."""
     if not path.is_file():
         raise StoreError(f"{path} is missing, which holds the keys of this namespace; put it back from a backup")
+    if (reason := process.busy(path)) is not None:
+        raise StoreError(reason)
     uri = path.absolute().as_uri()
     for flags, query in ((apsw.SQLITE_OPEN_READWRITE, ""), (apsw.SQLITE_OPEN_READONLY, "?immutable=1")):
         db = None

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import apsw
 
+from vmstore.core import process
 from vmstore.errors import StoreError
 from vmstore.views.lane import Lane, Stretch
 
@@ -202,7 +203,13 @@ class Known:
                 file.with_name(file.name + suffix).unlink(missing_ok=True)
             return False
 
+    def connections(self) -> list[apsw.Connection]:
+        """The connection to the file, where it is open."""
+        return [] if self._db is None else [self._db]
+
     def _connect(self, name: str) -> None:
+        if self._file is not None and process.busy(self._file) is not None and name != ":memory:":
+            raise apsw.CantOpenError("it is the parent's")
         db = apsw.Connection(name)
         try:
             db.setbusytimeout(BUSY_MS)

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import apsw
 
+from vmstore.core import process
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 
 APPLICATION_ID = 0x766D7374  # "vmst"
@@ -80,8 +81,13 @@ def check_platform() -> None:
         )
 
 
-class LogFile:
-    """A connection for one thread at a time; after `poison` the next use opens the file again."""
+class LogFile(process.Owner):
+    """A connection for one thread at a time; after `poison` the next use opens the file again.
+
+    A forked process has no use of it: what its parent knows of the log may be half of a change.
+    """
+
+    lock_order = process.FILE
 
     def __init__(self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS) -> None:
         check_platform()
@@ -91,6 +97,8 @@ class LogFile:
         self._lock = threading.RLock()
         self._db: apsw.Connection | None = None
         self.closed = False
+        self._inherited = False
+        process.owns(self)
         with self:
             pass
 
@@ -114,8 +122,12 @@ class LogFile:
             _translate(self.path, error)
 
     def _opened(self) -> apsw.Connection:
+        if self._inherited:
+            raise StoreError(process.belongs_to_parent(self.path))
         if self.closed:
             raise StoreError(f"{self.path} is closed; open it again")
+        if (reason := process.busy(self.path)) is not None:
+            raise StoreError(reason)
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
             db.setbusytimeout(BUSY_MS)
@@ -145,9 +157,26 @@ class LogFile:
             self.closed = True
             self.poison()
 
+    @property
+    def entry(self) -> process.Guard:
+        """The lock under which the connection is used."""
+        return self._lock
+
+    def connections(self) -> list[apsw.Connection]:
+        """The connection, where it is open."""
+        return [] if self._db is None else [self._db]
+
+    def forked(self, quiet: bool) -> None:
+        """Is of no use in a forked process."""
+        self._db, self.closed, self._inherited = None, True, True
+        if not quiet:
+            self._lock = threading.RLock()
+
 
 def _translate(path: Path, error: BaseException) -> None:
     """Raises one of our errors for one of SQLite's; returns where it is none of those."""
+    if isinstance(error, apsw.ConnectionClosedError | apsw.CursorClosedError):
+        raise StoreError(process.belongs_to_parent(path)) from error
     if isinstance(error, apsw.CantOpenError):
         raise StoreError(
             f"{path} cannot be opened ({error}); where it may only be read, open it with mode 'r'"
@@ -249,10 +278,11 @@ def check_format(path: Path, formats: tuple[int, ...] = FORMATS) -> int:
 def format_of(path: Path) -> int:
     """The format a log file states; raises StoreError where it is no vmstore log."""
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
+        header = _header(path)
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); name a store you may read") from error
+    except apsw.Error as error:
+        raise StoreError(f"{path} cannot be read ({error}); mend the disk, then try again") from error
     sound = len(header) == 100 and header.startswith(b"SQLite format 3\0")
     application, version = int.from_bytes(header[68:72], "big"), int.from_bytes(header[60:64], "big")
     if not sound or application != APPLICATION_ID:
@@ -263,6 +293,22 @@ def format_of(path: Path) -> int:
     if application != APPLICATION_ID:
         raise StoreError(f"{path} is no vmstore log (application id {application}); name another store")
     return version
+
+
+def _header(path: Path) -> bytes:
+    """The first bytes of a file, read by SQLite: who closes a descriptor drops every lock its process has on the file.
+
+    SQLite keeps it open for as long as another handle of this process has one.
+    """
+    try:
+        file = apsw.VFSFile("", str(path.absolute()), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+    except apsw.CantOpenError:
+        with path.open("rb") as plain:  # says why
+            return plain.read(100)
+    try:
+        return file.xRead(min(100, file.xFileSize()), 0)
+    finally:
+        file.xClose()
 
 
 def _marks(path: Path) -> tuple[int, int] | None:

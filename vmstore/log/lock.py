@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
+from vmstore.core import process
 from vmstore.errors import StoreError
 
 if sys.platform != "win32":
@@ -28,7 +29,9 @@ class WriteLock:
     def __init__(self, path: Path) -> None:
         self._paths = path, path.with_suffix(".queue")
         self._files: tuple[int, ...] = ()
+        self._sharing: tuple[int, ...] = ()
         self._depth = 0
+        process.inherits(self)
 
     def __enter__(self) -> None:
         if not self._files:
@@ -45,8 +48,8 @@ class WriteLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._depth -= 1
-        if self._depth == 0:
+        self._depth = max(0, self._depth - 1)
+        if self._depth == 0 and self._files:  # in a process forked meanwhile there are none
             fcntl.flock(self._files[0], fcntl.LOCK_UN)
 
     @property
@@ -60,18 +63,19 @@ class WriteLock:
 
         Where its files are not there, and are not to be made or cannot be, nobody holds it.
         """
-        files = [file for path in self._paths if (file := _to_share(path, make)) is not None]
+        self._sharing = tuple(file for path in self._paths if (file := _to_share(path, make)) is not None)
         try:
-            if len(files) == len(self._paths):
-                held, door = files
+            if len(self._sharing) == len(self._paths):
+                held, door = self._sharing
                 fcntl.flock(door, fcntl.LOCK_SH)
                 fcntl.flock(held, fcntl.LOCK_SH)
                 fcntl.flock(door, fcntl.LOCK_UN)
             yield
         finally:
-            for file in files:
-                fcntl.flock(file, fcntl.LOCK_UN)  # a forked process may have the file open too
+            for file in self._sharing:
+                fcntl.flock(file, fcntl.LOCK_UN)  # what another library forked may have the file open too
                 os.close(file)
+            self._sharing = ()
 
     def _open(self) -> tuple[int, ...]:
         """Opens the files: a lock belongs to the opened file, so each handle opens its own."""
@@ -90,6 +94,12 @@ class WriteLock:
         for file in self._files:
             os.close(file)
         self._files = ()
+
+    def forked(self) -> None:
+        """Lets go of the files, which are one with those of the parent: held here, they would outlive its death."""
+        for file in self._files + self._sharing:
+            os.close(file)
+        self._files, self._sharing, self._depth = (), (), 0
 
 
 def _to_share(path: Path, make: bool) -> int | None:

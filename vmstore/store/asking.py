@@ -70,7 +70,7 @@ class Asking:
     def lane(self, session: int) -> Lane:
         """What a session sees, which is settled where it begins."""
         found = self._lanes.get(session)
-        if found is None:
+        if found is None or found.db is not self._ns.views:
             if len(self._lanes) >= LANES_MAX:
                 self._lanes.clear()
             found = self._lanes[session] = Lane(self._ns.views, session)

@@ -19,6 +19,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from vmstore.core import process
 from vmstore.core.clock import SystemIds
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
@@ -211,6 +212,8 @@ def _copying(source: Path) -> Iterator[None]:
 @contextmanager
 def _connected(path: Path) -> Iterator[apsw.Connection]:
     """A connection that reads a log; where its folder may not be written it reads the file as it is."""
+    if (reason := process.busy(path)) is not None:
+        raise StoreError(reason)
     uri = path.absolute().as_uri()
     try:
         db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from vmstore.core import process
 from vmstore.core.asof import Position
 from vmstore.core.notice import notices
 from vmstore.core.page import Origin
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 VIEW = "columns"
 
 
-class ColumnStore:
+class ColumnStore(process.Owner):
     """The column segments of a namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._shelf: Shelf | None = None
         self._tables: tuple[int, duckdb.DuckDBPyConnection] | None = None
+        process.owns(self)
 
     def close(self) -> None:
         """Lets go of what is in memory."""
@@ -39,6 +41,23 @@ class ColumnStore:
         if self._shelf is not None:
             self._shelf.close()
             self._shelf = None
+
+    @property
+    def entry(self) -> process.Guard:
+        """The lock under which they are used."""
+        return self._ns.entry
+
+    def forking(self) -> None:
+        """Closes DuckDB's: a copy of it lacks its threads, and ends its process when it is freed."""
+        self._forget()
+        if self._shelf is not None:
+            self._shelf.close()
+
+    def forked(self, quiet: bool) -> None:
+        """Opens the segments anew in a forked process."""
+        if not quiet:
+            process.keep((self._shelf, self._tables))
+        self._shelf = self._tables = None
 
     @property
     def shelf(self) -> Shelf:

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import apsw
 
 from vmstore.cells.storekey import StoreKey
+from vmstore.core import process
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
 from vmstore.core.redaction import Redaction
@@ -20,7 +21,7 @@ from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.engine.known import Known
 from vmstore.engine.opening import Opening
-from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError
+from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError, StoreError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TextIndex, installed
@@ -36,17 +37,31 @@ if TYPE_CHECKING:
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
+Opened = Callable[[], tuple[Log, Projection]]
 
 
-class Namespace:
-    """What every handle on a namespace shares; any thread may use it, holding the lock."""
+class Parts(NamedTuple):
+    """What a handle on a namespace opens: each process its own."""
+
+    log: Log
+    projection: Projection
+    known: Known
+    engine: Engine
+
+
+class Namespace(process.Owner):
+    """What every handle on a namespace shares; any thread may use it, holding the lock.
+
+    `opened` opens the log and the views, here and again in a process that was forked; what lives in
+    memory has none, and goes on as the copy it is.
+    """
 
     def __init__(
         self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource,
-        store_key: StoreKey | None = None,
+        store_key: StoreKey | None = None, opened: Opened | None = None,
     ) -> None:  # fmt: skip
-        self.log = log
-        self.projection = projection
+        self._opened = opened
+        self._ids = ids
         self.folder = folder
         self.store_key = store_key
         self.views_folder = folder if store_key is None else None  # where what is made from contents may lie
@@ -54,27 +69,88 @@ class Namespace:
         self.readonly = readonly
         self.clock = clock
         self.lock = Turn(self)
-        self.known = Known(None if self.views_folder is None or readonly else self.views_folder / KNOWN)
-        self._engine = Engine(log, projection, clock, ids, self.known)
-        self.together = Together(self.lock, lambda: self.engine)
         self.access: Warden | None = None  # of a handle on a region: what its principals may do
-        self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
         self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
+        self._closed = False
+        self._parts: Parts | None = self._made(log, projection)
+        self._forget()
+        process.owns(self)
+
+    def _made(self, log: Log, projection: Projection) -> Parts:
+        known = Known(None if self.views_folder is None or self.readonly else self.views_folder / KNOWN)
+        engine = Engine(log, projection, self.clock, self._ids, known)
+        engine.warden = self.access
+        return Parts(log, projection, known, engine)
+
+    def _forget(self) -> None:
+        """Remembers nothing of what the log holds."""
+        self.together = Together(self.lock, lambda: self.engine)
+        self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
-        self._closed = False
+
+    @property
+    def parts(self) -> Parts:
+        """What is open; opened anew by the first use in a forked process."""
+        if self._parts is None:
+            with self.lock:
+                if self._parts is None:
+                    if self._closed or self._opened is None:
+                        raise InputError("the store is closed; open it again")
+                    self._parts = self._made(*self._opened())
+        return self._parts
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self.parts.log
+
+    @property
+    def projection(self) -> Projection:
+        """The views."""
+        return self.parts.projection
+
+    @property
+    def known(self) -> Known:
+        """What was sealed before."""
+        return self.parts.known
+
+    @property
+    def _engine(self) -> Engine:
+        return self.parts.engine
 
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
         with self.lock:
-            if not self._closed:
-                self._closed = True
-                self.known.close()
+            parts, closed, self._closed = self._parts, self._closed, True
+            if parts is not None and not closed:
+                parts.known.close()
                 if self._index is not None:
                     self._index.close()
-                self.projection.close()
-                self.log.close()
+                parts.projection.close()
+                parts.log.close()
+
+    # ---- in a process that is forked
+
+    @property
+    def entry(self) -> process.Guard:
+        """The lock under which views and digests are used."""
+        return self.lock.entry
+
+    def connections(self) -> list[apsw.Connection]:
+        """The views' and the digests'; the log has its own owner."""
+        return [] if self._parts is None else self._parts.projection.connections() + self._parts.known.connections()
+
+    def forked(self, quiet: bool) -> None:
+        """Forgets what its parent opened and read: the next use opens it here."""
+        if not quiet:
+            self.lock.renew()
+        if self._opened is not None or not quiet:
+            self._parts = None
+        self._forget()
+
+    # ---- what is open
 
     @property
     def views(self) -> apsw.Connection:
@@ -246,9 +322,18 @@ class Turn:
 
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace
+        self.renew()
+
+    def renew(self) -> None:
+        """Begins unlocked: of a lock that another thread held a forked process has a copy that nobody opens."""
         self._lock = threading.RLock()
         self._holder = 0
         self._depth = 0
+
+    @property
+    def entry(self) -> process.Guard:
+        """The lock itself."""
+        return self._lock
 
     @property
     def mine(self) -> bool:
@@ -265,6 +350,8 @@ class Turn:
         if self._depth == 0:
             self._holder = 0
         self._lock.release()
+        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
+            raise StoreError(process.belongs_to_parent(self._namespace.folder)) from error
         if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
             where = self._namespace.folder or "memory"
             raise CorruptError(f"the views in {where} are damaged ({error}); run `vmstore rebuild`") from error

@@ -30,15 +30,20 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
         return _archived(path, readonly, clock, ids, store_key)
     if store_key is None and not readonly:
         none_plain_beside(path, name)
-    folder = find(path, name, create=not readonly, make=making(store_key, ids))
-    vault = vault_of(folder, store_key, ids)
-    log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
-    try:
-        projection = open_views(folder, log, readonly=readonly) if vault is None else _in_memory(log)
-    except BaseException:
-        log.close()
-        raise
-    namespace = Namespace(log, projection, folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key)
+    folder = find(path, name, create=not readonly, make=making(store_key, ids)).absolute()
+
+    def opened() -> tuple[Log, Projection]:
+        vault = vault_of(folder, store_key, ids)
+        log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
+        try:
+            return log, open_views(folder, log, readonly=readonly) if vault is None else _in_memory(log)
+        except BaseException:
+            log.close()
+            raise
+
+    namespace = Namespace(
+        *opened(), folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key, opened=opened
+    )
     if not readonly and (folder / ERASING).exists():
         from vmstore.store.erasing import finish
 
@@ -52,8 +57,12 @@ def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key
         raise ReadOnlyError(
             f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from"
         )
-    log = ArchiveLog(path, store_key=store_key)
-    return Namespace(log, _in_memory(log), folder=None, readonly=True, clock=clock, ids=ids)
+
+    def opened() -> tuple[Log, Projection]:
+        log = ArchiveLog(path, store_key=store_key)
+        return log, _in_memory(log)
+
+    return Namespace(*opened(), folder=None, readonly=True, clock=clock, ids=ids, opened=opened)
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:

@@ -14,6 +14,7 @@ from vmstore.core.clock import within
 from vmstore.core.draft import Usage
 from vmstore.core.redaction import Redaction
 from vmstore.engine.batch import Batch
+from vmstore.engine.gate import Engine
 from vmstore.engine.opening import Opening
 from vmstore.engine.policy import change
 from vmstore.errors import ConflictError, InputError, RefusedError
@@ -36,6 +37,7 @@ class Recording:
     def __init__(self, namespace: Namespace) -> None:
         self._ns = namespace
         self._conversations: dict[int, tuple[int, Conversation]] = {}
+        self._engine: Engine | None = None  # through which they are read
 
     def forget(self) -> None:
         """Forgets every conversation; the next call loads it from the log."""
@@ -92,6 +94,9 @@ class Recording:
         redaction: Redaction | None,
     ) -> Writing[Recorded]:
         engine = self._ns.engine
+        if engine is not self._engine:  # in a forked process
+            self.forget()
+            self._engine = engine
         if (key := self._ns.key(name)) is not None:
             if asked is not None and (first := self._answered(key, name, asked)) is not None:
                 return first

@@ -81,7 +81,7 @@ class Session:
 
     def _lane(self) -> Lane:
         """What the session sees, which is settled where it begins."""
-        if self._sees is None:
+        if self._sees is None or self._sees.db is not self._ns.views:  # a forked process has views of its own
             self._sees = Lane(self._ns.views, self._key)
         return self._sees
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.core import process
 from vmstore.core.notice import notices
 from vmstore.errors import StoreError
 from vmstore.log.port import Log
@@ -57,6 +58,8 @@ def _checked(path: Path, log: Log, applier: Applier) -> Projection:
 
 def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, str]:
     """The views in a file, or what is wrong with them."""
+    if (reason := process.busy(path)) is not None:
+        raise apsw.CantOpenError(reason)
     db = apsw.Connection(str(path))
     try:
         db.setbusytimeout(BUSY_MS)
@@ -76,6 +79,8 @@ def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, st
 
 def _retire(path: Path) -> None:
     """Removes the views of other projectors, unless somebody has them open: then a later open does."""
+    if process.busy(path) is not None:
+        return
     try:
         db = apsw.Connection(str(path))
         try:
@@ -100,7 +105,7 @@ def forget(path: Path) -> None:
 
 def _in_memory(path: Path, log: Log) -> Projection:
     memory = apsw.Connection(":memory:")
-    if path.is_file():
+    if path.is_file() and process.busy(path) is None:
         try:
             _copy(path, memory)
             projection = Projection(log, memory)

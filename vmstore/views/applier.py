@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from vmstore.core import process
 from vmstore.errors import StoreError
 
 if sys.platform != "win32":
@@ -29,6 +30,7 @@ class Applier:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = -1
+        process.inherits(self)
 
     def take(self) -> bool:
         """Becomes the one who folds, unless another is."""
@@ -48,7 +50,8 @@ class Applier:
 
     def release(self) -> None:
         """Lets another fold."""
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        if self._file >= 0:  # in a process forked meanwhile there is none
+            fcntl.flock(self._file, fcntl.LOCK_UN)
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -83,3 +86,7 @@ class Applier:
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
+
+    def forked(self) -> None:
+        """Lets go of the lock's file, which is one with the parent's."""
+        self.close()

@@ -113,6 +113,10 @@ class Projection:
         if self._applier is not None:
             self._applier.close()
 
+    def connections(self) -> list[apsw.Connection]:
+        """The views' database."""
+        return [self.db]
+
     def spare(self) -> apsw.Connection:
         """An empty database beside this one: in memory where this is, else a file that goes with it."""
         return apsw.Connection("" if self.db.filename else ":memory:")

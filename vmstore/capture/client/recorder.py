@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
 import threading
 import weakref
 from collections import deque
@@ -21,6 +20,7 @@ import msgspec
 
 from vmstore.capture.client.sdk import answer_of
 from vmstore.capture.shapes.plain import plain
+from vmstore.core import process
 from vmstore.core.clock import Stopwatch
 from vmstore.errors import InputError
 
@@ -103,6 +103,7 @@ class Recorder:
         self._gap_reason = ""
         self._reset()
         _alive.add(self)
+        process.inherits(self)
 
     def submit(self, job: Exchange | Missed) -> None:
         """Queues a call to be recorded; never raises, never waits."""
@@ -132,11 +133,9 @@ class Recorder:
 
     def forked(self) -> None:
         """Begins anew in a forked process, where the worker and what waited for it are the parent's."""
-        _orphans.append(self._store)
         self._store = None
         self._gap_calls = 0
         self._reset()
-        self._closed = not isinstance(self._given, str)  # an open store cannot follow into a fork
 
     def _reset(self) -> None:
         # An RLock and a SimpleQueue: a stream may be collected, and so end, inside `submit`.
@@ -260,7 +259,6 @@ class Recorder:
 
 
 _alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
-_orphans: list[Recording | None] = []  # kept: closing one would touch the files of the parent
 
 
 def _said(problem: object) -> str:
@@ -271,11 +269,6 @@ def _said(problem: object) -> str:
     return text[:REASON_MAX]
 
 
-def _fork() -> None:
-    for recorder in list(_alive):
-        recorder.forked()
-
-
 @atexit.register
 def _finish() -> None:
     timeout = EXIT_S
@@ -283,6 +276,3 @@ def _finish() -> None:
         if not recorder.close(timeout):
             timeout = 0.0  # one store that hangs may hold up the exit, not several
             recorder.trouble("the process ended before all calls were in the store")
-
-
-os.register_at_fork(after_in_child=_fork)
