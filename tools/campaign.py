@@ -3,10 +3,11 @@
     python tools/campaign.py power --seed 1 --minutes 10 --totals totals.json
 
 Campaigns: sweep (each operation of a script fails or is the last), power (random power cuts), kill
-(SIGKILL of writers), live (SIGKILL of a session that manages its memory), full (full and failing
-disks), flips (changed bytes), writers (many processes on one store), tamper (forged histories,
-seals and proofs), chores (seals, backups and the like, broken at every step), asking (VMQL while
-others write), soak (hours of mixed load). A campaign is made of batches, each with a seed of its own.
+(SIGKILL of writers), forks (processes forked with a store open), live (SIGKILL of a session that
+manages its memory), full (full and failing disks), flips (changed bytes), writers (many processes on
+one store), tamper (forged histories, seals and proofs), chores (seals, backups and the like, broken at
+every step), asking (VMQL while others write), soak (hours of mixed load). A campaign is made of
+batches, each with a seed of its own.
 The first invariant that breaks ends it, and the command that repeats the batch is the last line.
 Exit code 1 then, and where a kind of fault that must come never came.
 """
@@ -32,9 +33,22 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = Path("/dev/shm")  # a store that need not outlive the machine flushes a hundred times faster there
-CAMPAIGNS = ("sweep", "power", "kill", "live", "full", "flips", "writers", "tamper", "chores", "asking", "soak")
+CAMPAIGNS = (
+    "sweep",
+    "power",
+    "kill",
+    "forks",
+    "live",
+    "full",
+    "flips",
+    "writers",
+    "tamper",
+    "chores",
+    "asking",
+    "soak",
+)
 TIMED = ("writers", "asking", "soak")  # what takes as long as it is told
-PLANTS = ("leak", "wal", "slow")
+PLANTS = {"soak": ("leak", "wal", "slow"), "forks": ("shared",)}
 OURS = (Path(__file__).parent, ROOT)
 
 
@@ -76,16 +90,20 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--totals", type=Path, metavar="FILE", help="add what was done to the sums in a JSON file")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made (default: in memory)")
     parser.add_argument(
-        "--plant", choices=PLANTS, metavar="FAULT", help=f"a fault that soak must see: {', '.join(PLANTS)}"
+        "--plant", metavar="FAULT", help="a fault that must be seen: " + "; ".join(map(_planted, PLANTS.items()))
     )
     parser.add_argument("--keep", action="store_true", help="leave the stores where they are")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end and nothing else")
     given = parser.parse_args(arguments)
     if given.seconds is not None and given.name not in TIMED:
         parser.error(f"--seconds is for {' and '.join(TIMED)}: the batches of the others end by themselves")
-    if given.plant is not None and given.name != "soak":
-        parser.error("--plant is for soak: the faults of the others are planted by tests")
+    if given.plant is not None and given.plant not in PLANTS.get(given.name, ()):
+        parser.error(f"--plant is for {'; '.join(map(_planted, PLANTS.items()))}: other faults are planted by tests")
     return given
+
+
+def _planted(one: tuple[str, tuple[str, ...]]) -> str:
+    return f"{', '.join(one[1])} in {one[0]}"
 
 
 def enough(given: argparse.Namespace, batches: int, seconds: float) -> bool:

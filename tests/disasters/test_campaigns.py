@@ -13,7 +13,7 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import asking, chores, flips, full, kill, live, power, soak, sweep, tamper, writers
+from campaigns import asking, chores, flips, forks, full, kill, live, power, soak, sweep, tamper, writers
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -30,6 +30,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "sweep": (sweep, lambda folder: sweep.batch(1, folder, 6, 11), {"again"}),
     "power": (power, lambda folder: power.batch(1, folder, 400), set()),
     "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
+    "forks": (forks, lambda folder: forks.batch(1, folder, 32), set()),
     "live": (live, lambda folder: live.batch(2, folder, 8), {"holding", "flushing", "folding"}),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),
@@ -62,6 +63,14 @@ def test_a_campaign_finds_nothing_and_is_not_deaf(name: str, folder: Path) -> No
     found = run(folder)
     missing = {kind for kind in module.NEEDED - rare if not found[kind] and not found[f"skipped {kind}"]}
     assert not missing
+
+
+def test_connections_that_children_share_are_seen(folder: Path) -> None:
+    """Where forked processes share connections with their parent, calls that were acknowledged are missed."""
+    with pytest.raises(Broken, match=r"'lost': [1-9]"):
+        for seed in range(1, 9):
+            (folder / str(seed)).mkdir()
+            forks.batch(seed, folder / str(seed), 12, "shared")
 
 
 def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

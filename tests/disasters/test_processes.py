@@ -25,12 +25,13 @@ from vmstore.core import process
 from vmstore.core.mutation import Create
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
-from vmstore.errors import StoreError
+from vmstore.errors import StoreError, VmstoreError
 from vmstore.log.lock import WriteLock
 from vmstore.store.store import memory_store
 from vmstore.store.storekey import new_store_key
 
 EACH = 8
+VMQL = "PAGES page, tokens"
 
 
 @pytest.fixture
@@ -403,6 +404,73 @@ def test_a_store_that_is_read_follows(path: Path) -> None:
         gate.open()
         assert joined(child) == 0
         assert session.info().calls == 3
+
+
+def test_a_live_session_follows(path: Path) -> None:
+    """A session that manages its memory goes on in a child, and then in the parent, with all that was said."""
+    store = vmstore.open(path)
+    session = store.session("live", l0_tokens_max=8_000, compressor=lambda *_: None)
+    session.user("Which database should we use?")
+
+    def work() -> None:
+        session.assistant("Let us use Postgres.")
+        assert "Let us use Postgres." in str(session.pack().messages())
+
+    assert joined(start(work)) == 0
+    session.user("Yes, let's go with Postgres.")
+    said = str(session.pack().messages())
+    assert "Which database" in said and "Let us use Postgres." in said and "Yes, let's go" in said
+    store.close()
+
+
+def test_a_region_follows(path: Path) -> None:
+    """A handle on a region reads and writes in a child as far as its grants go."""
+    with vmstore.open(path) as keeper, vmstore.open(path, namespace="other") as other:
+        vmstore.share(keeper, "sandbox:other", "read,write")
+        region = other.region("default")
+        calls(region, "s", 1)
+
+        def work() -> None:
+            assert region.session("s").info().calls == 2
+            calls(region, "s", 1)
+            vmstore.revoke(keeper, "sandbox:other")
+            with pytest.raises(VmstoreError, match="region_is_shared"):
+                calls(region, "s", 1)
+
+        assert joined(start(work)) == 0
+        assert keeper.session("s").info().calls == 3
+        region.close()
+
+
+def test_questions_follow(path: Path) -> None:
+    """Every kind of question that was asked before is answered in a child, with what was written since."""
+    pytest.importorskip("tantivy")
+    store = vmstore.open(path)
+    session = store.session("s")
+
+    def asked() -> tuple[int, ...]:
+        found = (
+            store.search("first"),
+            session.calls(),
+            store.tail(),
+            store.query(VMQL, session="s"),
+            session.pages(),
+            store.sessions(),
+        )
+        return tuple(len(list(one)) for one in found)
+
+    before, gate = asked(), Gate()
+
+    def work() -> None:
+        now = asked()
+        assert all(one >= other for one, other in zip(now, before, strict=True)) and now[1] == before[1] + 1
+
+    child = later(gate, work)
+    calls(store, "s", 1)
+    gate.open()
+    assert joined(child) == 0
+    assert asked()[1] == before[1] + 1
+    store.close()
 
 
 def test_a_store_in_memory_is_a_copy(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ class Scene:
             for n in range(self.chance.randint(2, 2 * SCENE - 2))
         ]
         self.end = first + 2 + len(self.plans)
+        self.workers = min(3, len(self.plans))  # of a pool
         self.forks = len(self.plans)
         self.killed = 0
         self.plant = plant
@@ -126,6 +127,9 @@ class Scene:
         """Plays a parent of a kind, with a stranger beside it, to the end of all of its processes."""
         if kind == "prefork":
             self.killed = sum(plan.quick for plan in self.plans)
+            self.forks += self.killed
+        if kind == "pool":
+            self.forks = self.workers
         parents = [start(lambda: self._parent(kind)), start(self._strange)]
         os.close(self.alive[1])
         failed, until = b"", time.monotonic() + self.patience + 2
@@ -252,15 +256,14 @@ class Scene:
         """Hands the work to a pool of forked processes, and closes while it is done."""
         global _scene, _store
         _scene, _store = self, self._open()
-        workers = self.chance.randint(2, 3)
         if self.chance.random() < 0.5:
-            with multiprocessing.get_context("fork").Pool(workers) as pool:
+            with multiprocessing.get_context("fork").Pool(self.workers) as pool:
                 done = pool.map_async(_task, self.plans, 1)
                 if self.chance.random() < 0.5:
                     _store.close()
                 done.get(PATIENCE_S)
         else:
-            with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool2:
+            with ProcessPoolExecutor(self.workers, mp_context=multiprocessing.get_context("fork")) as pool2:
                 list(pool2.map(_task, self.plans))
         _store.close()
 
