@@ -30,7 +30,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "sweep": (sweep, lambda folder: sweep.batch(1, folder, 6, 11), {"again"}),
     "power": (power, lambda folder: power.batch(1, folder, 400), set()),
     "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
-    "forks": (forks, lambda folder: forks.batch(1, folder, 32), set()),
+    "forks": (forks, lambda folder: forks.batch(1, folder, 40), set()),
     "live": (live, lambda folder: live.batch(2, folder, 8), {"holding", "flushing", "folding"}),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),

@@ -34,9 +34,9 @@ import vmstore
 from vmstore.core import process
 from vmstore.errors import VmstoreError
 
-FORKS = 24  # of one store
-SCENE = 4  # forks of one scene, about
-CALLS_MAX = 8  # of one child
+FORKS = 60  # of one store
+CHILDREN = (3, 9)  # of one scene
+CALLS_MAX = 6  # of one child
 PATIENCE_S = 60.0
 KINDS = ("own handles", "inherited", "daemon", "pool", "prefork", "wrapped", "threads")
 CONTROL = KINDS[:3]  # what loses without the mechanism, and soon
@@ -113,7 +113,7 @@ class Scene:
             Plan(
                 first + 2 + n, self.chance.randint(1, CALLS_MAX), self.chance.random() < 0.5, self.chance.random() < 0.5
             )
-            for n in range(self.chance.randint(2, 2 * SCENE - 2))
+            for n in range(self.chance.randint(*CHILDREN))
         ]
         self.end = first + 2 + len(self.plans)
         self.workers = min(3, len(self.plans))  # of a pool

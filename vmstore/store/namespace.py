@@ -62,6 +62,7 @@ class Namespace(process.Owner):
     ) -> None:  # fmt: skip
         self._opened = opened
         self._ids = ids
+        self._place = None if folder is None else folder.absolute()
         self.folder = folder
         self.store_key = store_key
         self.views_folder = folder if store_key is None else None  # where what is made from contents may lie
@@ -148,6 +149,8 @@ class Namespace(process.Owner):
             self.lock.renew()
         if self._opened is not None or not quiet:
             self._parts = None
+        if self.folder is not None:  # whoever forks to go on alone may go to another folder too
+            self.folder, self.views_folder = self._place, self.views_folder and self._place
         self._forget()
 
     # ---- what is open

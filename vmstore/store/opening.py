@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -30,9 +31,9 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
         return _archived(path, readonly, clock, ids, store_key)
     if store_key is None and not readonly:
         none_plain_beside(path, name)
-    folder = find(path, name, create=not readonly, make=making(store_key, ids)).absolute()
+    folder = find(path, name, create=not readonly, make=making(store_key, ids))
 
-    def opened() -> tuple[Log, Projection]:
+    def opened(folder: Path) -> tuple[Log, Projection]:
         vault = vault_of(folder, store_key, ids)
         log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
         try:
@@ -41,8 +42,9 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
             log.close()
             raise
 
+    again = partial(opened, folder.absolute())  # by then the process may be elsewhere
     namespace = Namespace(
-        *opened(), folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key, opened=opened
+        *opened(folder), folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key, opened=again
     )
     if not readonly and (folder / ERASING).exists():
         from vmstore.store.erasing import finish
@@ -58,11 +60,12 @@ def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key
             f"{path} is an archive, which is only read: open it with mode 'r', or the store it came from"
         )
 
-    def opened() -> tuple[Log, Projection]:
+    def opened(path: Path) -> tuple[Log, Projection]:
         log = ArchiveLog(path, store_key=store_key)
         return log, _in_memory(log)
 
-    return Namespace(*opened(), folder=None, readonly=True, clock=clock, ids=ids, opened=opened)
+    again = partial(opened, path.absolute())
+    return Namespace(*opened(path), folder=None, readonly=True, clock=clock, ids=ids, opened=again)
 
 
 def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
