@@ -168,10 +168,14 @@ def test_a_forged_hole_in_an_envelope_keeps_the_message_whole() -> None:
 
 
 def test_a_call_is_the_same_page_in_any_key_order() -> None:
-    """SDKs and agents order a call's keys differently; what the model asked for is one content."""
+    """SDKs and agents order a call's keys differently: what the model asked for is one content, its order kept."""
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     other = {"function": {"arguments": "{}", "name": "look"}, "type": "function", "id": "c1"}
-    assert one({"role": "assistant", "tool_calls": [call]}) == one({"role": "assistant", "tool_calls": [other]})
+    drafts = [one({"role": "assistant", "tool_calls": [each]}) for each in (call, other)]
+    assert drafts[0].parts == drafts[1].parts
+    for draft, each in zip(drafts, (call, other), strict=True):
+        back = give_message(draft.skeleton, [part.content for part in draft.parts])
+        assert json.dumps(back) == json.dumps({"role": "assistant", "tool_calls": [each]})
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from vmstore.store.answers import (
     Page,
     Recorded,
     Relation,
+    Response,
     SessionInfo,
     TurnInfo,
     Version,
@@ -161,6 +162,10 @@ class Session:
     async def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
         """See `vmstore.Session.request`."""
         return await self._worker.do(self._session.request, at, **moment)
+
+    async def response(self, at: AsOf | None = None, **moment: Any) -> Response:
+        """See `vmstore.Session.response`."""
+        return await self._worker.do(self._session.response, at, **moment)
 
     async def turns(self) -> list[TurnInfo]:
         """See `vmstore.Session.turns`."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from vmstore.capture.held import Held, HeldPage, digest, kin
 from vmstore.capture.rank import assign
-from vmstore.capture.skeleton import dumps, loads
+from vmstore.capture.responses import Responses
+from vmstore.capture.skeleton import dumps
 from vmstore.core.draft import Draft, Part, Reply, Usage
 from vmstore.core.mutation import (
     CellRef,
@@ -57,6 +58,7 @@ class Conversation:
         self.opaque_page: int | None = None
         self.rest: bytes | None = None
         self.shape: int | None = None
+        self.responses = Responses()
         self.factor_ppm = 1_000_000
 
     def know(self, held: Held) -> None:
@@ -312,13 +314,7 @@ class Conversation:
         """Writes what came back for a call; its messages."""
         held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
         usage = reply.usage
-        beside = {
-            "stop": reply.stop,
-            "model": reply.model,
-            "error": reply.error,
-            "response": None if reply.aside is None else loads(reply.aside),
-        }
-        told = {key: value for key, value in beside.items() if value is not None}
+        told = self.responses.beside(reply, call)
         self.batch.add(
             ReplyMutation(
                 call=call,
@@ -329,7 +325,7 @@ class Conversation:
                 tokens_out=usage.tokens_out,
                 cost=usage.cost,
                 latency=usage.latency,
-                aside=self.batch.cell(dumps(told)) if told else None,
+                aside=None if told is None else self.batch.cell(told),
             )
         )
         if reply.status is Status.OK:

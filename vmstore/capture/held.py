@@ -64,7 +64,7 @@ class HeldPage:
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("changed", "message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "worded")
+    __slots__ = ("changed", "message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
 
     def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes) -> None:
         self.message = message
@@ -76,17 +76,19 @@ class Held:
         self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with
-        self.worded = False  # the value holds no number or boolean, so `==` cannot confuse 1 and True
+        self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else
 
     def take(self, value: Any) -> None:
         """Keeps the message as it was sent."""
-        self.value, self.worded = value, not _numbers(value)
+        self.value, self.words = value, _words(value)
 
     def says(self, value: Any) -> bool:
-        """Whether a message is equal to the one last sent, in every field and type."""
+        """Whether a message is equal to the one last sent, in every field, its type and the order of its keys."""
         if self.value is value:
             return True
-        return bool(self.value == value) and (self.worded or _same(self.value, value))
+        if self.value != value:
+            return False
+        return _same(self.value, value) if self.words is None else self.words == list(value)
 
     @property
     def key(self) -> Hashable:
@@ -104,21 +106,21 @@ class Held:
         return self.call_id or (self.slot, self.role)
 
 
-def _numbers(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_numbers, value.values()))
-    if isinstance(value, list):
-        return any(map(_numbers, value))
-    return not (value is None or isinstance(value, str))
+def _words(value: Any) -> list[str] | None:
+    """The keys of an object of texts, which `==` and their order tell from any other; None for anything else."""
+    plain = isinstance(value, dict) and all(item is None or isinstance(item, str) for item in value.values())
+    return list(value) if plain else None
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality that tells 1, 1.0 and True apart; of values already equal by `==`."""
+    """Whether values that are equal by `==` are in JSON too: 1, 1.0 and True are three, 0.0 and -0.0 two."""
+    if isinstance(a, str):
+        return True
     if isinstance(a, dict):
-        return all(_same(item, b[key]) for key, item in a.items())
+        return list(a) == list(b) and all(_same(item, b[key]) for key, item in a.items())
     if isinstance(a, list):
         return all(map(_same, a, b))
-    return type(a) is type(b)
+    return type(a) is type(b) and (a != 0 or repr(a) == repr(b))
 
 
 class Incoming:

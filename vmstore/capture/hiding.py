@@ -35,6 +35,7 @@ def reply_of(door: Door, reply: Reply, where: str) -> Reply:
     return msgspec.structs.replace(
         reply,
         drafts=tuple(draft_of(door, draft, where) for draft in reply.drafts),
+        body=None if reply.body is None else door.content(reply.body, where),
         aside=None if reply.aside is None else door.content(reply.aside, where),
         stop=_text(door, reply.stop, where),
         model=_text(door, reply.model, where),

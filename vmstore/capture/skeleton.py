@@ -1,7 +1,8 @@
 """Takes JSON values apart into a skeleton with holes and the contents that fill them.
 
 A hole is an object of one key: `{"\\u0000t": n}` stands for part n as text, `\\u0000j` for its
-JSON value, `\\u0000b` for its base64. A value that already holds such a key is never taken
+JSON value, `\\u0000b` for its base64; `{"\\u0000k": [n, keys]}` for its JSON object with the keys in
+that order, where the content has them in another. A value that already holds such a key is never taken
 apart: it becomes one JSON part with a hole at the root, so content cannot forge a hole.
 """
 
@@ -16,7 +17,8 @@ from typing import Any
 from vmstore.core.erasure import Gone
 from vmstore.errors import InputError
 
-TEXT, JSON, BASE64 = "\0t", "\0j", "\0b"
+TEXT, JSON, BASE64, KEYED = "\0t", "\0j", "\0b", "\0k"
+HOLES = (TEXT, JSON, BASE64, KEYED)
 LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
 
 
@@ -72,18 +74,44 @@ def forged(value: Any) -> bool:
 def fill(skeleton: Any, contents: Sequence[bytes] | dict[int, bytes]) -> Any:
     """The value a skeleton stands for, its holes filled from `contents` by part index."""
     if isinstance(skeleton, dict):
-        if len(skeleton) == 1:
-            ((kind, index),) = skeleton.items()
-            if kind == TEXT or (kind in (JSON, BASE64) and isinstance(contents[index], Gone)):
-                return bytes_text(contents[index])
-            if kind == JSON:
-                return loads(contents[index])
-            if kind == BASE64:
-                return base64.b64encode(contents[index]).decode()
+        if _is_hole(skeleton):
+            return _filled(skeleton, contents)
         return {key: fill(value, contents) for key, value in skeleton.items()}
     if isinstance(skeleton, list):
         return [fill(value, contents) for value in skeleton]
     return skeleton
+
+
+def _filled(hole: dict[str, Any], contents: Sequence[bytes] | dict[int, bytes]) -> Any:
+    """What stands in the place of a hole."""
+    ((kind, _),) = hole.items()
+    content = contents[part_of(hole)]
+    if kind == TEXT or isinstance(content, Gone):
+        return bytes_text(content)
+    if kind == BASE64:
+        return base64.b64encode(content).decode()
+    value = loads(content)
+    return value if kind == JSON else in_order(value, hole[KEYED][1])
+
+
+def part_of(hole: dict[str, Any]) -> int:
+    """The part a hole stands for."""
+    ((kind, told),) = hole.items()
+    index: int = told[0] if kind == KEYED else told
+    return index
+
+
+def in_order(value: Any, keys: Sequence[Any]) -> Any:
+    """An object with its keys in an order; a key's own list says how those of the object under it stand.
+
+    Keys that the order does not name follow: another content may stand in the hole now.
+    """
+    if not isinstance(value, dict):
+        return value
+    inner = {key[0]: key[1:] for key in keys if isinstance(key, list)}
+    named = [key[0] if isinstance(key, list) else key for key in keys]
+    order = dict.fromkeys([*(key for key in named if key in value), *value])
+    return {key: in_order(value[key], inner[key]) if key in inner else value[key] for key in order}
 
 
 _GONE: Any = object()
@@ -103,15 +131,17 @@ def pruned(skeleton: Any, shown: Collection[int], plain: Collection[int]) -> Any
 
 
 def _is_hole(value: dict[str, Any]) -> bool:
-    return len(value) == 1 and next(iter(value)) in (TEXT, JSON, BASE64)
+    return len(value) == 1 and next(iter(value)) in HOLES
 
 
 def _kept(value: Any, shown: Collection[int], plain: Collection[int]) -> Any:
     """A value without the items that held a part which is not shown."""
     if isinstance(value, dict):
         if _is_hole(value):
-            ((kind, index),) = value.items()
-            return {TEXT if index in plain else kind: index} if index in shown else _GONE
+            index = part_of(value)
+            if index not in shown:
+                return _GONE
+            return {TEXT: index} if index in plain else value
         kept = {key: _kept(inner, shown, plain) for key, inner in value.items()}
         return _GONE if any(inner is _GONE for inner in kept.values()) else kept
     if isinstance(value, list):

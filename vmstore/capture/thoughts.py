@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from vmstore.capture.skeleton import BASE64, JSON, TEXT, loads
+from vmstore.capture.skeleton import HOLES, loads, part_of
 from vmstore.core.draft import Part
 from vmstore.core.page import Modality
 
@@ -36,8 +36,8 @@ def _within(value: Any, *, thinks: bool) -> Iterator[int]:
             yield from _within(one, thinks=thinks)
     elif isinstance(value, dict):
         kind = next(iter(value), None)
-        if len(value) == 1 and kind in (TEXT, JSON, BASE64):
-            yield from [value[kind]] * thinks
+        if len(value) == 1 and kind in HOLES:
+            yield from [part_of(value)] * thinks
             return
         thinks = thinks or _thinks(value)
         for key, one in value.items():

@@ -79,7 +79,9 @@ class Reply(msgspec.Struct, frozen=True):
     """What came back for one request: messages, how it ended, what it cost.
 
     `final` is True where the answer asks for no tool: the next human message opens a turn.
-    `aside` is JSON of everything in the response that is not a message.
+    `body` is JSON of the response with a hole for each of its messages, where the source holds it;
+    `assembled` where it was put together from the parts of a stream. `aside` is JSON of what else
+    a source keeps of the answer.
     """
 
     status: Status
@@ -88,5 +90,7 @@ class Reply(msgspec.Struct, frozen=True):
     model: str | None = None
     usage: Usage = Usage()
     final: bool = False
+    body: bytes | None = None
+    assembled: bool = False
     aside: bytes | None = None
     error: str | None = None

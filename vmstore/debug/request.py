@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from vmstore.core.asof import Call
 from vmstore.core.page import Fidelity
 from vmstore.errors import UnknownError
@@ -13,8 +15,8 @@ from vmstore.store.session import Session
 def request(session: Session, call: int, *, render: bool = False) -> dict[str, Any]:
     """The request of a call with its fidelity; with `render` the VM:CONTEXT text besides.
 
-    `request` is None where the source held no such thing: `why` then says so, and `messages` is
-    what there is.
+    `response` is what came back, as `Session.response` answers it. `request` is None where the source
+    held no such thing: `why` then says so, and `messages` is what there is.
     """
     context = session.context(Call(call))
     found: dict[str, Any] = {
@@ -36,6 +38,16 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
             found["why"] = str(error)
     else:
         found["why"] = "derived: rebuilt by a rule from what the source holds; the request itself was not in it"
+    found["response"] = _response(session, context.basis.call)
     if render:
         found["text"] = context.text()
+    return found
+
+
+def _response(session: Session, call: int) -> dict[str, Any]:
+    """What came back for a call; where nothing is known of it, why."""
+    try:
+        found: dict[str, Any] = to_builtins(session.response(Call(call)))
+    except UnknownError as error:
+        return {"why": str(error)}
     return found

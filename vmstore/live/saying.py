@@ -10,8 +10,8 @@ import msgspec
 from vmstore.capture.born import born
 from vmstore.capture.held import kin
 from vmstore.capture.hiding import draft_of
+from vmstore.capture.responses import Responses
 from vmstore.capture.shapes import Shape, plain, take_message
-from vmstore.capture.skeleton import dumps
 from vmstore.capture.thoughts import is_thought
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
@@ -72,9 +72,8 @@ def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
     if call is not None:
         usage = reply.usage
         told = usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost, usage.latency
-        beside = {"stop": reply.stop, "model": reply.model, "error": reply.error}
-        said = {key: value for key, value in beside.items() if value is not None}
-        act.tell(Reply(call, reply.status, int(reply.final), *told, act.cell(dumps(said)) if said else None))
+        said = Responses().beside(reply, call)
+        act.tell(Reply(call, reply.status, int(reply.final), *told, None if said is None else act.cell(said)))
         if usage.tokens_in and counted:
             factor = corrected(act.state, usage.tokens_in * PPM // counted)
             if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:

@@ -210,6 +210,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     """In which form a context is shown."""
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--messages", action="store_true", help="the chat messages of the request")
+    shown.add_argument("--response", action="store_true", help="what came back for it")
     shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
 
 

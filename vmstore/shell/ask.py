@@ -15,9 +15,9 @@ from vmstore.shell import looks, looks_page
 from vmstore.shell.opening import moment_of, open_to_ask, session_of
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Line, one_line_each
-from vmstore.shell.transcript import transcript
+from vmstore.shell.transcript import response_lines, transcript
 from vmstore.shell.words import size
-from vmstore.store.answers import Relation, to_json
+from vmstore.store.answers import Relation, Response, to_json
 from vmstore.store.session import Session
 
 T = TypeVar("T")
@@ -85,7 +85,9 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         found = session.context(moment_of(arguments))
-        if arguments.json:
+        if arguments.response:
+            _response(screen, session.response(Call(found.basis.call)), json=arguments.json)
+        elif arguments.json:
             screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
             if found.fidelity == "derived":  # the text itself stays clean, so it can be piped on
@@ -96,6 +98,14 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
         else:
             screen.show(*looks.context(found))
     return 0
+
+
+def _response(screen: Screen, found: Response, *, json: bool) -> None:
+    """Prints what came back for a call."""
+    if json:
+        screen.json(to_json(found))
+    else:
+        screen.show(*looks.response_head(found), *response_lines(found))
 
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from vmstore.core.page import Modality
 from vmstore.shell.sheet import Block, Column, Line, Span, Table
 from vmstore.shell.words import bar, change, count, dollars, level, listing, moment, number, seconds, size
-from vmstore.store.answers import CallInfo, Change, Diff, Entry, SessionInfo, TurnInfo
+from vmstore.store.answers import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
 from vmstore.store.context import Context
 from vmstore.store.pages import preview
 from vmstore.store.reports import Imported, Info
@@ -160,6 +160,24 @@ def context_head(found: Context) -> list[Block]:
     pages = f" · {count(len(found.page_ids), 'page')}"
     model = f" · {found.model}" if found.model else ""
     return [(Span(basis.session, "head"), Span(where, "bold")), fidelity(found.fidelity), (tokens, pages, model), ""]
+
+
+def response_head(found: Response) -> list[Block]:
+    """Of which call a response is, how it ended, how faithful it is."""
+    about = [found.status, *(text for text in (found.stop, found.model) if text)]
+    if found.exception is not None:
+        about.append(found.exception)
+    said = RESPONSES[found.rule] if found.erased is None else found.erased
+    style = "good" if found.rule is None and found.erased is None else "warn"
+    head: Line = (Span(f"the response to call {found.call}", "bold"), f" · {' · '.join(about)}")
+    return [head, Span(said, style), ""]
+
+
+RESPONSES = {
+    None: "recorded: equal in every field to what came back",
+    "stream": "derived: put together from the parts of a stream",
+    "messages": "derived: its messages are known, and what stands beside them; the response itself was not kept",
+}
 
 
 def context(found: Context) -> list[Block]:

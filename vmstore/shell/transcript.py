@@ -8,6 +8,7 @@ from typing import Any
 
 from vmstore.shell.sheet import Line, Span
 from vmstore.shell.words import number
+from vmstore.store.answers import Response
 
 VALUE_CHARS = 600  # a value that is no text, like an image in base64, is cut here
 TEXT_KEYS = ("text", "thinking", "reasoning", "output", "content", "parts", "summary")
@@ -22,6 +23,14 @@ def transcript(messages: Sequence[Any]) -> list[Line]:
             lines += [f"   {line}" for line in text.rstrip().split("\n")]
         lines.append("")
     return lines
+
+
+def response_lines(found: Response) -> list[Line]:
+    """A response: its body as JSON, or its messages and what stands beside them; what failed."""
+    lines: list[Line] = [found.error] if found.error else []
+    if found.body is not None:
+        return [*lines, *json.dumps(found.body, ensure_ascii=False, indent=2).split("\n")]
+    return [*lines, *transcript(found.messages)]
 
 
 def _head(index: int, message: Any) -> Line:

@@ -270,6 +270,31 @@ class CallInfo(msgspec.Struct, frozen=True):
     invalidated: int = 0
 
 
+class Response(msgspec.Struct, frozen=True):
+    """What came back for one call.
+
+    `body` is the response, equal in every field to what was handed in, where `fidelity` is
+    recorded; None where nothing or an exception came. Where it is derived, `rule` says by which:
+    stream, put together from its parts; messages, where only `messages` and what stands `beside`
+    them is known. `exception` is the class of what was raised, `error` its words. `erased` says that
+    something of the body was erased; `messages` then say so in its place.
+    """
+
+    call: int
+    status: str
+    fidelity: str
+    rule: str | None = None
+    body: Any = None
+    messages: list[Any] = []
+    model: str | None = None
+    stop: str | None = None
+    error: str | None = None
+    exception: str | None = None
+    status_code: int | None = None
+    beside: dict[str, Any] = {}
+    erased: str | None = None
+
+
 class Recorded(msgspec.Struct, frozen=True):
     """A call as it was taken in: where it stands."""
 

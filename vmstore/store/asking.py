@@ -27,6 +27,8 @@ from vmstore.views.lane import Lane
 from vmstore.vmql.asker import Asker
 
 LANES_MAX = 4_096
+_ANSWERED = "SELECT 1 FROM calls WHERE session = ? AND call = ? AND replied = ?"
+_ANSWERED_ELSEWHERE = "SELECT session FROM replies WHERE position = ? AND call = ? AND aside IS ?"
 _NAME = "SELECT name FROM sessions WHERE session = ?"
 
 
@@ -127,6 +129,16 @@ class Asking:
         told = dict(settings)
         own = (told.pop("policy", None), told.pop("budget", None), told, told.pop("keep", None))
         return replayed(self._ns, self._ns.key(session) or 0, session, *own, check)
+
+    def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:
+        """The body of a response by its call's writer; see `World`."""
+        from vmstore.store.responses import Ended, body_of
+
+        ended = Ended(*reply)
+        args = (session, ended.call, ended.replied)
+        if self._ns.views.execute(_ANSWERED, args).get is None:  # a fork that began at the call answered it
+            session = self._ns.views.execute(_ANSWERED_ELSEWHERE, (ended.replied, ended.call, ended.aside)).get
+        return body_of(self._ns.log, self.lane(session), ended)
 
     def corpus(self) -> Corpus:
         """The texts there are at the moment that is held."""

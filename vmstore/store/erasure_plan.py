@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from vmstore.capture.responses import wordy
 from vmstore.core.erasure import Erase
 from vmstore.core.mutation import (
     Annotate,
@@ -20,6 +21,7 @@ from vmstore.core.mutation import (
     Message,
     Open,
     Reference,
+    Reply,
     Revoke,
     Segment,
     Share,
@@ -137,6 +139,8 @@ class Planner:
         labels: dict[int, Owned] = {}
         messages: Counter[Owned] = Counter()
         asides: dict[Owned, Cell] = {}
+        answers: dict[Owned, list[Cell]] = defaultdict(list)  # what replies keep beside their messages, by call
+        answering: dict[Owned, Owned] = {}  # by message, the call it answers
         for use in self._reading.uses():
             page = self._about(use)
             mutation = use.mutation
@@ -145,6 +149,10 @@ class Planner:
                 continue
             if isinstance(mutation, Message) and use.field == "aside":
                 asides[use.session, use.position] = use.cell
+            if isinstance(mutation, Message) and mutation.reply_to is not None:
+                answering[use.session, use.position] = use.session, mutation.reply_to
+            if isinstance(mutation, Reply):
+                answers[use.session, mutation.call].append(use.cell)
             if isinstance(mutation, Create) and mutation.message and use.field == "content":
                 messages[self._reading.owner(use.session, mutation.message)] += page not in self._why
             if page is None or page not in self._why:
@@ -161,9 +169,18 @@ class Planner:
         for message, others in messages.items():
             if not others and message in asides:
                 self._take(asides[message], None)
+            if not others and message in answering:
+                self._answers(answers[answering[message]])
         for session in self.wanted.sessions:
             for one in self._reading.whole(session):
                 self._take(one, None)
+
+    def _answers(self, cells: list[Cell]) -> None:
+        """Takes what replies keep beside an answer that goes, where that says more than how it ended."""
+        for cell in cells:
+            found = self._log.cells([cell.number]).get(cell.number)
+            if found is not None and wordy(object_of(found.content)):
+                self._take(cell, None)
 
     def _take(self, cell: Cell, page: Owned | None) -> None:
         self.taken.setdefault(cell.number, cell)

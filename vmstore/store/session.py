@@ -23,6 +23,7 @@ from vmstore.store.answers import (
     Page,
     Recorded,
     Relation,
+    Response,
     SessionInfo,
     TurnInfo,
     Version,
@@ -262,6 +263,14 @@ class Session:
     def request(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
         """A recorded call's request, equal in every field to what was sent."""
         return self.context(at, **moment).request()
+
+    def response(self, at: AsOf | None = None, **moment: Any) -> Response:
+        """What came back for a call: its body equal in every field to what was handed in, or what is known of it."""
+        from vmstore.store.responses import response_of
+
+        with self._ns.asking():
+            lane = self._lane()
+            return response_of(self._ns.log, lane, packed(lane, one_moment(at, moment)))
 
     def turns(self) -> list[TurnInfo]:
         """The turns in order, with the calls each made, and its faults and evictions."""

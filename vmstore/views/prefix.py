@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 from vmstore.errors import CorruptError
 from vmstore.views.context import Shown, contents
@@ -37,16 +38,35 @@ def invalidated(lane: Lane, position: int) -> dict[int, int]:
         )
     order: list[Place] = []
     voided: dict[int, int] = {}
-    for pack in sorted(came.keys() | left.keys()):
+    reworded = _reworded(lane, position)
+    for pack in sorted(came.keys() | left.keys() | reworded.keys()):
         entered, gone = came.get(pack, ()), left.get(pack, ())
-        at = bisect_left(order, min(*entered, *gone, (1 << 63, 0, 0))[:1])
+        at = bisect_left(order, min(*entered, *gone, (1 << 63, 0, 0), (1 << 63, 0, 0))[:1])
+        if pack in reworded:
+            messages = reworded[pack]
+            at = min(at, next((n for n, place in enumerate(order) if known[place[2]][0] in messages), at))
         before = order[at:]
         order[at:] = sorted({*before}.difference(gone).union(entered))
         same = _alike(before, order, at)
+        if pack in reworded:
+            same = next((n for n in range(same) if known[before[n][2]][0] in reworded[pack]), same)
         lost = sum(known[content][_TOKENS] for _, _, content in before[same:])
         if lost:
             voided[pack] = lost
     return voided
+
+
+def _reworded(lane: Lane, position: int) -> dict[int, set[int]]:
+    """The messages whose skeleton a pack changed, by its position: other fields, or the same in another order."""
+    found: dict[int, set[int]] = {}
+    for stretch in lane.upto(position):
+        rows: Any = lane.db.execute(_SKELETONS, (stretch.session, stretch.high))
+        for pack, message in rows:
+            found.setdefault(pack, set()).add(message)
+    return found
+
+
+_SKELETONS = "SELECT position, message FROM skeletons WHERE session = ? AND position <= ?"
 
 
 def _alike(before: Sequence[Place], order: Sequence[Place], at: int) -> int:

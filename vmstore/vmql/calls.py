@@ -26,6 +26,9 @@ def _aside(key: str) -> str:
     return f"vm_aside(c.session, c.position, {_seen('aside')}, {_seen('aside_commitment')}, '{key}')"
 
 
+_REPLIED = "CASE WHEN c.replied <= lane.high AND c.replied > coalesce(o.position, 0) THEN c.replied ELSE o.position END"
+_SEALED = f"{_seen('aside')}, {_seen('aside_commitment')}"
+_RESPONSE = f"vm_response(c.session, c.call, c.position, {_REPLIED}, {_SEALED})"
 _CHOSEN = """SELECT x.budget FROM choices x WHERE x.session = c.session AND x.position <= c.position
  ORDER BY x.position DESC LIMIT 1"""
 _BUDGET = f"({_CHOSEN}) * 1000000 / iif(c.factor_ppm > 0, c.factor_ppm, NULL)"
@@ -66,6 +69,14 @@ CALLS = Relation(
             "the request's other fields; a path leads in: metadata.temperature",
             "vm_text(c.rest, c.rest_commitment)",
             asked=True,
+        ),
+        Field(
+            "response",
+            JSON,
+            "the response's body, null where none is held whole; a path leads in: response.usage.total_tokens",
+            _RESPONSE,
+            ("others",),
+            True,
         ),
     ),
     scan("calls", "c", "c.position"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -204,6 +205,15 @@ class Contents:
         told = self._asides.get(cell, {}).get(key)
         return None if told is None else str(told).encode("utf-8", "replace").decode()
 
+    def response(
+        self, session: int, call: int, packed: int, replied: int | None, cell: int | None, commitment: bytes | None
+    ) -> str | None:
+        """The body of a response as JSON."""
+        if replied is None or cell is None:
+            return None
+        body = self.world.response(session, (call, packed, replied, cell, commitment))
+        return None if body is None else json.dumps(body)
+
     def _read_asides(self, session: int, position: int) -> dict[int, Any]:
         """Some calls' asides from a position on: more each time, where they are read one after the other."""
         follows = self._last_call[0] == session and self._last_call[1] < position
@@ -256,6 +266,7 @@ def register(db: apsw.Connection, world: World) -> Contents:
         "vm_text": contents.text,
         "vm_aside": contents.aside,
         "vm_said": contents.said,
+        "vm_response": contents.response,
     }
     for name, function in scalars.items():
         db.create_scalar_function(name, function, deterministic=True)

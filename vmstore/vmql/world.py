@@ -120,6 +120,13 @@ class World(Protocol):
         """A session decided again under other settings; without any as it was recorded. `check` may end it."""
         ...
 
+    def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:
+        """The body of a response to a call of a session, by the reply: call, where both stand, its cell.
+
+        None where none is held whole.
+        """
+        ...
+
     def corpus(self) -> Corpus:
         """The texts there are at the moment that is held."""
         ...

@@ -63,6 +63,19 @@ export interface Request {
   messages: unknown[];
   fidelity: string;
   why?: string;
+  response?: Answered;
+}
+
+/** What came back for a call: its body as it was handed in, or by which rule it is known; `why` where nothing is. */
+export interface Answered {
+  why?: string;
+  status?: string;
+  fidelity?: string;
+  rule?: string | null;
+  body?: unknown;
+  messages?: unknown[];
+  error?: string | null;
+  erased?: string | null;
 }
 
 /** A way a query can go on: its text, how many characters before the cursor it replaces, what it is. */

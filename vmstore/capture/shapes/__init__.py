@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from vmstore.capture.shapes.anthropic import anthropic_reply, anthropic_stream
+from vmstore.capture.shapes.body import give_body, holed
 from vmstore.capture.shapes.chat import chat_reply, chat_stream, take_turn
 from vmstore.capture.shapes.gemini import gemini_reply, gemini_stream, take_content, take_part
 from vmstore.capture.shapes.message import closed_list, schemas, spoken, whole
@@ -28,6 +29,7 @@ from vmstore.errors import InputError
 __all__ = [
     "Shape",
     "Split",
+    "give_body",
     "give_message",
     "give_request",
     "plain",
@@ -99,9 +101,16 @@ def take_reply(shape: Shape, response: Any) -> Reply:
         )
     if "content" in body and "role" in body and "type" not in body:
         # The bare message, which is all some agents keep.
-        body, shape = {"choices": [{"message": body}]}, Shape.CHAT
+        reply = chat_reply({"choices": [{"message": body}]}, True)
+        return msgspec.structs.replace(reply, body=holed(body, Shape.CHAT, reply.drafts, bare=True))
     told = shape_of_body(body)
-    return READERS[shape if told is None else told](body, True)
+    return _read(shape if told is None else told, body, ended=True)
+
+
+def _read(shape: Shape, body: dict[str, Any], *, ended: bool) -> Reply:
+    """The reply in a body, and the body with holes for its messages."""
+    reply = READERS[shape](body, ended)
+    return msgspec.structs.replace(reply, body=holed(body, shape, reply.drafts))
 
 
 def _streamed(shape: Shape, parts: Sequence[Any]) -> Reply:
@@ -114,11 +123,11 @@ def _streamed(shape: Shape, parts: Sequence[Any]) -> Reply:
             raise InputError(f"stream part {n} is a {kind}; pass the parts as the provider sent them")
     shape = next((found for chunk in chunks if (found := shape_of_body(chunk)) is not None), shape)
     body, ended = ASSEMBLERS[shape](chunks)
-    reply = READERS[shape](body, ended)
+    reply = msgspec.structs.replace(_read(shape, body, ended=ended), assembled=True)
     if broken is None:
         return reply
     why = failure(broken)
-    return msgspec.structs.replace(reply, status=why.status, error=why.error, final=False)
+    return msgspec.structs.replace(reply, status=why.status, error=why.error, final=False, aside=why.aside)
 
 
 def _system(shape: Shape, value: Any) -> Draft:

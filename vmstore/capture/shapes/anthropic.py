@@ -20,7 +20,6 @@ DELTAS = {
     "signature_delta": ("signature", "signature"),
     "input_json_delta": ("partial_json", INPUT),
 }
-CARRIED = frozenset({"type", "role", "content", "model", "stop_reason"})
 
 
 def anthropic_reply(body: dict[str, Any], ended: bool) -> Reply:
@@ -33,7 +32,6 @@ def anthropic_reply(body: dict[str, Any], ended: bool) -> Reply:
         stop=body.get("stop_reason"),
         model=body.get("model"),
         usage=anthropic_usage(body.get("usage")),
-        aside={key: value for key, value in body.items() if key not in CARRIED},
         ended=ended and content is not None,
     )
 

@@ -9,12 +9,13 @@ from vmstore.capture.shapes.message import Holes, closed, role_of, whole
 from vmstore.capture.shapes.parts import take_base64, take_part
 from vmstore.capture.shapes.reply import counted, nanodollars, pick, settled
 from vmstore.capture.shapes.stream import dicts, grow, joined
+from vmstore.capture.skeleton import JSON, dumps, hole
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.page import Role
 
 THOUGHTS = ("reasoning_content", "reasoning")
 CONSTANT = frozenset({"id", "type", "role", "name", "index"})  # said once, or repeated; never grown
-CARRIED = frozenset({"message", "index", "finish_reason"})
+ROOT = dumps(hole(JSON, 0))  # the skeleton of a message that is not taken apart
 ASKS = ("tool_calls", "function_call")
 
 
@@ -72,26 +73,27 @@ def _audio(holes: Holes, audio: dict[str, Any]) -> dict[str, Any]:
 
 
 def chat_reply(body: dict[str, Any], ended: bool) -> Reply:
-    """The reply in a chat completion; its first choice is the answer, further ones stay aside."""
+    """The reply in a chat completion; its first choice is the answer."""
     choices = body.get("choices")
     choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
     first = choices[0] if choices else {}
     message = first.get("message")
-    message = sent_back(message) if isinstance(message, dict) else {}
+    message = message if isinstance(message, dict) else {}
     said = any(value for key, value in message.items() if key != "role")
-    left = {k: v for k, v in first.items() if k not in CARRIED and v is not None}
-    aside = {key: value for key, value in body.items() if key not in ("choices", "model")}
-    if left or len(choices) > 1:
-        aside["choices"] = [left, *choices[1:]]
     return settled(
         body,
-        [take_turn(message)] if said else [],
+        [_answer(message)] if said else [],
         stop=first.get("finish_reason"),
         model=body.get("model"),
         usage=chat_usage(body.get("usage")),
-        aside=aside,
         ended=ended and bool(choices),
     )
+
+
+def _answer(message: dict[str, Any]) -> Draft:
+    """An answer as the next request carries it; one that is not taken apart, as it is."""
+    draft = take_turn(sent_back(message))
+    return take_turn(message) if draft.skeleton == ROOT else draft
 
 
 def sent_back(message: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ INLINE = ("inlineData", "inline_data")
 FILE = ("fileData", "file_data")
 MEDIA = ("mimeType", "mime_type")
 CANDIDATES = ("candidates",)
-CARRIED = frozenset({*CANDIDATES, "modelVersion", "model_version"})
 SAYINGS = frozenset({"result", "output", "error"})  # the one key under which a tool's words stand
 
 
@@ -90,16 +89,12 @@ def _said(holes: Holes, said: Any) -> Any:
 
 
 def gemini_reply(body: dict[str, Any], ended: bool) -> Reply:
-    """The reply in a generated content; its first candidate is the answer, further ones stay aside."""
+    """The reply in a generated content; its first candidate is the answer."""
     candidates = pick(body, *CANDIDATES)
     candidates = [c for c in candidates if isinstance(c, dict)] if isinstance(candidates, list) else []
     first = candidates[0] if candidates else {}
     content = first.get("content")
     answer = {"role": "model", **content} if isinstance(content, dict) else None
-    left = {k: v for k, v in first.items() if k not in ("content", "index", "finishReason", "finish_reason")}
-    aside = {key: value for key, value in body.items() if key not in CARRIED}
-    if left or len(candidates) > 1:
-        aside["candidates"] = [left, *candidates[1:]]
     blocked = pick(pick(body, "promptFeedback", "prompt_feedback"), "blockReason", "block_reason")
     if blocked is not None and not candidates:
         body = {**body, "error": f"the prompt was blocked: {blocked}"}
@@ -109,7 +104,6 @@ def gemini_reply(body: dict[str, Any], ended: bool) -> Reply:
         stop=pick(first, "finishReason", "finish_reason") or blocked,
         model=pick(body, "modelVersion", "model_version"),
         usage=gemini_usage(pick(body, "usageMetadata", "usage_metadata")),
-        aside=aside,
         ended=ended and bool(candidates),
     )
 

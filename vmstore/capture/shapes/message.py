@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from vmstore.capture.skeleton import JSON, TEXT, dumps, hole, loads, text_bytes
+from vmstore.capture.skeleton import JSON, KEYED, TEXT, dumps, hole, loads, text_bytes
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Mime, Modality, PageType, Role, Slot
 
@@ -22,6 +22,7 @@ ROLES = {
     "function": Role.TOOL,
 }
 CALL_KEYS = ("type", "id", "call_id", "name")
+ASKED = ("function", "custom")  # under which a call's own object stands
 NUL = b"\\u0000"  # how JSON writes the first character of every hole's key
 
 
@@ -71,17 +72,19 @@ class Holes:
         """Takes any JSON value."""
         return self.put(JSON, Part(json_bytes(value), modality, Mime.JSON))
 
-    def call(self, value: dict[str, Any], call_id: Any, tool: Any) -> dict[str, int]:
-        """Takes the object that asks for a tool."""
+    def call(self, value: dict[str, Any], call_id: Any, tool: Any) -> dict[str, Any]:
+        """Takes the object that asks for a tool; the hole keeps the order of its keys where it is not the one."""
+        ordered = _ordered(value)
         part = Part(
-            json_bytes(_ordered(value)),
+            json_bytes(ordered),
             Modality.STRUCTURED,
             Mime.JSON,
             call_id=name_of(call_id),
             tool=name_of(tool),
             is_call=True,
         )
-        return self.put(JSON, part)
+        left = self.put(JSON, part)
+        return left if _keys(value) == _keys(ordered) else {KEYED: [left[JSON], _keys(value)]}
 
     def answers(self, since: int, call_id: Any, tool: Any = None) -> None:
         """Marks the parts from number `since` on as the result of a tool call."""
@@ -102,10 +105,15 @@ def _ordered(call: dict[str, Any]) -> dict[str, Any]:
     """
     keys = [key for key in CALL_KEYS if key in call]
     ordered = {key: call[key] for key in (*keys, *sorted(call.keys() - set(CALL_KEYS)))}
-    for key in ("function", "custom"):
+    for key in ASKED:
         if isinstance(inner := ordered.get(key), dict):
             ordered[key] = _ordered(inner)
     return ordered
+
+
+def _keys(call: dict[str, Any]) -> list[Any]:
+    """The keys of a call in the order they stand in, those that `_ordered` moves."""
+    return [[key, *_keys(inner)] if key in ASKED and isinstance(inner, dict) else key for key, inner in call.items()]
 
 
 def closed(holes: Holes, skeleton: Any, value: Any, role: Role, slot: Slot = Slot.MESSAGES) -> Draft:

@@ -1,4 +1,4 @@
-"""What replies of all shapes share: how a call ended, what it used, what stays beside it."""
+"""What replies of all shapes share: how a call ended, what it used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def settled(
     stop: Any,
     model: Any,
     usage: Usage,
-    aside: dict[str, Any],
     ended: bool,
 ) -> Reply:
     """The reply a response body comes to, once its shape has been read."""
@@ -39,7 +38,6 @@ def settled(
         model=name_of(model),
         usage=usage,
         final=status is Status.OK and stop not in ASKING and not asks(drafts),
-        aside=json_bytes(aside) if aside else None,
         error=error,
     )
 

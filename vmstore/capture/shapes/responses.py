@@ -13,8 +13,6 @@ from vmstore.capture.shapes.stream import add, joined, numbered
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.page import Role
 
-# A response repeats the request's schemas and instructions; the request has them as they were sent.
-ECHOES = frozenset({"tools", "instructions"})
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 # Where the pieces of each kind of delta go: (list in the item, its index in the event, type, key).
 PARTS = {
@@ -27,7 +25,6 @@ FIELDS = {
     "response.function_call_arguments.delta": "arguments",
     "response.custom_tool_call_input.delta": "input",
 }
-CARRIED = frozenset({"output", "model"}) | ECHOES
 
 
 def take_item(item: Any) -> Draft:
@@ -91,7 +88,6 @@ def responses_reply(body: dict[str, Any], ended: bool) -> Reply:
         stop=stop,
         model=body.get("model"),
         usage=responses_usage(body.get("usage")),
-        aside={key: value for key, value in body.items() if key not in CARRIED},
         ended=ended,
     )
 

@@ -147,7 +147,7 @@ def _hold(talk: Talk, body: Record, line: int | None) -> None:
             talk.steps.append(Say(raw=raw, line=line or n, draft=take_message(split.shape, slot, message)))
     if answer:
         raw = json_bytes(answer)
-        talk.hear(raw, line or len(split.messages) + 1, {"model": body.get("model"), **answer})
+        talk.hear(raw, line or len(split.messages) + 1, {"model": body.get("model"), **answer}, whole=False)
 
 
 def _exchange(line: Line) -> Step:

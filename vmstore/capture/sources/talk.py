@@ -47,11 +47,16 @@ class Talk:
         self._answering = False  # the last message was the model's
         self._standing: dict[Slot, bytes] = {}
 
-    def hear(self, raw: bytes, line: int, message: Any) -> None:
-        """Adds the step of one message; one that cannot be read is kept as it stands."""
+    def hear(self, raw: bytes, line: int, message: Any, *, whole: bool = True) -> None:
+        """Adds the step of one message; one that cannot be read is kept as it stands.
+
+        An answer that is not `whole` was put together from what the source says of it.
+        """
         try:
             step = (
-                self._answer(raw, line, message) if is_answer(self.shape, message) else self._step(raw, line, message)
+                self._answer(raw, line, message, whole=whole)
+                if is_answer(self.shape, message)
+                else self._step(raw, line, message)
             )
         except InputError as error:
             step = Unread(raw=raw, line=line, reason=str(error))
@@ -65,10 +70,10 @@ class Talk:
         self._standing[slot] = raw
         return new
 
-    def _answer(self, raw: bytes, line: int, body: Record) -> Answer:
+    def _answer(self, raw: bytes, line: int, body: Record, *, whole: bool) -> Answer:
         """The call of an answer that is there as the provider gave it."""
         reply = take_reply(self.shape, body)
-        reply = msgspec.structs.replace(reply, model=reply.model or self.model)
+        reply = msgspec.structs.replace(reply, model=reply.model or self.model, body=reply.body if whole else None)
         at = body.get("created_at")  # in seconds, where an answer tells it at all
         at = moment(at * 1000) if isinstance(at, (int, float)) else None
         return Answer(raw=raw, line=line, at=at, reply=reply, joins=bool(reply.drafts))

@@ -6,7 +6,7 @@ import { bytes } from "../format";
 import { Fidelity } from "../parts/badges";
 import { Problem } from "../parts/content";
 import { useAsked } from "../asked";
-import type { Request } from "../source";
+import type { Answered, Request } from "../source";
 import { callNumber, film, source, which } from "../state";
 import type { Pane } from "./index";
 
@@ -40,8 +40,49 @@ function Messages() {
       </div>
       {asked.value.why && <p class="mute">{asked.value.why}</p>}
       {listed(sent).map((one, at) => <Block key={`${call} ${at}`} message={one} number={at} />)}
+      {asked.value.response && <Reply call={call} told={asked.value.response} />}
     </div>
   );
+}
+
+const RULES: Record<string, string> = {
+  stream: "derived: put together from the parts of a stream",
+  messages: "derived: its messages are known; the response itself was not kept",
+};
+
+/** What came back for the call: the response as it was handed in, or what is known of it. */
+function Reply({ call, told }: { call: number; told: Answered }) {
+  const known = told.body ?? (told.messages?.length ? told.messages : null);
+  const text = known === null ? "" : JSON.stringify(known, null, 2);
+  const why = told.why ?? told.erased ?? (told.rule ? RULES[told.rule] : null);
+  return (
+    <>
+      <div class="pane-head" data-response>
+        <span>The response to call {call}</span>
+        {told.fidelity && <Fidelity word={told.fidelity} />}
+        {told.status && <span class="mute">{told.status}</span>}
+        <span class="grow" />
+        {known !== null && <button class="act" onClick={() => void copy(text, `the response to call ${call}`)}>Copy JSON</button>}
+      </div>
+      {why && <p class="mute">{why}</p>}
+      {told.error && <p class="mute">{told.error}</p>}
+      {known !== null && replied(known).map((one, at) => <Block key={`${call} r${at}`} message={one} number={at} />)}
+    </>
+  );
+}
+
+/** The parts of a response: its other fields, then its messages, whatever the provider's shape. */
+function replied(known: unknown): Message[] {
+  if (Array.isArray(known)) return known.map(message);
+  const told = known as Record<string, unknown>;
+  const list = ["choices", "candidates", "output"].find((key) => Array.isArray(told[key]));
+  if (!list) return [{ role: "response", body: told }];
+  const rest = Object.fromEntries(Object.entries(told).filter(([key]) => key !== list));
+  const said = (told[list] as unknown[]).map((one) => {
+    const inner = one as { message?: unknown; content?: unknown } | null;
+    return { ...message(inner?.message ?? (list === "candidates" ? inner?.content : one)), body: one };
+  });
+  return [{ role: "fields", body: rest }, ...said];
 }
 
 /** The parts of a request, whatever the provider's shape: other fields first, then its messages. */

@@ -1,0 +1,139 @@
+"""Responses put together again: their JSON with a hole for each message of the reply.
+
+`{"\\u0000m": [n, key…]}` stands for message n of the reply as the log gives it, or for what it holds
+under the keys; `{"\\u0000f": [n, skeleton]}` for message n in another form: the skeleton, filled
+with the message's contents. `{"\\u0000c": n}` stands for what call n's response has under the same
+key. A provider's key that begins like a hole's gets one more NUL in front, as in a request's rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from vmstore.capture.shapes.chat import take_turn
+from vmstore.capture.shapes.gemini import CANDIDATES, take_content
+from vmstore.capture.shapes.message import json_bytes
+from vmstore.capture.shapes.shape import Shape
+from vmstore.capture.skeleton import fill, loads
+from vmstore.core.draft import Draft
+
+MESSAGE, FORM, CALL = "\0m", "\0f", "\0c"
+Path = tuple[str | int, ...]
+Given = tuple[Any, Sequence[bytes]]
+"""A message of a reply: its skeleton, and the contents that fill it."""
+
+
+class Place(NamedTuple):
+    """Where a message of a reply stands in its body, and where in the message that is."""
+
+    path: Path
+    inner: tuple[str, ...] = ()
+
+
+def holed(body: Any, shape: Shape, drafts: Sequence[Draft], bare: bool = False) -> bytes:
+    """A response's JSON with a hole for each of its messages; `bare` where it is a message itself."""
+    places = [Place(())] if bare else PLACES[shape](body)
+    marks = {
+        place.path: _mark(_at(body, place.path), n, draft, place, shape)
+        for n, (draft, place) in enumerate(zip(drafts, places, strict=False))
+    }
+    return json_bytes(_holed(body, {path: mark for path, mark in marks.items() if mark is not None}, ()))
+
+
+def _chat(body: dict[str, Any]) -> list[Place]:
+    return [Place(("choices", n, "message")) for n, one in enumerate(body["choices"]) if isinstance(one, dict)]
+
+
+def _gemini(body: dict[str, Any]) -> list[Place]:
+    (key,) = CANDIDATES
+    return [Place((key, n, "content")) for n, one in enumerate(body[key]) if isinstance(one, dict)]
+
+
+def _responses(body: dict[str, Any]) -> list[Place]:
+    return [Place(("output", n)) for n in range(len(body["output"]))]
+
+
+def _anthropic(body: dict[str, Any]) -> list[Place]:
+    return [Place(("content",), ("content",))]
+
+
+PLACES: dict[Shape, Callable[[dict[str, Any]], list[Place]]] = {
+    Shape.CHAT: lambda body: _chat(body) if isinstance(body.get("choices"), list) else [],
+    Shape.RESPONSES: lambda body: _responses(body) if isinstance(body.get("output"), list) else [],
+    Shape.ANTHROPIC: _anthropic,
+    Shape.GEMINI: lambda body: _gemini(body) if isinstance(body.get(CANDIDATES[0]), list) else [],
+}
+
+
+def _at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _mark(value: Any, n: int, draft: Draft, place: Place, shape: Shape) -> dict[str, Any] | None:
+    """What stands for a message of a reply; None where only its own JSON says it."""
+    if shape in (Shape.RESPONSES, Shape.ANTHROPIC):  # whose messages are taken as they stand
+        return {MESSAGE: [n, *place.inner]}
+    taken = take_content(value) if shape is Shape.GEMINI else take_turn(value)
+    if [part.content for part in taken.parts] != [part.content for part in draft.parts]:
+        return None
+    return {MESSAGE: [n]} if taken.skeleton == draft.skeleton else {FORM: [n, loads(taken.skeleton)]}
+
+
+def _holed(value: Any, marks: dict[Path, dict[str, Any]], path: Path) -> Any:
+    """A value with marks where they belong, and the keys of others that could be read as one escaped."""
+    if path in marks:
+        return marks[path]
+    if isinstance(value, dict):
+        return {
+            "\0" + key if key.startswith("\0") else key: _holed(item, marks, (*path, key))
+            for key, item in value.items()
+        }
+    return [_holed(item, marks, (*path, n)) for n, item in enumerate(value)] if isinstance(value, list) else value
+
+
+def messages_of(body: Any) -> int:
+    """How many messages of its reply a body with holes names."""
+    if isinstance(body, list):
+        return max(map(messages_of, body), default=0)
+    if not isinstance(body, dict):
+        return 0
+    for kind in (MESSAGE, FORM):
+        if kind in body:
+            number: int = body[kind][0]
+            return number + 1
+    return max(map(messages_of, body.values()), default=0)
+
+
+def calls_of(body: Any) -> set[int]:
+    """The calls whose responses a body with holes names."""
+    fields = body.values() if isinstance(body, dict) else ()
+    return {field[CALL] for field in fields if isinstance(field, dict) and CALL in field}
+
+
+def give_body(body: Any, messages: Sequence[Given], before: Callable[[int], Any]) -> Any:
+    """The response that `holed` made holes in; `before` gives that of an earlier call."""
+    if not isinstance(body, dict) or MESSAGE in body or FORM in body:
+        return _given(body, messages)
+    whole = {}
+    for key, item in body.items():
+        name = key[1:] if key.startswith("\0") else key
+        is_before = isinstance(item, dict) and CALL in item
+        whole[name] = before(item[CALL])[name] if is_before else _given(item, messages)
+    return whole
+
+
+def _given(value: Any, messages: Sequence[Given]) -> Any:
+    if isinstance(value, list):
+        return [_given(item, messages) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if MESSAGE in value:
+        n, *inner = value[MESSAGE]
+        return _at(fill(*messages[n]), tuple(inner))
+    if FORM in value:
+        n, skeleton = value[FORM]
+        return fill(skeleton, messages[n][1])
+    return {key[1:] if key.startswith("\0") else key: _given(item, messages) for key, item in value.items()}
