@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmstore.capture.shapes.body import CALL, FORM, messages_of
+from vmstore.capture.shapes.body import CALL, FORM, MESSAGE
 from vmstore.capture.shapes.message import json_bytes
 from vmstore.capture.skeleton import loads
 from vmstore.core.draft import Reply
 
-NAMED_BYTES_MIN = 256  # of a field that is named by the call that had it, and not written again
+NAMED_BYTES_MIN = 48  # of a field that is named by the call that had it, and not written again
 
 
 class Responses:
     """The responses of one session; what they repeat is written once.
 
-    Responses of some providers echo the tools and instructions of the request with every call.
+    Providers echo tools and instructions with every call, and what stands around a message is mostly alike.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Responses:
         return {key: self._field(key, value, call) for key, value in body.items()} if isinstance(body, dict) else body
 
     def _field(self, key: str, value: Any, call: int) -> Any:
-        if not isinstance(value, (dict, list, str)) or key == FORM or messages_of(value):
+        if not isinstance(value, (dict, list, str)) or key in (MESSAGE, FORM):
             return value
         written = json_bytes(value)
         if len(written) < NAMED_BYTES_MIN:
@@ -51,6 +51,12 @@ class Responses:
         return value
 
 
+ECHOES = frozenset(
+    (
+        *("tools", "instructions", "text", "reasoning", "metadata", "tool_choice", "prompt", "input"),
+        *("usage", "usageMetadata", "error", "incomplete_details", "user", "safety_identifier"),
+    )
+)  # fields of the request that a response repeats, and what says how it went
 NAMES = frozenset(
     (
         *("id", "object", "model", "type", "role", "status", "service_tier", "system_fingerprint"),
@@ -60,8 +66,9 @@ NAMES = frozenset(
 
 
 def wordy(beside: dict[str, Any]) -> bool:
-    """Whether what a reply keeps holds words: further choices, the tokens of an answer, what is echoed."""
-    return any(_worded(beside.get(key)) for key in ("body", "response"))
+    """Whether what a reply keeps holds words of an answer: further choices, a list of its tokens."""
+    fields = [beside[key] for key in ("body", "response") if isinstance(beside.get(key), dict)]
+    return any(_worded(value) for told in fields for key, value in told.items() if key not in ECHOES | NAMES)
 
 
 def _worded(value: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from vmstore.capture.shapes.body import calls_of, give_body, messages_of
+from vmstore.capture.shapes.body import give_body, messages_of, named_in_full
 from vmstore.capture.skeleton import fill, loads
 from vmstore.core.asof import Call
 from vmstore.core.erasure import Gone, gone
@@ -111,6 +111,8 @@ def _body(log: Log, lane: Lane, ended: Ended, told: dict[str, Any], said: list[S
     body = told.get("body")
     if body is None:
         return None
+    if not isinstance(body, Gone):
+        body = named_in_full(body, lambda number: _before(log, lane, number))
     count = messages_of(body)
     messages = (_said(log, lane, ended) if said is None else said)[-count:] if count else []
     gone_ones = [one for each in messages for one in (each.skeleton, *each.contents) if isinstance(one, Gone)]
@@ -118,15 +120,13 @@ def _body(log: Log, lane: Lane, ended: Ended, told: dict[str, Any], said: list[S
         raise ErasedError(f"something of the response to call {ended.call} was erased; nothing can bring it back")
     if len(messages) < count:
         return None
-    before = {number: _before(log, lane, number) for number in calls_of(body)}
-    return give_body(body, [(loads(one.skeleton), one.contents) for one in messages], before.__getitem__)
+    return give_body(body, [(loads(one.skeleton), one.contents) for one in messages])
 
 
 def _before(log: Log, lane: Lane, number: int) -> Any:
-    """The body of an earlier call's response, which holds what a later one names."""
-    ended = _ended(packed(lane, Call(number)))
-    body = _body(log, lane, ended, _told(log, lane.db, ended), None)
-    if body is None:
+    """The body of an earlier call's response with its holes, which holds what a later one names."""
+    body = _told(log, lane.db, _ended(packed(lane, Call(number)))).get("body")
+    if not isinstance(body, dict):
         raise ErasedError(f"the response to call {number}, which a later one names, is not held any more")
     return body
 

@@ -2,8 +2,8 @@
 
 `{"\\u0000m": [n, key…]}` stands for message n of the reply as the log gives it, or for what it holds
 under the keys; `{"\\u0000f": [n, skeleton]}` for message n in another form: the skeleton, filled
-with the message's contents. `{"\\u0000c": n}` stands for what call n's response has under the same
-key. A provider's key that begins like a hole's gets one more NUL in front, as in a request's rest.
+with the message's contents. `{"\\u0000c": n}` stands for what the body of call n has under the same
+key, holes included. A provider's key that begins like a hole's gets one more NUL in front, as in a request's rest.
 """
 
 from __future__ import annotations
@@ -107,27 +107,19 @@ def messages_of(body: Any) -> int:
     return max(map(messages_of, body.values()), default=0)
 
 
-def calls_of(body: Any) -> set[int]:
-    """The calls whose responses a body with holes names."""
-    fields = body.values() if isinstance(body, dict) else ()
-    return {field[CALL] for field in fields if isinstance(field, dict) and CALL in field}
+def named_in_full(body: Any, before: Callable[[int], Any]) -> Any:
+    """A body whose fields that name a call's hold what that call's have; `before` gives the body of a call."""
+    if not isinstance(body, dict):
+        return body
+    return {
+        key: before(item[CALL])[key] if isinstance(item, dict) and CALL in item else item for key, item in body.items()
+    }
 
 
-def give_body(body: Any, messages: Sequence[Given], before: Callable[[int], Any]) -> Any:
-    """The response that `holed` made holes in; `before` gives that of an earlier call."""
-    if not isinstance(body, dict) or MESSAGE in body or FORM in body:
-        return _given(body, messages)
-    whole = {}
-    for key, item in body.items():
-        name = key[1:] if key.startswith("\0") else key
-        is_before = isinstance(item, dict) and CALL in item
-        whole[name] = before(item[CALL])[name] if is_before else _given(item, messages)
-    return whole
-
-
-def _given(value: Any, messages: Sequence[Given]) -> Any:
+def give_body(value: Any, messages: Sequence[Given]) -> Any:
+    """The response that `holed` made holes in, or a part of it."""
     if isinstance(value, list):
-        return [_given(item, messages) for item in value]
+        return [give_body(item, messages) for item in value]
     if not isinstance(value, dict):
         return value
     if MESSAGE in value:
@@ -136,4 +128,4 @@ def _given(value: Any, messages: Sequence[Given]) -> Any:
     if FORM in value:
         n, skeleton = value[FORM]
         return fill(skeleton, messages[n][1])
-    return {key[1:] if key.startswith("\0") else key: _given(item, messages) for key, item in value.items()}
+    return {key[1:] if key.startswith("\0") else key: give_body(item, messages) for key, item in value.items()}
