@@ -6,7 +6,7 @@ Pure: it sees keys (what a message says and who says it) and call ids, and answe
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -33,6 +33,21 @@ class Gap(NamedTuple):
     old: range
     new: range
     inner: bool
+
+
+class Taken(NamedTuple):
+    """The messages that are settled, old and new, by index."""
+
+    old: set[int]
+    new: set[int]
+
+    def of(self, olds: Iterable[int], news: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Those of some that are not."""
+        return [i for i in olds if i not in self.old], [i for i in news if i not in self.new]
+
+    def left(self, gap: Gap) -> tuple[list[int], list[int]]:
+        """Those of a gap that are not."""
+        return self.of(gap.old, gap.new)
 
 
 class Alignment(NamedTuple):
@@ -84,23 +99,24 @@ def _increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept
 
 
-def pair(gap: Gap, old: Sequence[Entry], new: Sequence[Entry], same: dict[int, int]) -> list[tuple[int, int]]:
+def pair(gap: Gap, old: Sequence[Entry], new: Sequence[Entry], taken: Taken) -> list[tuple[int, int]]:
     """Which old message of a gap each new one is a changed form of: (old, new) indexes.
 
     One that answers the same tool call is; otherwise as many old ones as new ones, each of the
-    same speaker, are taken in order.
+    same speaker, are taken in order. Those that are `taken` are settled.
     """
-    taken = set(same.values())
-    olds = [i for i in gap.old if i not in taken]
-    news = [i for i in gap.new if i not in same]
+    olds, news = taken.left(gap)
+    answering: defaultdict[str, deque[int]] = defaultdict(deque)
+    for index in olds:
+        if isinstance(place := old[index].place, str):
+            answering[place].append(index)
     pairs = []
-    for index in list(news):
+    for index in news:
         place = new[index].place
-        found = next((i for i in olds if isinstance(place, str) and old[i].place == place), None)
-        if found is not None:
-            pairs.append((found, index))
-            olds.remove(found)
-            news.remove(index)
+        if isinstance(place, str) and answering.get(place):
+            pairs.append((answering[place].popleft(), index))
+    paired = Taken({index for index, _ in pairs}, {index for _, index in pairs})
+    olds, news = paired.of(olds, news)
     if len(olds) == len(news) and all(old[i].place == new[j].place for i, j in zip(olds, news, strict=True)):
         pairs += zip(olds, news, strict=True)
     return pairs

@@ -6,7 +6,7 @@ The recorder feeds it requests, importers feed it records; both end in the same 
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from vmstore.capture.held import Held, HeldPage, digest, kin
@@ -64,8 +64,9 @@ class Conversation:
     def know(self, held: Held) -> None:
         """Finds a message by what it says from now on."""
         alike = self.known.setdefault(held.key, [])
-        if held not in alike:
-            insort(alike, held, key=lambda one: one.message)  # in whichever order they came to say it
+        at = bisect_left(alike, held.message, key=number_of)
+        if at == len(alike) or alike[at] is not held:
+            alike.insert(at, held)  # in whichever order they came to say it
 
     def answer(self, call: int, held: Held) -> None:
         """Takes a message as part of the answer to a call."""
@@ -366,6 +367,11 @@ class Conversation:
         if abs(factor - self.factor_ppm) > FACTOR_STEP_PPM:
             self.batch.add(Configure(ESTIMATOR, factor))
             self.factor_ppm = factor
+
+
+def number_of(held: Held) -> int:
+    """What messages are ordered by."""
+    return held.message
 
 
 def estimate_held(batch: Batch, page: HeldPage) -> int:

@@ -126,17 +126,14 @@ def _same(a: Any, b: Any) -> bool:
 class Incoming:
     """A message of a request before it is known which held message it is."""
 
-    __slots__ = ("digests", "draft", "value")
+    __slots__ = ("digests", "draft", "key", "value")
 
     def __init__(self, draft: Draft, value: Any = None) -> None:
         self.draft = draft
         self.value = value
         self.digests = [digest(part.content) for part in draft.parts]
-
-    @property
-    def key(self) -> Hashable:
-        """Equal for messages that say the same; results of two calls are two, however alike."""
-        return (self.draft.slot, self.draft.role, result_of(self.draft), *self.digests)
+        # Equal for messages that say the same; results of two calls are two, however alike.
+        self.key: Hashable = (draft.slot, draft.role, result_of(draft), *self.digests)
 
     @property
     def place(self) -> Hashable:

@@ -55,8 +55,10 @@ def follow(engine: Engine, session: int, conversation: Conversation, position: i
         lane = Lane(engine.projection.db, session)
         conversation.read = reader(engine, lane)
         unseen = Unseen(conversation, position, hash_at(engine.log, lane, position) if position else b"")
-        walk = Walk([unseen], lambda commit, first: (0, 0, _before(first, unseen)), Cellar(engine.log, lane.db))
+        cellar = Cellar(engine.log, lane.db, lane=lane)
+        walk = Walk([unseen], lambda commit, first: (0, 0, _before(first, unseen)), cellar)
         for commit in _commits(engine.log, lane, position):
+            cellar.note(commit)
             walk.through(commit, decoded(commit))
         unseen.settle(engine.log, engine.projection.db)
     if unseen.position - position > COLLECTED_MIN and gc.isenabled():

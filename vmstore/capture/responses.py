@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from vmstore.capture.shapes.body import CALL, FORM, MESSAGE
@@ -13,13 +14,13 @@ NAMED_BYTES_MIN = 48  # of a field that is named by the call that had it, and no
 
 
 class Responses:
-    """The responses of one session; what they repeat is written once.
+    """What the last response of a session had in each field; what the next one repeats names it.
 
     Providers echo tools and instructions with every call, and what stands around a message is mostly alike.
     """
 
     def __init__(self) -> None:
-        self._written: dict[str, tuple[int, bytes]] = {}  # by key, the call that wrote a field, and its JSON
+        self._fields: dict[str, tuple[int, bytes]] = {}  # by key, the call that wrote a field, and its JSON
 
     def beside(self, reply: Reply, call: int) -> bytes | None:
         """The cell of a reply: why it ended, the model, what failed, the body with its holes."""
@@ -27,7 +28,7 @@ class Responses:
             "stop": reply.stop,
             "model": reply.model,
             "error": reply.error,
-            "body": None if reply.body is None else self._named(loads(reply.body), call),
+            "body": self._named(None if reply.body is None else loads(reply.body), call),
             "assembled": reply.assembled or None,
             "response": None if reply.aside is None else loads(reply.aside),
         }
@@ -35,20 +36,42 @@ class Responses:
         return json_bytes(told) if told else None
 
     def _named(self, body: Any, call: int) -> Any:
-        """A body whose large fields name the call that had them."""
-        return {key: self._field(key, value, call) for key, value in body.items()} if isinstance(body, dict) else body
+        """A body whose fields name the call that had them."""
+        before, self._fields = self._fields, {}
+        if not isinstance(body, dict):
+            return body
+        named = {}
+        for key, value in body.items():
+            field = _field(key, value, call)
+            if field is not None:
+                known = before.get(key)
+                self._fields[key] = field = known if known is not None and known[1] == field[1] else field
+            named[key] = value if field is None or field[0] == call else {CALL: field[0]}
+        return named
 
-    def _field(self, key: str, value: Any, call: int) -> Any:
-        if not isinstance(value, (dict, list, str)) or key in (MESSAGE, FORM):
-            return value
-        written = json_bytes(value)
-        if len(written) < NAMED_BYTES_MIN:
-            return value
-        before, same = self._written.get(key, (0, b""))
-        if same == written:
-            return {CALL: before}
-        self._written[key] = call, written
-        return value
+    def follow(self, call: int, beside: dict[str, Any], earlier: Callable[[int], dict[str, Any]]) -> None:
+        """Takes in a reply that stands in the log; `earlier` gives the cell of another call's."""
+        before, self._fields = self._fields, {}
+        body = beside.get("body")
+        for key, value in body.items() if isinstance(body, dict) else ():
+            writer, field = call, value
+            if isinstance(value, dict) and CALL in value:
+                writer = value[CALL]
+                if key in before and before[key][0] == writer:
+                    self._fields[key] = before[key]
+                    continue
+                other = earlier(writer).get("body")
+                field = other.get(key) if isinstance(other, dict) else None
+            if (known := _field(key, field, writer)) is not None:
+                self._fields[key] = known
+
+
+def _field(key: str, value: Any, call: int) -> tuple[int, bytes] | None:
+    """A field of a body that is worth naming."""
+    if not isinstance(value, (dict, list, str)) or key in (MESSAGE, FORM):
+        return None
+    written = json_bytes(value)
+    return None if len(written) < NAMED_BYTES_MIN else (call, written)
 
 
 ECHOES = frozenset(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 
-from vmstore.capture.align import Gap, align, pair
+from vmstore.capture.align import Gap, Taken, align, pair
 from vmstore.capture.change import alike, reads_like_a_summary, shorter
 from vmstore.capture.conversation import Conversation
 from vmstore.capture.held import Digest, Held, HeldPage, Incoming, Kin, kin
@@ -43,8 +45,9 @@ class Settling:
         for index, old_index in found.same.items():
             self.settled[index] = self.old[old_index]
         self._recall()
+        taken = Taken(set(found.same.values()), set(self.settled))
         for gap in found.gaps:
-            self._settle_gap(gap, found.same)
+            self._settle_gap(gap, taken)
         return self
 
     def plan_changed(self) -> Settling:
@@ -73,13 +76,16 @@ class Settling:
         The last message of a request, where a person wrote it, is new.
         """
         used = set(map(id, (*self.settled.values(), *self.old, *self.before)))
+        alike: dict[Hashable, Iterator[Held]] = {}  # by what they say, those that no message was yet
         for index, entry in enumerate(self.new):
             if entry.draft.human and index == len(self.new) - 1:
                 continue
             if index in self.settled:
                 continue
-            for held in self.conversation.known.get(entry.key, ()):
-                if held.key == entry.key and id(held) not in used:
+            if entry.key not in alike:
+                alike[entry.key] = iter(self.conversation.known.get(entry.key, ()))
+            for held in alike[entry.key]:
+                if id(held) not in used and held.key == entry.key:
                     self.settled[index] = held
                     used.add(id(held))
                     break
@@ -98,28 +104,30 @@ class Settling:
                 return held
         return None
 
-    def _settle_gap(self, gap: Gap, same: dict[int, int]) -> None:
-        taken = {**dict.fromkeys(self.settled, -1), **same}
-        instructions = self._instructions(gap, taken)
-        taken |= {new: old for old, new in instructions}
-        pairs = instructions + [
-            (o, n) for o, n in pair(gap, self.old, self.new, taken) if gap.inner or self._is_edit(o, n)
-        ]
-        for old_index, index in pairs:
-            self._changed[index] = old_index
-        changed = {o for o, _ in pairs} | set(same.values())
-        gone = [self.old[i] for i in gap.old if i not in changed]
-        fresh = [i for i in gap.new if i not in self.settled and i not in self._changed]
+    def _settle_gap(self, gap: Gap, taken: Taken) -> None:
+        for old_index, index in self._instructions(gap, taken):
+            self._change(old_index, index, taken)
+        for old_index, index in pair(gap, self.old, self.new, taken):
+            if gap.inner or self._is_edit(old_index, index):
+                self._change(old_index, index, taken)
+        olds, fresh = taken.left(gap)
+        gone = [self.old[i] for i in olds]
         fresh = [i for i in fresh if self.new[i].draft.role not in INSTRUCTIONS]
         gone = [held for held in gone if held.slot is Slot.MESSAGES and held.role not in INSTRUCTIONS]
         if len(gone) >= REPLACED_MIN and fresh and self._is_summary(fresh[0], gone, gap.inner):
             self._summaries[fresh[0]] = gone
 
-    def _instructions(self, gap: Gap, taken: dict[int, int]) -> list[tuple[int, int]]:
+    def _change(self, old_index: int, index: int, taken: Taken) -> None:
+        """Has a message of the request be a changed form of one that stood before."""
+        self._changed[index] = old_index
+        taken.old.add(old_index)
+        taken.new.add(index)
+
+    def _instructions(self, gap: Gap, taken: Taken) -> list[tuple[int, int]]:
         """Instructions that stand alone before and now are the same ones, edited."""
-        held = set(taken.values())
-        olds = [i for i in gap.old if i not in held and self.old[i].role in INSTRUCTIONS]
-        news = [i for i in gap.new if i not in taken and self.new[i].draft.role in INSTRUCTIONS]
+        left, right = taken.left(gap)
+        olds = [i for i in left if self.old[i].role in INSTRUCTIONS]
+        news = [i for i in right if self.new[i].draft.role in INSTRUCTIONS]
         if len(olds) != 1 or len(news) != 1 or self.old[olds[0]].place != self.new[news[0]].place:
             return []
         before = self.conversation.read(self.old[olds[0]].pages[0].full)
@@ -162,12 +170,17 @@ class Settling:
 
     def _stands_in(self, entry: Incoming) -> bool:
         """Whether an answer of the model's is the last one in other words: that one is not sent back."""
-        answers = self.conversation.answers
-        asked = set(self.conversation.calls.values())
-        if entry.draft.role is not Role.ASSISTANT or not answers or asked & {p.page for a in answers for p in a.pages}:
+        if entry.draft.role is not Role.ASSISTANT or not self.conversation.answers:
             return False
-        held = {id(one) for one in (*self.settled.values(), *self.before)}
-        return not any(id(one) in held for one in answers)
+        calls, pages = self.conversation.calls, [page for held in self.conversation.answers for page in held.pages]
+        if any(page.kin.asks is not None and calls.get(page.kin.asks) == page.page for page in pages):
+            return False
+        return not any(id(held) in self._stays for held in self.conversation.answers)
+
+    @cached_property
+    def _stays(self) -> set[int]:
+        """The messages that were held before and stand in the request."""
+        return {id(held) for held in (*self.settled.values(), *self.before)}
 
     def _revise(self, held: Held, entry: Incoming) -> None:
         """Brings a held message to what the request says: parts matched, changed, added, dropped."""
@@ -175,10 +188,10 @@ class Settling:
         kins = [kin(part) for part in entry.draft.parts]
         wanted = list(zip(kins, entry.digests, strict=True))
         if [(page.kin, page.shown) for page in held.pages] != wanted:
-            spare = list(held.pages)
-            pages = [_take(spare, is_, content) for is_, content in wanted]
+            spare = Spare(held.pages)
+            pages = [spare.take(is_, content) for is_, content in wanted]
             for index, part in enumerate(entry.draft.parts):
-                page = pages[index] or _take(spare, kins[index])
+                page = pages[index] or spare.take(kins[index])
                 if page is None:
                     page = conversation.add_page(held, entry.draft, index)
                 elif page.shown != entry.digests[index]:
@@ -192,10 +205,23 @@ class Settling:
             held.skeleton, held.changed = entry.draft.skeleton, True
 
 
-def _take(pages: list[HeldPage], is_: Kin, content: Digest | None = None) -> HeldPage | None:
-    """Takes out of a list the first page of a kin, where a content is told one that has it."""
-    for page in pages:
-        if page.kin == is_ and (content is None or content in page.contents):
-            pages.remove(page)
-            return page
-    return None
+class Spare:
+    """The pages of a message that none of its parts is yet, in order."""
+
+    def __init__(self, pages: Sequence[HeldPage]) -> None:
+        self._taken: set[int] = set()
+        self._having: defaultdict[tuple[Kin, Digest | None], deque[HeldPage]] = defaultdict(deque)
+        for page in pages:
+            self._having[page.kin, None].append(page)
+            for content in page.contents:
+                self._having[page.kin, content].append(page)
+
+    def take(self, is_: Kin, content: Digest | None = None) -> HeldPage | None:
+        """Takes out the first page of a kin, where a content is told one that has it."""
+        pages = self._having.get((is_, content))
+        while pages:
+            page = pages.popleft()
+            if page.page not in self._taken:
+                self._taken.add(page.page)
+                return page
+        return None

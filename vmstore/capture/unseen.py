@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from vmstore.capture.conversation import OPAQUE_HINT, Conversation
+from vmstore.capture.conversation import OPAQUE_HINT, Conversation, number_of
 from vmstore.capture.held import Held, HeldPage, Kin, digest
 from vmstore.capture.skeleton import fill, loads
 from vmstore.core.erasure import Gone
@@ -60,6 +60,7 @@ class Unseen:
         self._labels: dict[int, Labels] = {}  # by page
         self._skeletons: dict[Held, Sealed] = {}
         self._rest: Sealed | None = None
+        self._replies: dict[int, Sealed] = {}  # what each keeps beside its messages, by call
         self._last: Held | None = None  # what was said last, where that may have ended the turn
 
     def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
@@ -103,7 +104,7 @@ class Unseen:
         messages = self._conversation.messages
         if messages and messages[-1].message == message:
             return messages[-1]
-        at = bisect_left(messages, message, key=_number)
+        at = bisect_left(messages, message, key=number_of)
         return messages[at] if at < len(messages) and messages[at].message == message else None
 
     def on_update(self, fact: Fact, m: Update) -> None:
@@ -145,7 +146,8 @@ class Unseen:
                 shown.position, shown.level = content, level
 
     def on_reply(self, fact: Fact, m: Reply) -> None:
-        """Notes whether that was the last word, and that usage was told."""
+        """Notes whether that was the last word, that usage was told, and what came back."""
+        self._replies[m.call] = _sealed(fact, m.aside)
         if m.status == Status.OK:
             self._conversation.final, self._last = bool(m.final), None
         if m.tokens_in and self._conversation.opaque is None:
@@ -163,6 +165,8 @@ class Unseen:
             held.skeleton = held.packed = contents[sealed[0]]
         if self._rest is not None:
             conversation.rest = contents[self._rest[0]]
+        if self._replies:
+            self._answered(log, db)
         if self._last is not None:
             conversation.final = not any(page.kin.asks for page in self._last.pages)
         for number, made in self._made.items():
@@ -182,6 +186,16 @@ class Unseen:
         sealed += self._skeletons.values()
         sealed += [] if self._rest is None else [self._rest]
         return {0: b"", **read_cells(log, db, {number: commitment for number, commitment in sealed if number}, unlike)}
+
+    def _answered(self, log: Log, db: apsw.Connection) -> None:
+        """Has the conversation know what the last response held."""
+
+        def beside(call: int) -> dict[str, Any]:
+            number, commitment = self._replies.get(call, (0, None))
+            return object_of(read_cells(log, db, {number: commitment}, unlike)[number]) if number else {}
+
+        last = next(reversed(self._replies))
+        self._conversation.responses.follow(last, beside(last), beside)
 
     def _name(self, page: int, labels: Labels, told: dict[str, Any]) -> None:
         """Takes in what a page is called, and which tool call it makes or answers."""
@@ -220,10 +234,6 @@ class Unseen:
                 shown = [contents[places[p]] if p in places else self._conversation.read(p) for p in at]
                 held.take(_filled(held, shown))
                 held.changed = any(page.page in self._conversation.unshown for page in held.pages)
-
-
-def _number(held: Held) -> int:
-    return held.message
 
 
 def _rank(page: HeldPage) -> int:

@@ -38,10 +38,14 @@ class Cellar:
     """Finds cells: those of commits just folded from memory, older ones through the commits view.
 
     A cell that is known to be erased is not read, be its bytes still there or not. `erasures` are
-    those of the log where the views are being folded, and cannot be asked.
+    those of the log where the views are being folded, and cannot be asked. With a `lane` all commits
+    are of it, in order, and a position tells its writer.
     """
 
-    def __init__(self, log: Log, db: apsw.Connection, erasures: Erasures | None = None) -> None:
+    def __init__(
+        self, log: Log, db: apsw.Connection, erasures: Erasures | None = None, lane: Lane | None = None
+    ) -> None:
+        self._lane = lane
         self._log = log
         self._db = db
         self._erasures = erasures
@@ -53,7 +57,8 @@ class Cellar:
     def note(self, commit: Commit) -> None:
         """Takes in a commit that is folded, so that later ones may name its cells."""
         if commit.commitments:
-            self._brought.setdefault(commit.session, []).append(_brought(commit))
+            session = commit.session if self._lane is None else self._lane.session
+            self._brought.setdefault(session, []).append(_brought(commit))
             self._bytes += len(commit.commitments)
 
     def settle(self) -> None:
@@ -111,6 +116,7 @@ class Cellar:
 
     def _holding(self, session: int, position: int) -> Brought:
         """The cells of the commit that holds a position of a session's lane."""
+        session = session if self._lane is None else self._lane.session
         near = self._brought.get(session, ())
         at = bisect_left(near, (position,))
         if at < len(near) and near[at][1] <= position:
@@ -123,7 +129,8 @@ class Cellar:
         return known
 
     def _look_up(self, session: int, position: int) -> Brought:
-        owner = Lane(self._db, session).owner(position)
+        lane = Lane(self._db, session) if self._lane is None else self._lane
+        owner = lane.owner(position)
         ordinal: Any = self._db.execute(
             "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1", (owner, position)
         ).get
