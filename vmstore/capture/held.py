@@ -86,9 +86,19 @@ class Held:
         """Whether a message is equal to the one last sent, in every field, its type and the order of its keys."""
         if self.value is value:
             return True
+        if isinstance(value, Draft):
+            return self._stands_as(value)
         if self.value != value:
             return False
         return _same(self.value, value) if self.words is None else self.words == list(value)
+
+    def _stands_as(self, draft: Draft) -> bool:
+        """Whether a draft is what was sent last, be it known from the draft it was or from the log."""
+        if draft.skeleton != self.skeleton or len(draft.parts) != len(self.pages):
+            return False
+        if isinstance(self.value, Draft):
+            return [part.content for part in self.value.parts] == [part.content for part in draft.parts]
+        return all(page.shown == digest(part.content) for page, part in zip(self.pages, draft.parts, strict=True))
 
     @property
     def key(self) -> Hashable:

@@ -89,6 +89,13 @@ def added(*values: Any) -> int | None:
     return sum(counts) if counts else None
 
 
+def microseconds(milliseconds: Any) -> int | None:
+    """A duration in milliseconds as whole microseconds."""
+    if type(milliseconds) not in (int, float) or not 0 <= milliseconds <= COUNT_MAX:
+        return None
+    return counted(round(milliseconds * 1000))
+
+
 def nanodollars(dollars: Any) -> int | None:
     """A price in dollars as whole nano-dollars."""
     if type(dollars) not in (int, float) or not 0 <= dollars <= COUNT_MAX:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmstore.capture.shapes import Shape
+from vmstore.capture.shapes.message import json_bytes
 from vmstore.capture.sources import claude_code, codex, letta, locomo, pi, swe_agent, tau_bench
 from vmstore.capture.sources.chat import read_messages
-from vmstore.capture.sources.lines import Source, open_source
+from vmstore.capture.sources.lines import Line, Source, open_source
 from vmstore.capture.sources.shaped import FORMATS as SHAPED
 from vmstore.capture.sources.shaped import is_written
 from vmstore.capture.sources.step import Reading
@@ -48,6 +49,9 @@ def read(path: Path, format: str | None = None) -> Reading:
     if format is not None and format not in READERS:
         raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
     source = open_source(path)
+    if isinstance(source.document, list):
+        lined = _as_lines(source)
+        source = lined if any(READERS[name].recognises(lined) for name in LINED) else source
     found = next((name for name, reader in READERS.items() if reader.recognises(source)), None)
     if found is None:
         raise InputError(
@@ -57,6 +61,15 @@ def read(path: Path, format: str | None = None) -> Reading:
         article = "an" if found[0] in "aeiou" else "a"
         raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
     return READERS[format or found].read(source)
+
+
+LINED = ("pi", "claude-code", "codex")  # whose files are records, a line each
+
+
+def _as_lines(source: Source) -> Source:
+    """A JSON list of records as the lines they were collected from."""
+    lines = [Line(number, json_bytes(value), value) for number, value in enumerate(source.document, 1)]
+    return Source(path=source.path, lines=lines)
 
 
 def _seen(source: Source) -> str:

@@ -1,6 +1,6 @@
 """Reads conversations written as messages of the four shapes: chat, Responses, Anthropic, Gemini.
 
-Five forms: a JSON list of messages; JSON lines of one message each; one object that holds a
+Five forms: a JSON list of messages or exchanges; JSON lines of one message each; one object that holds a
 conversation; JSON lines of such objects, a session each; {"request", "response"} exchanges, alone
 or one a line. Only the last record what the model was sent; elsewhere calls are derived by the
 rule `before`: an answer saw the messages before it.
@@ -57,6 +57,8 @@ def _listed(shape: Shape, document: list[Any]) -> Track:
         raw = json_bytes(message)
         if n == 1 and is_header(message):
             _head(track, talk, raw, 1, message["vm"])
+        elif is_exchange(message):
+            talk.steps.append(_exchange(Line(n, raw, message)))
         else:
             talk.hear(raw, n, message)
     return track

@@ -6,6 +6,7 @@ A line nobody can read is kept with the reason; only a file nobody can read at a
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def _line(number: int, raw: bytes) -> Line:
     if len(raw) > LINE_BYTES_MAX:
         return Line(number, raw, problem=f"gigantic: {len(raw)} bytes, read up to {LINE_BYTES_MAX}")
     try:
-        value = json.loads(raw.decode())
+        value = _STRICT.decode(raw.decode())
     except UnicodeDecodeError as error:
         return Line(number, raw, problem=f"not UTF-8: {error.reason} at byte {error.start + 1}")
     except json.JSONDecodeError as error:
@@ -148,6 +149,25 @@ def _line(number: int, raw: bytes) -> Line:
     return Line(number, raw, value)
 
 
+def _number(text: str) -> float:
+    """A number of JSON's; ValueError where it is beyond all of them."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is no number that JSON can hold")
+    return value
+
+
+def _worded(text: str) -> float | str:
+    """A number of JSON's; the text itself where it is beyond all of them."""
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+# Python's reader takes NaN, Infinity and 1e400, which nobody could write back as JSON.
+_STRICT = json.JSONDecoder(parse_float=_number, parse_constant=_number)
+_LENIENT = json.JSONDecoder(parse_float=_worded, parse_constant=_worded)
+
+
 def _deep() -> str:
     return f"nested over {NEST_MAX} levels deep"
 
@@ -158,7 +178,7 @@ def _document(data: bytes) -> Any:
     if first not in (b"{", b"[") and not data.startswith(BOM):
         return None
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return _LENIENT.decode(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         return None
 

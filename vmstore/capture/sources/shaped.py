@@ -39,7 +39,7 @@ def is_written(shape: Shape, source: Source) -> bool:
     document = source.document
     values = [line.value for line in source.lines]
     if isinstance(document, list):
-        return any(is_message(shape, item) for item in document)
+        return any(is_message(shape, item) or is_exchange(item, shape) for item in document)
     if not values:
         return holds(shape, document) or is_exchange(document, shape)
     return any(is_message(shape, v) or holds(shape, v) or is_exchange(v, shape) for v in values)

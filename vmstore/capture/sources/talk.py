@@ -17,8 +17,8 @@ import msgspec
 
 from vmstore.capture.shapes import Shape, take_message, take_reply
 from vmstore.capture.shapes.message import json_bytes, name_of
-from vmstore.capture.shapes.reply import asks, counted, nanodollars
-from vmstore.capture.sources.lines import moment
+from vmstore.capture.shapes.reply import asks, counted, microseconds, nanodollars
+from vmstore.capture.sources.lines import AT_MS_MAX, moment
 from vmstore.capture.sources.shaped import is_answer
 from vmstore.capture.sources.step import Answer, Compact, More, Say, Step, Unread
 from vmstore.core.draft import Draft, Reply, Usage
@@ -75,7 +75,7 @@ class Talk:
         reply = take_reply(self.shape, body)
         reply = msgspec.structs.replace(reply, model=reply.model or self.model, body=reply.body if whole else None)
         at = body.get("created_at")  # in seconds, where an answer tells it at all
-        at = moment(at * 1000) if isinstance(at, (int, float)) else None
+        at = moment(at * 1000) if isinstance(at, (int, float)) and abs(at) < AT_MS_MAX else None
         return Answer(raw=raw, line=line, at=at, reply=reply, joins=bool(reply.drafts))
 
     def _step(self, raw: bytes, line: int, message: Any) -> Step:
@@ -169,11 +169,10 @@ def _names(value: Any) -> list[str]:
 def _usage(vm: Record) -> Usage:
     usage = vm.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    latency = vm.get("latency_ms")
     return Usage(
         tokens_in=counted(usage.get("tokens_in")),
         tokens_cached=counted(usage.get("tokens_cached")),
         tokens_out=counted(usage.get("tokens_out")),
         cost=nanodollars(vm.get("cost_usd")),
-        latency=round(latency * 1000) if isinstance(latency, (int, float)) else None,
+        latency=microseconds(vm.get("latency_ms")),
     )
