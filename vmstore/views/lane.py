@@ -6,7 +6,9 @@ Positions are unique along a chain of forks, so a position alone tells which ses
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import apsw
@@ -36,6 +38,7 @@ class Lane:
         self.db = db
         self.session = session
         self.stretches = list(_stretches(db, session))
+        self._lows = _lows(self.stretches)
         # What was asked before and never changes: what contents are, by position; where walks went.
         self.known: dict[int, tuple[Any, ...]] = {}
         self.walks: dict[Any, Any] = {}
@@ -44,6 +47,7 @@ class Lane:
         """What the session itself wrote, and nothing it inherited."""
         other = copy.copy(self)
         other.stretches, other.walks = self.stretches[:1], {}
+        other._lows = self._lows[-1:]
         return other
 
     def upto(self, position: int) -> list[Stretch]:
@@ -56,10 +60,7 @@ class Lane:
 
     def at(self, position: int) -> Stretch:
         """The stretch that holds a position."""
-        for stretch in self.stretches:
-            if position > stretch.low:
-                return stretch
-        return self.stretches[-1]
+        return self.stretches[-max(bisect_left(self._lows, position), 1)]
 
     def owner(self, position: int) -> int:
         """The session that wrote a position."""
@@ -72,6 +73,11 @@ class Lane:
             groups.setdefault(self.owner(position), []).append(position)
         for session, wanted in groups.items():
             yield from self.db.execute(sql, (session, str(wanted)))
+
+
+def _lows(stretches: Sequence[Stretch]) -> list[int]:
+    """Where stretches begin, the oldest first; one that holds nothing begins where the one after it does."""
+    return list(accumulate((stretch.low for stretch in stretches), min))[::-1]
 
 
 def _stretches(db: apsw.Connection, session: int) -> Iterator[Stretch]:
