@@ -14,6 +14,7 @@ import vmstore
 from tests.debug.conftest import DEMO, Serve, Served
 from tests.replay.lives import live
 from vmstore.debug.film import film
+from vmstore.debug.request import request
 from vmstore.debug.texts import CUT_BYTES
 from vmstore.shell.main import main
 from vmstore.store.store import Store
@@ -353,3 +354,14 @@ def test_many_ask_at_once(demo: Served) -> None:
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(lambda one: demo.get(one[0], **one[1]).body, asked))
     assert together == alone
+
+
+def test_a_request_is_answered_with_what_came_back() -> None:
+    """The address of a call's request also has its response, equal in every field, or says why there is none."""
+    said = {"role": "assistant", "content": "Here.", "refusal": None}
+    body = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+    with vmstore.memory_store() as store:
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, body)
+        store.record_gap("s", "it was full")
+        assert request(store.session("s"), 1)["response"]["body"] == body
+        assert "could not be recorded" in request(store.session("s"), 2)["response"]["why"]

@@ -272,3 +272,18 @@ def test_an_output_without_unicode(process: Process, recorded: Path) -> None:
     assert json.loads(plain.stdout.decode("ascii"))["messages"] == requests()[2]
     table = process("context", recorded, "--call", "3", PYTHONIOENCODING="ascii")
     assert table.returncode == 0 and b"#" in table.stdout and b"\\u2588" not in table.stdout
+
+
+def test_context_response_is_what_came_back(run: Run, tmp_path: Path) -> None:
+    """`--response --json` gives back a response equal in every field; in words it says how it is known."""
+    path = tmp_path / "answered.vms"
+    said = {"role": "assistant", "content": "Here.", "refusal": None, "annotations": []}
+    body = {"id": "c", "choices": [{"index": 0, "message": said, "finish_reason": "stop"}], "service_tier": None}
+    with vmstore.open(path) as store:
+        for response in (body, ConnectionError("reset"), [{"choices": [{"index": 0, "delta": {"content": "He"}}]}]):
+            store.record("s", {"model": "m", "messages": [{"role": "user", "content": "Where?"}]}, response)
+    found = run("context", path, "--call", "1", "--response", "--json").json
+    assert found["body"] == body and found["fidelity"] == "recorded"
+    assert "equal in every field" in run("context", path, "--call", "1", "--response").out
+    assert "ConnectionError" in run("context", path, "--call", "2", "--response").out
+    assert "derived: put together from the parts" in run("context", path, "--call", "3", "--response").out
