@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import multiprocessing
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -66,21 +67,29 @@ class Gate:
 
     def __init__(self) -> None:
         self._ends = os.pipe()
+        self._arrived = os.pipe()
 
     def wait(self) -> None:
         """Waits until it is opened."""
         os.close(self._ends[1])
+        os.write(self._arrived[1], b".")
         os.read(self._ends[0], 1)
 
     def open(self) -> None:
         """Lets everybody through."""
         os.close(self._ends[1])
 
+    def arrived(self, children: int) -> None:
+        """Waits until so many have come to it."""
+        for _ in range(children):
+            assert select.select([self._arrived[0]], [], [], 30)[0] and os.read(self._arrived[0], 1)
 
-def later(gate: Gate, work: Callable[[], None]) -> int:
-    """A forked process that works once the gate is open."""
+
+def later(gate: Gate, work: Callable[[], None], before: Callable[[], object] = lambda: None) -> int:
+    """A forked process that works once the gate is open, and does something before it comes there."""
 
     def waiting() -> None:
+        before()
         gate.wait()
         work()
 
@@ -94,14 +103,18 @@ def test_children_lose_nothing(path: Path, own: bool, parent: str) -> None:
     store, gate = vmstore.open(path), Gate()
     calls(store, "s", 1)
 
-    def work(name: str) -> None:
-        if own:
-            with vmstore.open(path) as mine:
-                calls(mine, name)
-        else:
-            calls(store, name)
+    def child(name: str) -> int:
+        handles = [store]
 
-    children = [later(gate, lambda name=name: work(name)) for name in ("x", "y")]  # type: ignore[misc]
+        def begin() -> None:
+            if own:
+                handles[0] = vmstore.open(path)
+            calls(handles[0], name, 1)
+
+        return later(gate, lambda: calls(handles[0], name), begin)
+
+    children = [child("x"), child("y")]
+    gate.arrived(2)
     if parent == "closes":
         store.close()
     elsewhere(path)
@@ -110,7 +123,7 @@ def test_children_lose_nothing(path: Path, own: bool, parent: str) -> None:
         calls(store, "parent")
     assert [joined(pid) for pid in children] == [0, 0]
     store.close()
-    expected = {"s": 2, "x": EACH, "y": EACH}
+    expected = {"s": 2, "x": EACH + 1, "y": EACH + 1}
     assert counted(path) == (expected if parent == "closes" else {**expected, "parent": EACH})
 
 
@@ -134,7 +147,9 @@ def test_a_daemon_goes_on_without_its_parents(path: Path) -> None:
 
         start(second)
 
-    assert joined(start(first)) == 0
+    child = start(first)
+    os.close(write)
+    assert joined(child) == 0
     assert os.read(read, 9) == b"done"
     assert counted(path) == {"s": 2, "daemon": 3 * EACH}
 
@@ -150,18 +165,19 @@ def test_a_wrapped_client_records_in_children_while_the_parents_recorder_rests(p
     assert wrapped.vmstore.flush()
     gate = Gate()
 
-    def work() -> None:
-        for n in range(EACH):
+    def ask(count: int) -> None:
+        for n in range(count):
             wrapped.chat.completions.create(**chat(f"in the child {n}"))
         assert wrapped.vmstore.flush() and not wrapped.vmstore.problems
 
-    child = later(gate, work)
+    child = later(gate, lambda: ask(EACH), lambda: ask(1))
+    gate.arrived(1)
     wrapped.vmstore.close()
     store.close()
     elsewhere(path)
     gate.open()
     assert joined(child) == 0
-    assert counted(path) == {"s": 1, "w": 1 + EACH}
+    assert counted(path) == {"s": 1, "w": 2 + EACH}
 
 
 def _record(number: int) -> int:

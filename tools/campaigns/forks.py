@@ -64,7 +64,7 @@ def batch(seed: int, folder: Path, forks: int = FORKS, plant: str | None = None)
         found[kind] += scene.forks
         found["killed"] += scene.killed
         found["strangers"] += 1
-    found += tally(folder, slots, writer)
+    found.update(tally(folder, slots, writer))
     if found["lost"] or found["damaged"] or found["doubled"]:
         broken = Broken("lost" if found["lost"] else "damaged", f"{dict(found)}")
         broken.found = found  # type: ignore[attr-defined]
