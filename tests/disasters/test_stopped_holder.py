@@ -15,8 +15,10 @@ import pytest
 import vmstore
 from tests.disasters.child import kill, start
 from tests.engine.stories import answer, chat
+from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError, LockedError
 from vmstore.log.sqlite import SqliteLog
+from vmstore.shell.main import main
 
 WAIT_S = 1.0
 MARGIN = 3  # of the limit; a call that waits for a stopped process has ended by then
@@ -199,3 +201,19 @@ def test_a_limit_is_a_number_of_seconds(path: Path) -> None:
         waits.join()
         assert store.session("s").info().calls == 2
         os.waitpid(pid, 0)
+
+
+def test_the_doctor_names_who_holds_a_lock(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The doctor tells of a lock whose holder is stopped or has had it for longer than a call waits."""
+    with stopped(path, alone) as pid:
+        (one,) = [one for one in vmstore.doctor(path).symptoms if one.kind == "locked"]
+        assert one.where.endswith("log.lock") and f"process {pid} (" in one.what and "which is stopped" in one.what
+        assert f"kill -CONT {pid}" in one.remedy
+        assert main(["annotate", str(path), "s", "p4", "--importance", "0.5", "--wait", str(WAIT_S / 5)]) == 1
+        assert f"process {pid}" in capsys.readouterr().err
+    with vmstore.open(path) as store, store.log.alone():
+        assert not [one for one in vmstore.doctor(path).symptoms if one.kind == "locked"]
+        later = ManualClock(time.time_ns() // 1_000 + 31_000_000)
+        (one,) = [one for one in vmstore.doctor(path, clock=later).symptoms if one.kind == "locked"]
+        assert f"process {os.getpid()} (" in one.what and "is stopped" not in one.what
+    assert vmstore.doctor(path).ok

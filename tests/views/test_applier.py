@@ -100,7 +100,7 @@ def test_a_killed_holder_lets_go(log: MemoryLog, tmp_path: Path) -> None:
 def test_a_holder_that_stands_still_is_left_alone(
     log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Behind one that folds nothing a handle goes on in memory from what the file holds, and what must write says who."""
+    """Behind one that folds nothing a handle goes on in memory, and what must write into the file names it."""
     monkeypatch.setattr(applier_module, "STUCK_S", 0.05)
     whole = Projection(log, apsw.Connection(":memory:"))
     whole.catch_up()

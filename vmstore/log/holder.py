@@ -87,8 +87,9 @@ def stopped(pid: int) -> bool:
 
 
 def command(pid: int) -> str:
-    """The command line of a process, as far as the system tells."""
+    """The program of a process and its first argument, as far as the system tells; those after may be secret."""
     with suppress(OSError):
-        line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:2]
+        line = b" ".join(word.rpartition(b"/")[2] for word in words).decode("utf-8", "replace").strip()
         return "".join(sign if sign.isprintable() else "?" for sign in line)[:COMMAND_CHARS_MAX]
     return ""

@@ -293,6 +293,20 @@ class _Queue:
             self._ended.set()
 
 
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock of a file, found without keeping anybody from it for longer than a moment."""
+    file = _to_share(path, make=False)
+    if file is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
 def _to_share(path: Path, make: bool) -> int | None:
     """A file to be locked by who only reads; None where there is none, and none is to be made or can be."""
     for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT) if make else (os.O_RDONLY,):
