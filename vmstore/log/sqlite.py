@@ -30,7 +30,7 @@ from vmstore.log.archiving import Mover
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
-from vmstore.log.file import LogFile, counted, create, make_room, write_again
+from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.heads import Heads
@@ -200,12 +200,14 @@ class SqliteLog:
         """Finds out what became of a transaction whose flush failed and makes that last, or says it is unknown.
 
         What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
-        recovery: another write takes its place.
+        recovery: another write takes its place. On a full disk there is no other write, but mostly its
+        end never came into the WAL either.
         """
         if self._doubted is None:
             self._doubted = 0
             with contextlib.suppress(StoreError), self.file as db:
                 self._doubted = counted(db)
+        doubtful = self._may_be_found(self._doubted)  # before the last one out folds the WAL
         self.file.poison()
         try:
             with self.file as db:
@@ -216,11 +218,21 @@ class SqliteLog:
                 db.execute(f"PRAGMA user_version = {self.file.format}")
         except StoreError:
             self.file.poison()
-            raise StoreError(f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}") from error
+            if doubtful:
+                raise StoreError(
+                    f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}"
+                ) from error
         raise StoreError(
             f"{self.file.path} failed while it was written ({error.__cause__}); nothing of the commit is there: "
             "make room or mend the disk, then try again"
         ) from error
+
+    def _may_be_found(self, start: int) -> bool:
+        """Whether a recovery might find what lies in the WAL from a byte on."""
+        try:
+            return undecided(self.file.path, start)
+        except (apsw.Error, OSError):
+            return True
 
     def _mend(self) -> None:
         """Makes what a failed flush left in doubt last, before anything is written after it."""
