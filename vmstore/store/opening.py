@@ -9,6 +9,7 @@ import apsw
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
+from vmstore.core.descriptors import enough
 from vmstore.core.patience import WAIT_S, WAIT_S_MAX
 from vmstore.errors import InputError, ReadOnlyError
 from vmstore.log.archive import ArchiveLog
@@ -34,6 +35,7 @@ def open_namespace(
         raise InputError(f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on")
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
+    enough()
     readonly = mode == "r"
     store_key = store_key_of(key, ids)
     if is_archive(path):

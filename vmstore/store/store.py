@@ -12,6 +12,7 @@ import apsw
 
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
+from vmstore.core.descriptors import named
 from vmstore.core.patience import WAIT_S
 from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
@@ -175,7 +176,8 @@ class Store:
         Raises QueryError, which points at what is wrong with the text.
         """
         if self._asker is None:
-            from vmstore.store.asking import asker
+            with named():
+                from vmstore.store.asking import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
         return self._asker.ask(text, session=session, params=params)
@@ -190,7 +192,8 @@ class Store:
     @cached_property
     def _recording(self) -> Recording:
         """What takes calls in; loaded with the first one."""
-        from vmstore.store.recording import Recording
+        with named():
+            from vmstore.store.recording import Recording
 
         return Recording(self._ns)
 
