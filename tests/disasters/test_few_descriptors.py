@@ -38,9 +38,7 @@ def test_few_descriptors_are_named(tmp_path: Path, limit: int) -> None:
 
 def test_descriptors_that_go_later_are_named(tmp_path: Path) -> None:
     """Where the files run out after a store was opened, what loads a module for the first time names the limit."""
-    hoard = (
-        "    with vmstore.open(path) as store:\n        held = []\n"
-    )
+    hoard = "    with vmstore.open(path) as store:\n        held = []\n"
     hoard += "        try:\n            while True: held.append(open(path + '/default/log.sqlite'))\n"
     hoard += "        except OSError: pass\n"
     work = WORK.replace("    with vmstore.open(path) as store:\n", hoard)

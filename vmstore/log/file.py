@@ -32,6 +32,7 @@ FRAME_BYTES = FRAME_HEADER_BYTES + 4096
 WAL_BYTES = 288 * FRAME_BYTES  # between checkpoints, a commit of some pages more
 ROOM_MIN = 64 << 20  # a disk with less keeps it for commits
 BUSY_MS = 10_000
+BUSY_MS_MIN = 100
 
 _SCHEMA = f"""
 PRAGMA page_size = 4096;
@@ -90,8 +91,11 @@ class LogFile(process.Owner):
 
     lock_order = process.FILE
 
-    def __init__(self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS) -> None:
+    def __init__(
+        self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS, wait_s: float | None = None
+    ) -> None:
         check_platform()
+        self._busy_ms = BUSY_MS if wait_s is None else max(BUSY_MS_MIN, min(BUSY_MS, round(wait_s * 1_000)))
         self.format = check_format(path, formats)
         self.path = path
         self.readonly = readonly
@@ -131,7 +135,7 @@ class LogFile(process.Owner):
             raise StoreError(reason)
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
-            db.setbusytimeout(BUSY_MS)
+            db.setbusytimeout(self._busy_ms)
             if not self.readonly:
                 db.execute(_WRITER).fetchall()
             db.execute("SELECT count(*) FROM sqlite_schema").fetchall()

@@ -77,7 +77,7 @@ class SqliteLog:
     def __init__(
         self, path: Path, *, readonly: bool = False, vault: Vault | None = None, wait_s: float | None = WAIT_S
     ) -> None:
-        self.file = LogFile(path, readonly=readonly)
+        self.file = LogFile(path, readonly=readonly, wait_s=wait_s)
         self.vault = checked(self.file, vault)
         self.files = CellFiles(path.with_name("blobs"), self.vault)
         self.archives = Archives(path.with_name("archive"), self.vault, wait_s)

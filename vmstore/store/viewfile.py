@@ -19,7 +19,6 @@ from vmstore.store.folder import VIEWS, views_file
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 
-BUSY_MS = 10_000
 # What says nothing against the file: it cannot be written now, or not by us.
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
 
@@ -38,7 +37,7 @@ def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None =
             for file in older:
                 _retire(file)
         return projection
-    except LockedError as error:
+    except (LockedError, apsw.BusyError) as error:
         notices().warning("%s; the views are followed in memory until the store is closed", error)
         projection = _in_memory(path, log)
         projection.left = path
@@ -68,7 +67,7 @@ def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, st
         raise apsw.CantOpenError(reason)
     db = apsw.Connection(str(path))
     try:
-        db.setbusytimeout(BUSY_MS)
+        db.setbusytimeout(applier.busy_ms)
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
         projection = Projection(log, db, applier=applier)
         if projection.follows():

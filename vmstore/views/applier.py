@@ -24,6 +24,7 @@ if sys.platform != "win32":
 WAIT_S_MIN = 0.0002
 WAIT_S_MAX = 0.02
 STUCK_S = 10.0
+BUSY_S_MIN = 0.1
 STOPPED_S = 0.2  # one that is stopped may go on just now
 
 
@@ -35,6 +36,11 @@ class Applier:
         self._stuck_s = STUCK_S if wait_s is None else min(STUCK_S, wait_s)
         self._file = -1
         process.inherits(self)
+
+    @property
+    def busy_ms(self) -> int:
+        """How long SQLite waits for a lock of its own on what is folded into."""
+        return round(max(self._stuck_s, BUSY_S_MIN) * 1_000)
 
     def take(self) -> bool:
         """Becomes the one who folds, unless another is."""
