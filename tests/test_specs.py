@@ -46,7 +46,7 @@ SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))
 DECISIONS = sorted((SPECS / "decisions").glob("*.md"))
 STRUCTS = {m.MUTATION_NAMES[kind.NUMBER]: kind for kind in m.Mutation.__subclasses__()}
-COMMON = {"--namespace", "--store-key", "--json", "--quiet", "--help"}
+COMMON = {"--namespace", "--store-key", "--wait", "--json", "--quiet", "--help"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

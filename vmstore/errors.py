@@ -14,6 +14,10 @@ class StoreError(VmstoreError):
     """A path that is no store, or a store this version cannot open."""
 
 
+class LockedError(StoreError):
+    """Another process holds what is needed, for longer than was to be waited; nothing was written."""
+
+
 class UnknownError(VmstoreError):
     """A session, page, turn, call or position that does not exist; names the nearest that does."""
 
@@ -44,3 +48,7 @@ class ReadOnlyError(VmstoreError):
 
 class CorruptError(VmstoreError):
     """Bytes that do not match their hash; names the commit or cell."""
+
+
+class InternalError(VmstoreError):
+    """A fault of vmstore itself; the store is as it was."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import asking, chores, flips, forks, full, kill, live, power, soak, sweep, tamper, writers
+from campaigns import asking, chores, flips, forks, full, kill, live, power, soak, stop, sweep, tamper, writers
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -31,6 +31,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "power": (power, lambda folder: power.batch(1, folder, 400), set()),
     "kill": (kill, lambda folder: kill.batch(3, folder, 24), set()),
     "forks": (forks, lambda folder: forks.batch(1, folder, 40), set()),
+    "stop": (stop, lambda folder: stop.batch(4, folder, 8), {"in the views", "anywhere", "timed"}),
     "live": (live, lambda folder: live.batch(2, folder, 8), {"holding", "flushing", "folding"}),
     "full": (full, lambda folder: full.batch(1, folder, 2, 2), set()),
     "flips": (flips, lambda folder: flipped(folder), {"swapped", "zeroed"}),

@@ -30,9 +30,9 @@ def path(tmp_path: Path) -> Path:
 
 def taken(log: SqliteLog) -> bool:
     """Whether another thread has the turn."""
-    free = log._turn.acquire(blocking=False)
+    free = log.lock._turn.acquire(blocking=False)
     if free:
-        log._turn.release()
+        log.lock._turn.release()
     return not free
 
 

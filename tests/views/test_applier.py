@@ -17,7 +17,7 @@ from tests.disasters.child import kill, start
 from tests.engine.author import Author, engine_over
 from tests.engine.stories import chat
 from tests.views.test_alphabet import STORY
-from vmstore.errors import StoreError
+from vmstore.errors import LockedError, StoreError
 from vmstore.log.memory import MemoryLog
 from vmstore.views import applier as applier_module
 from vmstore.views.applier import Applier
@@ -97,17 +97,24 @@ def test_a_killed_holder_lets_go(log: MemoryLog, tmp_path: Path) -> None:
     assert views.catch_up() == log.ordinal
 
 
-def test_a_holder_that_stands_still_is_named(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One who waits for a process that folds nothing is told which, and what to do, instead of waiting on."""
+def test_a_holder_that_stands_still_is_left_alone(
+    log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Behind one that folds nothing a handle goes on in memory, and what must write into the file names it."""
     monkeypatch.setattr(applier_module, "STUCK_S", 0.05)
-    holder, views = Applier(tmp_path / "views.lock"), handle(log, tmp_path)
+    whole = Projection(log, apsw.Connection(":memory:"))
+    whole.catch_up()
+    holder, views, other = Applier(tmp_path / "views.lock"), handle(log, tmp_path), handle(log, tmp_path)
+    views.catch_up(upto=log.ordinal // 2)
     assert holder.take()
-    with pytest.raises(StoreError, match=rf"process {os.getpid()} folds .* has not moved .* mode 'r'"):
-        views.catch_up()
-    with pytest.raises(StoreError, match="has not moved"):
-        views.rebuild()
-    holder.release()
+    with pytest.raises(LockedError, match=rf"views is being written by process {os.getpid()} .* mode 'r'"):
+        other.rebuild()
     assert views.catch_up() == log.ordinal
+    assert "followed in memory" in caplog.text
+    assert [views.digest(p.name) for p in views.projectors] == [whole.digest(p.name) for p in whole.projectors]
+    holder.release()
+    assert other.ordinal == log.ordinal // 2
+    assert other.catch_up() == log.ordinal
 
 
 def test_a_holder_that_moves_is_waited_for(log: MemoryLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

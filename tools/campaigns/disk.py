@@ -42,7 +42,7 @@ FULL = Failure(apsw.FullError, errno.ENOSPC)
 
 
 class Fault:
-    """What befalls the operations: a failure of the k-th, of each from there on, or a kill."""
+    """What befalls the operations: a failure of the k-th, of each from there on, or a signal that kills or stops."""
 
     def __init__(
         self,
@@ -52,9 +52,11 @@ class Fault:
         forever: bool = False,
         touches: Callable[[str, str], bool] = lambda kind, path: True,
         after: bool = False,
+        sent: signal.Signals = signal.SIGKILL,
     ) -> None:
         self.at = at
-        self.failure = failure  # None to kill this process
+        self.failure = failure  # None to send this process a signal
+        self.sent = sent
         self.forever = forever
         self.touches = touches
         self.after = after  # the operation is done, and only then it fails
@@ -74,7 +76,7 @@ class Fault:
     def strike(self, path: str, plain: bool) -> None:
         """Fails as this fault does."""
         if self.failure is None:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.sent)
         elif plain:
             raise OSError(self.failure.number, os.strerror(self.failure.number), path)
         else:
@@ -110,7 +112,7 @@ class Disk(apsw.VFS):
             half()
             fault.strike(path, plain)
         yield
-        if fault is not None:
+        if fault is not None and fault.after:
             fault.strike(path, plain)
 
     def xOpen(self, name: Any, flags: list[int]) -> File:

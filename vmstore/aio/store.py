@@ -18,6 +18,7 @@ from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
+from vmstore.core.patience import WAIT_S
 from vmstore.errors import InputError
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
@@ -39,11 +40,13 @@ def open(
     *,
     namespace: str = "default",
     key: Key | None = None,
+    wait_s: float | None = WAIT_S,
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> Store:
     """A store to be opened: `async with open(path) as store`, or `store = await open(path)`; see `vmstore.open`."""
-    return Store(partial(sync_store.open_store, path, mode, namespace=namespace, key=key, clock=clock, ids=ids))
+    opens = partial(sync_store.open_store, path, mode, namespace=namespace, key=key, wait_s=wait_s)
+    return Store(partial(opens, clock=clock, ids=ids))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:

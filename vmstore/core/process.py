@@ -128,6 +128,14 @@ def belongs_to_parent(path: Path) -> str:
     )
 
 
+def unlocked(lock: threading.RLock) -> threading.RLock:
+    """A lock as a forked process goes on with it: another where a thread holds it that is not here."""
+    if lock.acquire(blocking=False):
+        lock.release()
+        return lock
+    return threading.RLock()
+
+
 def keep(thing: object) -> None:
     """Keeps something for as long as the process lives, its end included: to free it would be worse."""
     import ctypes

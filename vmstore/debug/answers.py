@@ -29,6 +29,7 @@ from vmstore.vmql.syntax import Explain, Fork, Watch
 
 ROWS_MAX = 1_000
 FILMS_MAX = 8
+SWEEP_MAX = 64  # what-ifs of one question
 
 
 class Answers:
@@ -149,7 +150,10 @@ class Answers:
         found = store.query(text, session=None if session is None else session.name)
         most = asked.number("limit") or ROWS_MAX
         names = [column.name for column in found.columns]
-        rows = [dict(zip(names, row, strict=True)) for row in islice(found, most)]
+        rows = []
+        for row in islice(found, most):
+            asked.check()
+            rows.append(dict(zip(names, row, strict=True)))
         more = len(rows) == most and next(found, None) is not None
         told = {
             "basis": found.basis,
@@ -183,7 +187,12 @@ class Answers:
         policies, budgets = asked.texts("policies"), asked.numbers("budgets", 1)
         if not policies and not budgets:
             raise InputError("nothing to compare; ask with policies=lru,default or budgets=8000,32000, or both")
-        return self._whatifs.sweep(self._name(asked), policies, budgets)
+        if (count := max(len(policies), 1) * max(len(budgets), 1)) > SWEEP_MAX:
+            raise InputError(
+                f"{count:,} what-ifs are more than the {SWEEP_MAX} of one question; ask in parts, or sweep with "
+                "`vmstore replay`"
+            )
+        return self._whatifs.sweep(self._name(asked), policies, budgets, asked.check)
 
     def _complete(self, asked: Asked) -> Any:
         """What the text up to the cursor could go on with; nothing where nobody knows."""

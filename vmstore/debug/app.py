@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 from urllib.parse import quote
 
 import apsw
@@ -28,21 +30,26 @@ JSON = "application/json"
 PACKED_BYTES_MIN = 1 << 10
 PACKED_LEVEL = 5
 PACKED_MAX = 16  # answers kept packed
+SLOW_MAX = 16  # questions that may take long at once, of the 40 threads that answer
+LOOK_S = 0.25  # between two looks at whether somebody still waits
+T = TypeVar("T")
 
 
 def application(store: Store, answers: Answers, assets: Assets, door: Door, stopped: Callable[[], bool]) -> App:
     """The application behind its guard; `stopped` says when listeners are to be let go."""
+
+    slow = Slow()
 
     async def answered(request: Request) -> Response:
         answer = answers.table.get(request.scope["path"])
         if answer is None:
             raise _nothing(request)
         asked = Asked(request.query_params)
-        return await run_in_threadpool(lambda: _packed(request, answer(asked), JSON))
+        return await slow.answered(request, asked, lambda: _packed(request, answer(asked), JSON))
 
     async def export(request: Request) -> Response:
         asked = Asked(request.query_params)
-        made = await run_in_threadpool(lambda: answers.export(asked))
+        made = await slow.answered(request, asked, lambda: answers.export(asked))
         return Response(made.content, media_type="text/html; charset=utf-8", headers=_saved(made.session))
 
     async def asset(request: Request) -> Response:
@@ -67,6 +74,36 @@ def application(store: Store, answers: Answers, assets: Assets, door: Door, stop
     ]
     handlers = dict.fromkeys((TurnedAwayError, VmstoreError, OSError, apsw.Error, Exception), failed)
     return Guard(Starlette(routes=routes, exception_handlers=handlers), door, assets.policy)
+
+
+class Slow:
+    """Answers that may take long: so many at once that others are answered beside them, and none for who left."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+
+    async def answered(self, request: Request, asked: Asked, make: Callable[[], T]) -> T:
+        """What `make` gives, which is made in another thread; TurnedAwayError where too many wait already."""
+        if not asked.slow:
+            return await run_in_threadpool(make)
+        if self._under_way >= SLOW_MAX:
+            raise TurnedAwayError(
+                429, f"{SLOW_MAX} questions that take long are being answered", "wait for one of them, then ask again"
+            )
+        self._under_way += 1
+        work = asyncio.ensure_future(run_in_threadpool(make))
+        work.add_done_callback(self._ended)
+        try:
+            while not (await asyncio.wait({work}, timeout=LOOK_S))[0]:
+                if await request.is_disconnected():
+                    asked.leave()
+            return work.result()
+        except asyncio.CancelledError:
+            asked.leave()
+            raise
+
+    def _ended(self, _: object) -> None:
+        self._under_way -= 1
 
 
 def _saved(session: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from vmstore.debug.refusals import TurnedAwayError
 from vmstore.errors import InputError
 
 NUMBER_DIGITS_MAX = 18
@@ -16,6 +17,21 @@ class Asked:
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
+        self._left = False
+
+    @property
+    def slow(self) -> bool:
+        """Whether the answer may take long: something is decided again, or a statement is run."""
+        return any(name in self._parameters for name in ("policy", "budget", "policies", "budgets", "q"))
+
+    def leave(self) -> None:
+        """Says, from any thread, that nobody waits for the answer any more."""
+        self._left = True
+
+    def check(self) -> None:
+        """Raises TurnedAwayError where nobody waits for the answer any more."""
+        if self._left:
+            raise TurnedAwayError(503, "who asked has left", "ask again")
 
     def text(self, name: str) -> str | None:
         """A text; None where it is left out or empty."""

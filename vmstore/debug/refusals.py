@@ -6,7 +6,17 @@ from typing import Any
 
 import apsw
 
-from vmstore.errors import CorruptError, InputError, ReadOnlyError, RefusedError, StoreError, UnknownError, VmstoreError
+from vmstore.errors import (
+    CorruptError,
+    InputError,
+    InternalError,
+    LockedError,
+    ReadOnlyError,
+    RefusedError,
+    StoreError,
+    UnknownError,
+    VmstoreError,
+)
 from vmstore.vmql.problems import QueryError
 
 STATUSES: tuple[tuple[type[Exception], int], ...] = (
@@ -15,6 +25,8 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (RefusedError, 409),
     (ReadOnlyError, 403),
     (CorruptError, 500),
+    (InternalError, 500),
+    (LockedError, 503),
     (StoreError, 500),
     (VmstoreError, 400),
 )

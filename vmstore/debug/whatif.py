@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from vmstore.debug.film import WhatIf
@@ -69,19 +70,23 @@ class WhatIfs:
         scratch = self._scratch(session)
         return Chosen(scratch.store, scratch.session(asked), asked)
 
-    def sweep(self, name: str, policies: list[str], budgets: list[int]) -> dict[str, Any]:
+    def sweep(self, name: str, policies: list[str], budgets: list[int], check: Callable[[], None]) -> dict[str, Any]:
         """Every policy with every budget, and the run as it was, with their numbers: as `vmstore replay --json` tells.
 
         A session that never was live is first said again to a memory of the first budget, which
-        then stands for the run as it was.
+        then stands for the run as it was. `check` raises where nobody waits for the answer any more.
         """
+
+        def run(*_: object) -> None:
+            check()
+
         session = self._store.session(name)
         changes = [one for one in what_ifs(policies, budgets) if one]
         if isinstance(session, Live):
-            return told(name, replays(self._store, [name], changes, processes=1)[name])
+            return told(name, replays(self._store, [name], changes, processes=1, progress=run)[name])
         scratch = self._scratch(session)
         driven = scratch.session(WhatIf(policies[0] if policies else None, budgets[0] if budgets else None, name))
-        found = told(name, replays(scratch.store, [driven.name], changes, processes=1)[driven.name])
+        found = told(name, replays(scratch.store, [driven.name], changes, processes=1, progress=run)[driven.name])
         return {**found, "redriven": True}
 
     def forget(self) -> None:

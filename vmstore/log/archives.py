@@ -26,6 +26,7 @@ import apsw
 import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
+from vmstore.core.patience import WAIT_S
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archive import ArchiveFile, ArchiveLog, Recorded, Source, Under, no_file, rewrap, write
 from vmstore.log.commit import Commit, follows, genesis
@@ -54,14 +55,13 @@ class _Opened(msgspec.Struct):
 class Archives:
     """The folder of a log's archives; made when the first one comes. Any thread may use it."""
 
-    def __init__(self, folder: Path, vault: Clear = PLAIN) -> None:
+    def __init__(self, folder: Path, vault: Clear = PLAIN, wait_s: float | None = WAIT_S) -> None:
         self.folder = folder
         self._vault = vault
         self._opened: OrderedDict[bytes, _Opened] = OrderedDict()
         self._reading = threading.Lock()
-        self._turn = threading.RLock()
         self._settled = False
-        self._lock = WriteLock(folder.with_suffix(".lock"))
+        self._lock = WriteLock(folder.with_suffix(".lock"), wait_s)
 
     def path(self, uid: bytes) -> Path:
         """Where the archive of a session lies."""
@@ -70,7 +70,7 @@ class Archives:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keeps everybody else from writing archives, and from moving cells into them or out."""
-        with self._turn, self._lock:
+        with self._lock:
             yield
 
     @contextmanager
@@ -79,7 +79,7 @@ class Archives:
 
         Where nobody ever did, and nothing is to be made, it keeps nobody from it.
         """
-        with self._turn:
+        with self._lock.turn():
             if self._lock.held or self._settled:
                 yield
                 return

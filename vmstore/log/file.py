@@ -27,10 +27,12 @@ FORMATS = (FORMAT, ENCRYPTED_FORMAT)
 _OTHERS = (ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT)
 SQLITE_MIN = (3, 51, 3)  # older ones can lose commits with two connections (WAL-reset bug)
 CHECKPOINT_PAGES = 256
-WAL_HEADER_BYTES, FRAME_BYTES = 32, 24 + 4096
+WAL_HEADER_BYTES, FRAME_HEADER_BYTES = 32, 24
+FRAME_BYTES = FRAME_HEADER_BYTES + 4096
 WAL_BYTES = 288 * FRAME_BYTES  # between checkpoints, a commit of some pages more
 ROOM_MIN = 64 << 20  # a disk with less keeps it for commits
 BUSY_MS = 10_000
+BUSY_MS_MIN = 100
 
 _SCHEMA = f"""
 PRAGMA page_size = 4096;
@@ -89,8 +91,11 @@ class LogFile(process.Owner):
 
     lock_order = process.FILE
 
-    def __init__(self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS) -> None:
+    def __init__(
+        self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS, wait_s: float | None = None
+    ) -> None:
         check_platform()
+        self._busy_ms = BUSY_MS if wait_s is None else max(BUSY_MS_MIN, min(BUSY_MS, round(wait_s * 1_000)))
         self.format = check_format(path, formats)
         self.path = path
         self.readonly = readonly
@@ -130,7 +135,7 @@ class LogFile(process.Owner):
             raise StoreError(reason)
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
-            db.setbusytimeout(BUSY_MS)
+            db.setbusytimeout(self._busy_ms)
             if not self.readonly:
                 db.execute(_WRITER).fetchall()
             db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -214,6 +219,25 @@ def counted(db: apsw.Connection) -> int:
     """How many bytes of the WAL count by its index: a commit does once it was flushed, and no sooner."""
     frames, _ = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
     return WAL_HEADER_BYTES + frames * FRAME_BYTES if frames > 0 else 0
+
+
+def undecided(path: Path, start: int) -> bool:
+    """Whether the end of a transaction lies in a WAL from a byte on, where a later recovery could find and count it."""
+    wal = path.with_name(path.name + "-wal")
+    if not wal.exists():
+        return False
+    file = apsw.VFSFile("", str(wal), [apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_READWRITE, 0])
+    try:
+        size, salts = file.xFileSize(), b""
+        if size >= WAL_HEADER_BYTES:
+            salts = file.xRead(WAL_HEADER_BYTES, 0)[16:24]
+        for at in range(max(start, WAL_HEADER_BYTES), size - FRAME_BYTES + 1, FRAME_BYTES):
+            head = file.xRead(FRAME_HEADER_BYTES, at)
+            if any(head[4:8]) and head[8:16] == salts:  # the size of the database stands in the last frame alone
+                return True
+        return False
+    finally:
+        file.xClose()
 
 
 def write_again(path: Path, start: int) -> None:

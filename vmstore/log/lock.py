@@ -1,56 +1,70 @@
-"""The writers' queue across processes: whoever waits gets its turn, and a killed holder lets go.
+"""The writers' queue across processes: who waits gets its turn or is told who holds it; a killed holder lets go.
 
 SQLite's own write lock is taken by whoever asks at the right moment, so one of several writers can
 be kept out for seconds. Writers therefore hold this file lock around their transaction. One of
 those who wait stands at the door, held by a second lock, and the others behind it: a writer that
 lets go and wants again at once finds somebody at the door, and cannot overtake who is only being
 woken.
+
+The system lets nobody stop waiting for such a lock, so who has to wait does it in a thread of its
+own, and gives up when that took as long as it may. What a waiting thread holds that questions need,
+others have meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from vmstore.core import process
-from vmstore.errors import StoreError
+from vmstore.core.patience import MINE, WAIT_S, Given, seconds
+from vmstore.errors import LockedError, StoreError
+from vmstore.log.holder import Holder, holder_of, sign
 
 if sys.platform != "win32":
     import fcntl
 
+BACK_S = 0.05  # a question that takes longer is waited for without the lock
+
 
 class WriteLock:
-    """Held in a `with`, also within itself; not by two threads at a time, which the log sees to."""
+    """Held in a `with`, also within itself, by one thread at a time; waits for `wait_s` seconds, None for ever."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait_s: float | None = WAIT_S) -> None:
         self._paths = path, path.with_suffix(".queue")
-        self._files: tuple[int, ...] = ()
-        self._sharing: tuple[int, ...] = ()
+        self._queue: _Queue | None = None
+        self._turn = threading.RLock()
         self._depth = 0
+        self._wait_s = wait_s
+        self._gave_up: tuple[float, Holder] | None = None  # when, and on whom
+        self._sharing: _Queue | None = None
         process.inherits(self)
 
     def __enter__(self) -> None:
-        if not self._files:
-            self._files = self._open()
-        if self._depth == 0:
-            held, door = self._files
-            fcntl.flock(door, fcntl.LOCK_EX)
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX)
-            finally:
-                fcntl.flock(door, fcntl.LOCK_UN)
-        self._depth += 1
+        self._enter_turn()
+        try:
+            if self._queue is None:
+                self._queue = _Queue(self._open(), fcntl.LOCK_EX)
+            if self._depth == 0:
+                self._take(self._queue)
+                sign(self._queue.files[0])
+            self._depth += 1
+        except BaseException:
+            self._turn.release()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._depth = max(0, self._depth - 1)
-        if self._depth == 0 and self._files:  # in a process forked meanwhile there are none
-            fcntl.flock(self._files[0], fcntl.LOCK_UN)
+        if self._depth == 0 and self._queue is not None:  # in a process forked meanwhile there is none
+            self._queue.let_go()
+        self._turn.release()
 
     @property
     def held(self) -> bool:
@@ -58,26 +72,110 @@ class WriteLock:
         return self._depth > 0
 
     @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keeps the other threads of this handle from it, and no other process."""
+        self._enter_turn()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def within(self, wait_s: float) -> Iterator[None]:
+        """Held, unless that takes longer than so many seconds."""
+        with self.turn():
+            usual = self._wait_s
+            self._wait_s = wait_s if usual is None else min(usual, wait_s)
+            try:
+                self.__enter__()
+            finally:
+                self._wait_s = usual
+            try:
+                yield
+            finally:
+                self.__exit__(None, None, None)
+
+    @contextmanager
     def shared(self, make: bool) -> Iterator[None]:
         """Waits in the queue like everybody, then holds it together with others who share it; not within itself.
 
         Where its files are not there, and are not to be made or cannot be, nobody holds it.
         """
-        self._sharing = tuple(file for path in self._paths if (file := _to_share(path, make)) is not None)
+        files = [file for path in self._paths if (file := _to_share(path, make)) is not None]
+        queue = _Queue((files[0], files[1]), fcntl.LOCK_SH) if len(files) == len(self._paths) else None
+        self._sharing = queue
         try:
-            if len(self._sharing) == len(self._paths):
-                held, door = self._sharing
-                fcntl.flock(door, fcntl.LOCK_SH)
-                fcntl.flock(held, fcntl.LOCK_SH)
-                fcntl.flock(door, fcntl.LOCK_UN)
+            if queue is not None and not queue.passed():
+                given = Given()
+                try:
+                    if not queue.wait(self._wait_s):
+                        raise self._locked(queue)
+                finally:
+                    given.take_back()
             yield
         finally:
-            for file in self._sharing:
-                fcntl.flock(file, fcntl.LOCK_UN)  # what another library forked may have the file open too
-                os.close(file)
-            self._sharing = ()
+            if queue is None:
+                for file in files:
+                    os.close(file)
+            elif self._sharing is queue:  # else in a process that was forked meanwhile
+                queue.close()
+            self._sharing = None
 
-    def _open(self) -> tuple[int, ...]:
+    def _enter_turn(self) -> None:
+        """Waits for the other threads of this handle, who may wait for another process."""
+        while not self._turn.acquire(blocking=False):
+            given = Given()
+            MINE.since = seconds() if MINE.since is None else MINE.since
+            try:
+                self._turn.acquire()
+            except BaseException:
+                given.take_back()
+                raise
+            if given.take_back(BACK_S):
+                return
+            self._turn.release()  # a long question, which may want the lock itself
+            given.take_back()
+
+    def _take(self, queue: _Queue) -> None:
+        """Takes the lock from other processes, or raises LockedError when that took too long."""
+        until = None if self._wait_s is None else seconds() + self._wait_s
+        while not queue.passed():
+            given = Given()
+            try:
+                self._wait(queue, until)
+            except BaseException:
+                given.take_back()
+                raise
+            if given.take_back(BACK_S):
+                break
+            queue.let_go()  # a long question: other processes write meanwhile
+            began = seconds()
+            given.take_back()
+            until = None if until is None else until + seconds() - began
+        MINE.since = self._gave_up = None
+
+    def _wait(self, queue: _Queue, until: float | None) -> None:
+        """Waits in the queue of processes; who waited for a thread that gave up on the holder gives up too."""
+        since, MINE.since = MINE.since, None
+        if self._gave_up is not None and since is not None:
+            when, holder = self._gave_up
+            if since <= when and holder_of(self._paths[0])[:2] == holder[:2] and not queue.wait(0.0):
+                raise self._locked(queue)
+        if not queue.wait(None if until is None else until - seconds()):
+            self._gave_up = seconds(), holder_of(self._paths[0])
+            raise self._locked(queue)
+
+    def _locked(self, queue: _Queue) -> LockedError:
+        """What is said of a wait that took too long: who holds the lock, or stands stopped at the door."""
+        holder = holder_of(self._paths[0])
+        if not holder.stopped and not queue.at_door and (next_one := holder_of(self._paths[1])).stopped:
+            holder = next_one
+        return LockedError(
+            f"{self._paths[0]} is held by {holder}, and did not come free within {self._wait_s:g} s: nothing was "
+            f"written; {holder.remedy}, then try again"
+        )
+
+    def _open(self) -> tuple[int, int]:
         """Opens the files: a lock belongs to the opened file, so each handle opens its own."""
         opened: list[int] = []
         for path in self._paths:
@@ -87,19 +185,126 @@ class WriteLock:
                 for file in opened:
                     os.close(file)
                 raise StoreError(f"{path} cannot be locked ({error.strerror}); open the store with mode 'r'") from error
-        return tuple(opened)
+        return opened[0], opened[1]
 
     def close(self) -> None:
-        """Lets go of the files."""
-        for file in self._files:
-            os.close(file)
-        self._files = ()
+        """Lets go of the files; those that a wait still goes on for it closes at its end."""
+        if self._queue is not None:
+            self._queue.close()
+        self._queue = None
 
     def forked(self) -> None:
         """Lets go of the files, which are one with those of the parent: held here, they would outlive its death."""
-        for file in self._files + self._sharing:
+        for queue in (self._queue, self._sharing):
+            for file in () if queue is None else queue.files:
+                os.close(file)
+        self._queue, self._sharing, self._depth = None, None, 0
+        self._turn = process.unlocked(self._turn)
+
+
+class _Queue:
+    """A place in the queue of processes for a lock; `files` are the lock and the door."""
+
+    def __init__(self, files: tuple[int, int], kind: int) -> None:
+        self.files = files
+        self.at_door = False
+        self._kind = kind
+        self._mutex = threading.Lock()  # over what follows
+        self._thread: threading.Thread | None = None  # of a wait that goes on
+        self._ended = threading.Event()
+        self._wanted = self._closed = False
+        self._error: OSError | None = None
+
+    def passed(self) -> bool:
+        """Takes the lock where nobody is in the way."""
+        if self._thread is not None:  # a wait that was given up goes on, and would let go of it
+            return False
+        held, door = self.files
+        with suppress(BlockingIOError):
+            fcntl.flock(door, self._kind | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(held, self._kind | fcntl.LOCK_NB)
+                return True
+            finally:
+                fcntl.flock(door, fcntl.LOCK_UN)
+        return False
+
+    def wait(self, wait_s: float | None) -> bool:
+        """Waits for the lock; whether it came in time. One that comes later is let go of at once."""
+        with self._mutex:
+            self._wanted = True
+            if self._thread is None:
+                if wait_s is not None and wait_s <= 0:
+                    return False
+                self._ended.clear()
+                self._thread = threading.Thread(target=self._stand, name="vmstore-wait", daemon=True)
+                self._thread.start()
+        try:
+            came = self._ended.wait(None if wait_s is None else max(0.0, wait_s)) or not self._given_up()
+        except BaseException:
+            if not self._given_up():
+                self.let_go()
+            raise
+        if self._error is not None:
+            raise StoreError(f"a lock cannot be had ({self._error}); mend the disk, then try again") from self._error
+        return came
+
+    def let_go(self) -> None:
+        """Lets others have the lock; a forked process may have the file open too."""
+        fcntl.flock(self.files[0], fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Lets go of the lock and the files, now or when the wait for it ends."""
+        with self._mutex:
+            self._closed = True
+            if self._thread is None:
+                self._close()
+
+    def _given_up(self) -> bool:
+        """Wants the lock no more; False where it came just now."""
+        with self._mutex:
+            self._wanted = self._thread is None
+            return not self._wanted
+
+    def _close(self) -> None:
+        self.let_go()
+        for file in self.files:
             os.close(file)
-        self._files, self._sharing, self._depth = (), (), 0
+
+    def _stand(self) -> None:
+        held, door = self.files
+        self._error = None
+        try:
+            fcntl.flock(door, self._kind)
+            self.at_door = True
+            sign(door)
+            try:
+                fcntl.flock(held, self._kind)
+            finally:
+                fcntl.flock(door, fcntl.LOCK_UN)
+        except OSError as error:
+            self._error = error
+        with self._mutex:
+            self.at_door, self._thread = False, None
+            if not self._wanted:
+                self.let_go()
+            if self._closed:
+                self._close()
+            self._ended.set()
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody holds the lock of a file, found without keeping anybody from it for longer than a moment."""
+    file = _to_share(path, make=False)
+    if file is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def _to_share(path: Path, make: bool) -> int | None:

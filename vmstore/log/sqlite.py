@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,14 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import Cell
+from vmstore.core.patience import WAIT_S
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 from vmstore.log.archives import Archives
 from vmstore.log.archiving import Mover
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
-from vmstore.log.file import LogFile, counted, create, make_room, write_again
+from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
 from vmstore.log.heads import Heads
@@ -65,21 +67,23 @@ UNKNOWN = (
     "or try again with the same request id"
 )
 TIDY_WRITES = 256
+TIDY_WAIT_S = 1.0  # another handle packs what this one does not come to
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
 class SqliteLog:
     """The log of one namespace, in one file, its long cells in files beside it."""
 
-    def __init__(self, path: Path, *, readonly: bool = False, vault: Vault | None = None) -> None:
-        self.file = LogFile(path, readonly=readonly)
+    def __init__(
+        self, path: Path, *, readonly: bool = False, vault: Vault | None = None, wait_s: float | None = WAIT_S
+    ) -> None:
+        self.file = LogFile(path, readonly=readonly, wait_s=wait_s)
         self.vault = checked(self.file, vault)
         self.files = CellFiles(path.with_name("blobs"), self.vault)
-        self.archives = Archives(path.with_name("archive"), self.vault)
-        self.lock = WriteLock(path.with_suffix(".lock"))
+        self.archives = Archives(path.with_name("archive"), self.vault, wait_s)
+        self.lock = WriteLock(path.with_suffix(".lock"), wait_s)
         self._readonly = readonly
         self._queue: deque[Waiting] = deque()
-        self._turn = threading.RLock()
         with self.file as db:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
@@ -113,7 +117,7 @@ class SqliteLog:
         for one in mine:
             self._keep_files(one)
         self._queue.extend(mine)
-        with self._turn:
+        with self.lock.turn():
             if self.lock.held:  # we are alone: who waits has to wait
                 for one in mine:
                     self._queue.remove(one)
@@ -125,7 +129,7 @@ class SqliteLog:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keeps every other writer waiting, so that what is decided within is not overtaken."""
-        with self._turn, self.lock:
+        with self.lock:
             yield
 
     @contextmanager
@@ -188,20 +192,22 @@ class SqliteLog:
             if not laid or not isinstance(error.__cause__, apsw.IOError | apsw.FullError):
                 raise
             self._resolve(laid[0], error)
-        for one in together:
-            for commit in one.stored:
+        with self.file:  # as everything that looks at heads
+            for commit in (commit for one in together for commit in one.stored):
                 self._heads.follow(commit.ordinal, commit.session, Head(commit.last, commit.hash))
 
     def _resolve(self, first: Commit, error: StoreError) -> None:
         """Finds out what became of a transaction whose flush failed and makes that last, or says it is unknown.
 
         What is not there may still lie in the WAL beyond what SQLite counts, to be found by the next
-        recovery: another write takes its place.
+        recovery: another write takes its place. On a full disk there is no other write, but mostly its
+        end never came into the WAL either.
         """
         if self._doubted is None:
             self._doubted = 0
             with contextlib.suppress(StoreError), self.file as db:
                 self._doubted = counted(db)
+        doubtful = self._may_be_found(self._doubted)  # before the last one out folds the WAL
         self.file.poison()
         try:
             with self.file as db:
@@ -212,11 +218,21 @@ class SqliteLog:
                 db.execute(f"PRAGMA user_version = {self.file.format}")
         except StoreError:
             self.file.poison()
-            raise StoreError(f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}") from error
+            if doubtful:
+                raise StoreError(
+                    f"{self.file.path} failed while it was written ({error.__cause__}); {UNKNOWN}"
+                ) from error
         raise StoreError(
             f"{self.file.path} failed while it was written ({error.__cause__}); nothing of the commit is there: "
             "make room or mend the disk, then try again"
         ) from error
+
+    def _may_be_found(self, start: int) -> bool:
+        """Whether a recovery might find what lies in the WAL from a byte on."""
+        try:
+            return undecided(self.file.path, start)
+        except (apsw.Error, OSError):
+            return True
 
     def _mend(self) -> None:
         """Makes what a failed flush left in doubt last, before anything is written after it."""
@@ -314,7 +330,7 @@ class SqliteLog:
 
     def head(self, session: int, after: int = 0) -> Head | None:
         """Where a session stands, or None when nothing of it stands beyond the ordinal `after`."""
-        with self._turn, self.file as db:
+        with self.file as db:
             self._see(db)
             return self._head(db, session, after)
 
@@ -345,7 +361,7 @@ class SqliteLog:
 
     @contextmanager
     def _hold(self) -> Iterator[None]:
-        with self._turn, self.lock:
+        with self.lock:
             yield
 
     def _tidy(self) -> None:
@@ -353,7 +369,7 @@ class SqliteLog:
         with contextlib.suppress(StoreError):  # it is worth trying again later, and nothing else
             start = due(self.file)
             if start is not None:
-                pack(self.file, self._hold, start, steps=1, vault=self.vault)
+                pack(self.file, partial(self.lock.within, TIDY_WAIT_S), start, steps=1, vault=self.vault)
 
     erased = NOTHING
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
-TAKING = ("--namespace", "--store-key")  # what every command has that takes a value
+TAKING = ("--namespace", "--store-key", "--wait")  # what every command has that takes a value
+SECONDS_MAX = 1_000_000
 ORDERS = ("position", "importance", "tokens", "recency")
 EXPORTS = ("jsonl", "parquet", "sqlite")
 
@@ -74,6 +75,9 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     options = parser.add_argument_group("common options")
     options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
     options.add_argument("--store-key", metavar="FILE", help="the key of an encrypted store (or VMSTORE_KEY_FILE)")
+    options.add_argument(
+        "--wait", type=_seconds, metavar="S", help="how long to wait for another process at work (default: 30 seconds)"
+    )
     options.add_argument("--json", action="store_true", help="answer with one JSON object")
     options.add_argument("--quiet", action="store_true", help="only the answer: no remarks, no progress")
 
@@ -114,6 +118,16 @@ def steps(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 up")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= SECONDS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {SECONDS_MAX:,}")
+    return found
 
 
 def _count(text: str) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from vmstore.errors import InputError
 from vmstore.shell.opening import open_to_ask, open_to_change
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Block, Column, Span, Table
+from vmstore.shell.vmql.history import history_file
+from vmstore.shell.vmql.settings import config_folder
 from vmstore.shell.words import count, size
 from vmstore.store.answers import to_json
 from vmstore.store.erasing import BEYOND, finish_erasing, plan_erasure
@@ -56,7 +59,14 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.show((Span("erased", "good"), f": {_amount(done.plan)}"))
         if done.certificate is not None:
             screen.show(Span(f"certificate: {done.certificate}", "dim"))
+        for path in _typed():
+            screen.show(Span(f"{path} holds what you typed, maybe words of it: look, or delete it", "dim"))
     return 0
+
+
+def _typed() -> list[Path]:
+    """The files of this user that hold what was typed in the shell, which an erasure does not reach."""
+    return [path for path in (history_file(), config_folder() / "favourites") if path.exists()]
 
 
 def _finish(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vmstore.core.asof import AsOf, as_of
+from vmstore.core.patience import WAIT_S
 from vmstore.core.reference import Reference, parse
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.words import listing
@@ -24,16 +25,19 @@ KEY_FILE = "VMSTORE_KEY_FILE"
 
 def open_to_ask(arguments: argparse.Namespace) -> Store:
     """The store a command names, for questions."""
-    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_told(arguments))
+    wait_s = _waited(arguments)
+    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_told(arguments), wait_s=wait_s)
 
 
-def opened_to_ask(path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None) -> Store:
+def opened_to_ask(
+    path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None, wait_s: float = WAIT_S
+) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
     if is_archive(Path(path)):
         return open_store(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
     folder = find(Path(path), namespace, create=False)
     mode = "rw" if _writable(folder) and not read_only else "r"
-    return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace))
+    return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace), wait_s=wait_s)
 
 
 def open_to_change(arguments: argparse.Namespace) -> Store:
@@ -50,7 +54,7 @@ def open_to_import(arguments: argparse.Namespace) -> Store:
     """A store to import into, made where there is none, encrypted where a key is named."""
     namespace = namespace_of(arguments)
     key = key_of(_told(arguments), arguments.store, namespace)
-    return open_store(arguments.store, "rw", namespace=namespace, key=key)
+    return open_store(arguments.store, "rw", namespace=namespace, key=key, wait_s=_waited(arguments))
 
 
 def exists(arguments: argparse.Namespace) -> bool:
@@ -120,6 +124,12 @@ def moment_of(arguments: argparse.Namespace) -> AsOf:
 def _told(arguments: argparse.Namespace) -> str | None:
     told: str | None = getattr(arguments, "store_key", None)
     return told
+
+
+def _waited(arguments: argparse.Namespace) -> float:
+    """How long a command waits for another process."""
+    told: float | None = getattr(arguments, "wait", None)
+    return WAIT_S if told is None else told
 
 
 def _writable(folder: Path) -> bool:

@@ -31,7 +31,7 @@ class Access:
     def granted(self) -> Granted:
         """The grants as the log ends; within a moment that is held, as they were when it began."""
         ns = self._ns
-        with ns.lock:
+        with ns.views_lock:
             end = ns.log.ordinal
             if end != self._seen and not self._looking and not ns.views.in_transaction:
                 self._looking = True
@@ -53,7 +53,7 @@ class Access:
 
     def read(self) -> None:
         """Raises UnknownError where they may not read: to them there is no such region."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             if not self._looking and not self.verbs():
                 raise absent(self._ns.name, self.who)
 

@@ -61,6 +61,10 @@ class Asking:
         """The log."""
         return self._ns.log
 
+    def damaged(self) -> bool:
+        """Whether the views' tables are not those that they should be."""
+        return not self._ns.projection.sound()
+
     def asking(self) -> AbstractContextManager[int]:
         """Holds one moment; its ordinal."""
         return self._ns.asking()

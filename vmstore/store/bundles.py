@@ -79,7 +79,7 @@ def export(
     if format == "jsonl":
         projection, leaving = ns.projection, portions
         if hidden is not None:
-            with ns.lock:
+            with ns.views_lock:
                 projection, leaving = masked(ns, portions, hidden)
         return _exported(ns, portions, format, _write_lines(ns, out, projection, leaving, progress), hidden, words)
     if not isinstance(out, Path):

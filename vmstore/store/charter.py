@@ -93,7 +93,7 @@ def entries(ns: Namespace, after: int = 0) -> list[Entry]:
 
     Asking writes nothing, and of a namespace without a charter there is nothing to tell.
     """
-    with ns.lock:
+    with ns.views_lock:
         key = key_of(ns)
         sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last"
         rows: list[Any] = ns.views.execute(sql, (key or 0,)).fetchall()

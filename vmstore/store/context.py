@@ -51,7 +51,7 @@ class Context:
     @property
     def pages(self) -> list[ContextPage]:
         """The pages the model saw, in order."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.check()
             since = _moments(self._lane, {shown.since for shown in self._shown})
             held = holders(self._lane, self.basis.position, self.page_ids)
@@ -114,7 +114,7 @@ class Context:
         for shown in self._shown:
             if shown.message:
                 groups.setdefault(shown.message, []).append(shown)
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.check()
             envelopes = envelopes_at(self._lane, groups, self.basis.position)
             slots = {row[0]: (Slot(row[1]), Role(row[2])) for row in self._lane.rows(_SLOTS, groups)}
@@ -137,7 +137,7 @@ class Context:
 
     def _sealed(self) -> dict[int, bytes | None]:
         """The cells of the pages, once these give the root that the pack stated."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.check()
             if not self._checked:
                 check_root(self._lane, self._call, self._shown)
@@ -146,7 +146,7 @@ class Context:
 
     def _read(self, sealed: dict[int, bytes | None], instead: Instead | None = None) -> dict[int, bytes]:
         """The bytes of cells; whoever else asks this handle waits."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.check()
             return read_cells(self._log, self._lane.db, sealed, instead)
 
@@ -168,7 +168,7 @@ class Context:
         media = json.dumps([shown.page for shown in self._shown if shown.modality in _MEDIA])
         found: dict[tuple[int, int], dict[int, Any]] = {}
         cells: dict[int, bytes | None] = {}
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.check()
             for stretch in reversed(self._lane.upto(self.basis.position)):
                 args = (media, stretch.session, stretch.high)
@@ -184,7 +184,7 @@ class Context:
         if self._call.renderer != PARTIAL:
             return {}
         named: dict[str, int] = {}
-        with self._ns.lock:
+        with self._ns.views_lock:
             for stretch in reversed(self._lane.upto(self.basis.position)):
                 named.update(self._lane.db.execute(_NAMED, (stretch.session, stretch.high)))
         return {page: name for name, page in named.items()}

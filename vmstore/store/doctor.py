@@ -90,6 +90,7 @@ def _looked_at(
     found = [*symptoms.disk(folder, path), *symptoms.extras(folder, versions())]
     if LOCKS.exists():
         found += symptoms.left_wal(folder, path, held)
+    found += symptoms.locked(folder, now)
     vault = vault_in(folder, store_key, SystemIds()) if _encrypted(folder) else None
     commits: int | None = None
     archives, behind = 0, dict[str, int]()

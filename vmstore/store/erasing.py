@@ -35,6 +35,7 @@ ANY_AGE = 1 << 62  # strays go however new they are: who is about to name one wr
 BEYOND = [
     "backups, exports, bundles and copies made before: erase there too, or delete them",
     "what a model's provider, a proxy or a log of the agent's own keeps",
+    "the history of the vmql shell and the statements kept in it, of each user who asked",
     "blocks that a file system, a snapshot or the flash of a disk has not reused yet",
 ]
 REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -15,13 +15,23 @@ from vmstore.cells.storekey import StoreKey
 from vmstore.core import process
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.page import Origin
+from vmstore.core.patience import MINE, WAIT_S, queued
 from vmstore.core.redaction import Redaction
 from vmstore.engine.apart import Warden
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.engine.known import Known
 from vmstore.engine.opening import Opening
-from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError, StoreError
+from vmstore.errors import (
+    CorruptError,
+    InputError,
+    InternalError,
+    OvertakenError,
+    ReadOnlyError,
+    RefusedError,
+    StoreError,
+    VmstoreError,
+)
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TextIndex, installed
@@ -69,7 +79,9 @@ class Namespace(process.Owner):
         self.name = "default" if folder is None else folder.name
         self.readonly = readonly
         self.clock = clock
+        self.wait_s: float | None = WAIT_S  # for other processes
         self.lock = Turn(self)
+        self.views_lock = self.lock.views
         self.access: Warden | None = None  # of a handle on a region: what its principals may do
         self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
         self._closed = False
@@ -95,7 +107,7 @@ class Namespace(process.Owner):
     def parts(self) -> Parts:
         """What is open; opened anew by the first use in a forked process."""
         if self._parts is None:
-            with self.lock:
+            with self.views_lock:
                 if self._parts is None:
                     if self._closed or self._opened is None:
                         raise InputError("the store is closed; open it again")
@@ -137,7 +149,7 @@ class Namespace(process.Owner):
     @property
     def entry(self) -> process.Guard:
         """The lock under which views and digests are used."""
-        return self.lock.entry
+        return self.views_lock.entry
 
     def connections(self) -> list[apsw.Connection]:
         """The views' and the digests'; the log has its own owner."""
@@ -145,8 +157,7 @@ class Namespace(process.Owner):
 
     def forked(self, quiet: bool) -> None:
         """Forgets what its parent opened and read: the next use opens it here."""
-        if not quiet:
-            self.lock.renew()
+        self.lock.forked(quiet)
         if self._opened is not None or not quiet:
             self._parts = None
         if self.folder is not None:  # whoever forks to go on alone may go to another folder too
@@ -154,6 +165,11 @@ class Namespace(process.Owner):
         self._forget()
 
     # ---- what is open
+
+    @property
+    def within_moment(self) -> bool:
+        """Whether the views stand still for somebody now."""
+        return self._parts is not None and self._parts.projection.db.in_transaction
 
     @property
     def views(self) -> apsw.Connection:
@@ -185,7 +201,7 @@ class Namespace(process.Owner):
     @contextmanager
     def asking(self) -> Iterator[int]:
         """All that is asked within is answered from one moment, whatever others fold meanwhile; its ordinal."""
-        with self.lock:
+        with self.views_lock:
             self.check()
             with self.projection.now_held() as ordinal:
                 self._look()
@@ -194,7 +210,7 @@ class Namespace(process.Owner):
     def in_turns(self, found: Iterator[T]) -> Iterator[T]:
         """Reads under the lock, item by item, so that other threads may ask and write in between."""
         while True:
-            with self.lock:
+            with self.views_lock:
                 try:
                     item = next(found)
                 except StopIteration:
@@ -202,9 +218,15 @@ class Namespace(process.Owner):
             yield item
 
     def _look(self) -> None:
-        """Forgets what it remembers of contents and names where something was erased since."""
+        """Forgets what it remembers of contents and names where something was erased since.
+
+        What a writer has at hand, who waits meanwhile, is forgotten at the next look.
+        """
         if self.projection.last_erasure != self.erased:
-            self.forget_erased()
+            self._keys.clear()
+            with self.lock.where_free() as free:
+                if free:
+                    self.forget_erased()
 
     def forget_erased(self) -> None:
         """Forgets names, contents of live sessions and digests of what was sealed: the log says what is left."""
@@ -320,8 +342,11 @@ class Namespace(process.Owner):
         return f"there are {len(names)}, {names[0]!r} among them"
 
 
-class Turn:
-    """Lets one thread at a time use a namespace, and names damaged views where a question stumbles over them."""
+class ViewsLock:
+    """Lets one thread at a time use the views, and says what is wrong where a question stumbles over them.
+
+    Who waits for another process while it holds this one gives it up meanwhile, unless it holds a moment.
+    """
 
     def __init__(self, namespace: Namespace) -> None:
         self._namespace = namespace
@@ -330,34 +355,108 @@ class Turn:
     def renew(self) -> None:
         """Begins unlocked: of a lock that another thread held a forked process has a copy that nobody opens."""
         self._lock = threading.RLock()
-        self._holder = 0
         self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            MINE.loans.append(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            MINE.loans.remove(self)
+        self._lock.release()
+        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
+            raise StoreError(process.belongs_to_parent(self._namespace.folder)) from error
+        if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
+            raise explained(self._namespace, error) from error
 
     @property
     def entry(self) -> process.Guard:
         """The lock itself."""
         return self._lock
 
+    def give_up(self) -> int:
+        """Lets other threads use the views; how often this one held them."""
+        with suppress(apsw.ConnectionClosedError):  # the log is closed after the views
+            if self._namespace.within_moment:
+                return 0
+        held, self._depth = self._depth, 0
+        for _ in range(held):
+            self._lock.release()
+        return held
+
+    def take_back(self, held: int, seconds: float = -1.0) -> bool:
+        """Uses them again, as often as before; whether that was possible within some seconds."""
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        for _ in range(held - 1):
+            self._lock.acquire()
+        self._depth = held
+        return True
+
+
+class Turn:
+    """Lets one thread at a time write to a namespace, which uses the views too, except while it waits."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.views = ViewsLock(namespace)
+        self._lock = threading.RLock()
+        self._holder = 0
+        self._depth = 0
+
+    def forked(self, quiet: bool) -> None:
+        """Lets go of what other threads held, who are not in a forked process; `quiet` where none used the views."""
+        if not quiet:
+            self.views.renew()
+        alone = process.unlocked(self._lock)
+        if alone is not self._lock:
+            self._lock, self._holder, self._depth = alone, 0, 0
+
     @property
     def mine(self) -> bool:
-        """Whether this thread uses it now."""
+        """Whether this thread writes now."""
         return self._holder == threading.get_ident()
 
+    @contextmanager
+    def where_free(self) -> Iterator[bool]:
+        """Keeps others from writing, for who uses the views; False where somebody writes now, who may wait."""
+        free = self._lock.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._lock.release()
+
     def __enter__(self) -> None:
-        self._lock.acquire()
+        assert self.mine or self.views not in MINE.loans, "who asks does not write"
+        if not self._lock.acquire(blocking=False):
+            with queued():
+                self._lock.acquire()
         self._holder = threading.get_ident()
         self._depth += 1
+        self.views.__enter__()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._holder = 0
-        self._lock.release()
-        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
-            raise StoreError(process.belongs_to_parent(self._namespace.folder)) from error
-        if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
-            where = self._namespace.folder or "memory"
-            raise CorruptError(f"the views in {where} are damaged ({error}); run `vmstore rebuild`") from error
+        try:
+            self.views.__exit__(kind, error, trace)
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._holder, MINE.since = 0, None
+            self._lock.release()
+
+
+def explained(namespace: Namespace, error: Exception) -> VmstoreError:
+    """What to say where the views could not answer: that they are damaged, or were asked what no SQL can be."""
+    if isinstance(error, apsw.SQLError) and namespace.projection.sound():
+        return InternalError(
+            f"vmstore asked its views what they cannot answer ({error}); nothing is damaged, and a rebuild does not "
+            "help: report it, with the statement"
+        )
+    return CorruptError(f"the views in {namespace.folder or 'memory'} are damaged ({error}); run `vmstore rebuild`")
 
 
 def session_name(name: str) -> str:

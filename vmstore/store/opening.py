@@ -9,6 +9,8 @@ import apsw
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
+from vmstore.core.descriptors import enough
+from vmstore.core.patience import WAIT_S, WAIT_S_MAX
 from vmstore.errors import InputError, ReadOnlyError
 from vmstore.log.archive import ArchiveLog
 from vmstore.log.memory import MemoryLog
@@ -21,10 +23,19 @@ from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
 
 
-def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None) -> Namespace:
-    """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key."""
+def open_namespace(
+    path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None,
+    wait_s: float | None = WAIT_S,
+) -> Namespace:  # fmt: skip
+    """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key.
+
+    What other processes hold is waited for `wait_s` seconds, with None for as long as they hold it.
+    """
+    if wait_s is not None and (not isinstance(wait_s, int | float) or not 0 <= wait_s <= WAIT_S_MAX):
+        raise InputError(f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on")
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
+    enough()
     readonly = mode == "r"
     store_key = store_key_of(key, ids)
     if is_archive(path):
@@ -35,9 +46,9 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
 
     def opened(folder: Path) -> tuple[Log, Projection]:
         vault = vault_of(folder, store_key, ids)
-        log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
+        log = SqliteLog(folder / LOG, readonly=readonly, vault=vault, wait_s=wait_s)
         try:
-            return log, open_views(folder, log, readonly=readonly) if vault is None else _in_memory(log)
+            return log, open_views(folder, log, readonly=readonly, wait_s=wait_s) if vault is None else _in_memory(log)
         except BaseException:
             log.close()
             raise
@@ -46,6 +57,7 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
     namespace = Namespace(
         *opened(folder), folder=folder, readonly=readonly, clock=clock, ids=ids, store_key=store_key, opened=again
     )
+    namespace.wait_s = wait_s
     if not readonly and (folder / ERASING).exists():
         from vmstore.store.erasing import finish
 

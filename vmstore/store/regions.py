@@ -75,7 +75,7 @@ def open_region(ns: Namespace, name: str, *, user: str | None = None, session: s
     its_key = key_for(ns.folder.parent, name, ns.store_key)
     try:
         find(ns.folder.parent, name, create=False)
-        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key)
+        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key, ns.wait_s)
     except VmstoreError as error:  # what is wrong with it is told to who keeps it
         raise absent(name, who) from error
     try:
@@ -141,7 +141,7 @@ def revoke(
 def grants(store: Shareable, at: AsOf | None = None, **moment: Any) -> list[Granting]:
     """The grants that held at a moment, by default now; a moment is a time, or a position of the charter."""
     ns = store._ns
-    with ns.lock:
+    with ns.views_lock:
         ns.check()
         return [_told(grant) for grant in _granted(ns, one_moment(at, moment)).in_force]
 

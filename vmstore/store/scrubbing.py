@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from vmstore.errors import StoreError
+from vmstore.errors import LockedError, StoreError
 from vmstore.log.files import overwrite
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
@@ -26,6 +26,11 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
     The fold begins anew where it meets an erasure; what SQLite left of the rows before goes here.
     """
     projection.catch_up()
+    if projection.left is not None:
+        raise LockedError(
+            f"{projection.left} is held by another process, so what was erased may stay there: end it, then run "
+            "`vmstore erase --finish`"
+        )
     if folder is None or projection.db.filename == "":
         return
     with projection.alone():

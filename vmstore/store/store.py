@@ -12,6 +12,8 @@ import apsw
 
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
+from vmstore.core.descriptors import named
+from vmstore.core.patience import WAIT_S
 from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
 from vmstore.log.port import Log
@@ -85,7 +87,7 @@ class Store:
 
     def follow(self) -> None:
         """Brings the views to the end of the log; every question does this first."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             self._ns.follow()
 
     # ---- sessions
@@ -142,7 +144,8 @@ class Store:
         may be given too. `compressor` and `finder` are callbacks, asked for at most
         `callback_timeout_s`; they work through this handle alone, and what they say is logged.
         """
-        with self._ns.lock:
+        writes = create or live or redaction is not None
+        with self._ns.lock if writes else self._ns.views_lock:
             told = {"user": user, "agent": agent, "title": title}
             return self._sessions.find(name, create=create, told=told, live=live, redaction=redaction)
 
@@ -173,7 +176,8 @@ class Store:
         Raises QueryError, which points at what is wrong with the text.
         """
         if self._asker is None:
-            from vmstore.store.asking import asker
+            with named():
+                from vmstore.store.asking import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
         return self._asker.ask(text, session=session, params=params)
@@ -188,7 +192,8 @@ class Store:
     @cached_property
     def _recording(self) -> Recording:
         """What takes calls in; loaded with the first one."""
-        from vmstore.store.recording import Recording
+        with named():
+            from vmstore.store.recording import Recording
 
         return Recording(self._ns)
 
@@ -286,7 +291,7 @@ class Store:
 
         when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out
-        with self._ns.lock:
+        with self._ns.views_lock:
             names = [sessions] if isinstance(sessions, str) else sessions
             chosen = [info.session for info in self.sessions()] if names is None else list(names)
             portions = portions_of(self._ns, chosen, when)
@@ -296,7 +301,7 @@ class Store:
 
     def usage(self, progress: Progress | None = None) -> Usage:
         """Where the bytes are: every table, file and free page, and all contents by session and by kind."""
-        with self._ns.lock:
+        with self._ns.views_lock:
             return usage(self._ns, progress)
 
     def backup(self, to: str | os.PathLike[str], progress: Progress | None = None) -> Backup:
@@ -377,13 +382,15 @@ class Store:
 
 def open_store(
     path: str | os.PathLike[str], mode: str = "rw", *, namespace: str = "default", key: Key | None = None,
-    clock: Clock | None = None, ids: IdSource | None = None,
+    wait_s: float | None = WAIT_S, clock: Clock | None = None, ids: IdSource | None = None,
 ) -> Store:  # fmt: skip
     """Opens a store; in mode 'rw' it is made where there is none, in mode 'r' nothing is written.
 
     With `key`, the file of a store key or an object that wraps and unwraps, it is an encrypted one.
+    Another process that holds what a call needs is waited for `wait_s` seconds, then LockedError names
+    it; None waits for as long as it holds it.
     """
-    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key))
+    return Store(open_namespace(Path(path), mode, namespace, clock or SystemClock(), ids or SystemIds(), key, wait_s))
 
 
 def memory_store(*, clock: Clock | None = None, ids: IdSource | None = None) -> Store:

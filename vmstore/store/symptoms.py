@@ -12,6 +12,7 @@ import apsw
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.core.patience import WAIT_S
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
 from vmstore.engine.verify import ChainCheck, Finding, batches_of
@@ -19,6 +20,8 @@ from vmstore.errors import VmstoreError
 from vmstore.exports.weight import as_it_is
 from vmstore.log.compaction import DUE_FRAMES, due
 from vmstore.log.file import ROOM_MIN
+from vmstore.log.holder import holder_of
+from vmstore.log.lock import is_held
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.upgrade import KEPT
@@ -159,6 +162,15 @@ def left_wal(folder: Path, store: Path, held: Sequence[Held]) -> Iterator[Sympto
                 f"{file.stat().st_size:,} bytes that a killed process left; they count, and are to stay beside the log"
             )
             yield Symptom("wal", str(file), what, f"vmstore info {store}, which folds them in")
+
+
+def locked(folder: Path, now: int) -> Iterator[Symptom]:
+    """Locks that somebody holds for longer than a call waits, or who is stopped."""
+    for file in sorted([*folder.glob("*.lock"), *folder.glob("*.queue")]):
+        if is_held(file):
+            holder = holder_of(file)
+            if holder.stopped or now - holder.since > WAIT_S * 1e6:
+                yield Symptom("locked", str(file), f"it is held by {holder}, and others wait for it", holder.remedy)
 
 
 def disk(folder: Path, store: Path) -> Iterator[Symptom]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, Protocol, TypeVar
 
+from vmstore.core.patience import MINE, seconds
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.errors import StoreError
@@ -101,6 +102,7 @@ class Together:
                 self._wishes.append(mine)
                 leads, self._led = not self._led, True
             if not leads:
+                MINE.since = seconds()
                 mine.woken.wait()
             if not mine.done:
                 leads = True

@@ -12,30 +12,35 @@ import apsw
 
 from vmstore.core import process
 from vmstore.core.notice import notices
-from vmstore.errors import StoreError
+from vmstore.core.patience import WAIT_S
+from vmstore.errors import LockedError, StoreError
 from vmstore.log.port import Log
 from vmstore.store.folder import VIEWS, views_file
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
 
-BUSY_MS = 10_000
 # What says nothing against the file: it cannot be written now, or not by us.
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
 
 
-def open_views(folder: Path, log: Log, *, readonly: bool) -> Projection:
+def open_views(folder: Path, log: Log, *, readonly: bool, wait_s: float | None = WAIT_S) -> Projection:
     """The views of a namespace; a damaged file, or one that follows another log, is made anew."""
     path = views_file(folder)
     if readonly:
         return _in_memory(path, log)
     try:
-        applier = Applier(path.with_suffix(".lock"))
+        applier = Applier(path.with_suffix(".lock"), wait_s)
         older = [file for file in folder.glob(f"{VIEWS}*.sqlite") if file != path]
         projection = _checked(path, log, applier)
         if older:
             projection.catch_up()
             for file in older:
                 _retire(file)
+        return projection
+    except (LockedError, apsw.BusyError) as error:
+        notices().warning("%s; the views are followed in memory until the store is closed", error)
+        projection = _in_memory(path, log)
+        projection.left = path
         return projection
     except (OSError, *UNWRITABLE):
         return _in_memory(path, log)
@@ -62,7 +67,7 @@ def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, st
         raise apsw.CantOpenError(reason)
     db = apsw.Connection(str(path))
     try:
-        db.setbusytimeout(BUSY_MS)
+        db.setbusytimeout(applier.busy_ms)
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
         projection = Projection(log, db, applier=applier)
         if projection.follows():

@@ -1,7 +1,7 @@
 """Who folds into a views file: of several processes the one that holds the lock beside it.
 
 The lock is the operating system's, so a killed holder lets go. Its file says who holds it and how
-far they are; one who waits sees from it whether the holder still moves.
+far they are; one who waits sees from it whether the holder still moves, and waits for no stopped one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from vmstore.core import process
-from vmstore.errors import StoreError
+from vmstore.core.patience import WAIT_S
+from vmstore.errors import LockedError
+from vmstore.log.holder import holder_of
 
 if sys.platform != "win32":
     import fcntl
@@ -22,15 +24,23 @@ if sys.platform != "win32":
 WAIT_S_MIN = 0.0002
 WAIT_S_MAX = 0.02
 STUCK_S = 10.0
+BUSY_S_MIN = 0.1
+STOPPED_S = 0.2  # one that is stopped may go on just now
 
 
 class Applier:
     """The election among those who follow one log into one file; each handle has its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait_s: float | None = WAIT_S) -> None:
         self.path = path
+        self._stuck_s = STUCK_S if wait_s is None else min(STUCK_S, wait_s)
         self._file = -1
         process.inherits(self)
+
+    @property
+    def busy_ms(self) -> int:
+        """How long SQLite waits for a lock of its own on what is folded into."""
+        return round(max(self._stuck_s, BUSY_S_MIN) * 1_000)
 
     def take(self) -> bool:
         """Becomes the one who folds, unless another is."""
@@ -63,7 +73,7 @@ class Applier:
             self.release()
 
     def until(self, done: Callable[[], bool]) -> bool:
-        """Waits until it may fold or need not: whether it may. Raises StoreError where the other stands still."""
+        """Waits until it may fold or need not: whether it may. Raises LockedError where the other stands still."""
         waited, wait, before = 0.0, WAIT_S_MIN, b""
         while not done():
             if self.take():
@@ -71,15 +81,20 @@ class Applier:
             holder = os.pread(self._file, 30, 0)
             if holder != before:
                 waited, before = 0.0, holder
-            if waited > STUCK_S:
-                raise StoreError(
-                    f"process {holder[:10].decode().strip() or 'unknown'} folds the views of {self.path.parent} and "
-                    f"has not moved for {STUCK_S:.0f} s; end it, or open the store with mode 'r'"
-                )
+            if waited > min(self._stuck_s, STOPPED_S) and (waited > self._stuck_s or holder_of(self.path).stopped):
+                raise LockedError(self._still())
             time.sleep(wait)
             waited += wait
             wait = min(wait * 1.5, WAIT_S_MAX)
         return False
+
+    def _still(self) -> str:
+        """What is said of a holder that stands still."""
+        holder = holder_of(self.path)
+        return (
+            f"{self.path.with_suffix('')} is being written by {holder}, and nothing has come of it since: "
+            f"{holder.remedy}, or open the store with mode 'r'"
+        )
 
     def close(self) -> None:
         """Lets go of the lock's file, which stays for others."""

@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 
-from vmstore.errors import CorruptError, StoreError, UnknownError
+from vmstore.core.notice import notices
+from vmstore.errors import CorruptError, LockedError, StoreError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
@@ -47,7 +49,10 @@ PROJECTORS: tuple[type[Projector], ...] = (
 )
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
+IN_MEMORY_MAX = 512 << 20  # of a file that is left; SQLite holds no more than twice that in memory
+_WAL_MARKS = slice(18, 20)  # of a file's header: what is in memory has no WAL
 Progress = Callable[[int, int], None]
+_TABLES = "SELECT type, name, sql FROM sqlite_schema"
 
 
 def fingerprint(projectors: Sequence[type[Projector]] = PROJECTORS) -> str:
@@ -77,6 +82,7 @@ class Projection:
         self.fold = Fold(log, db, projectors, self.erasures)
         self._knew = 0  # up to where erasures were known when these views were folded from the start
         self._reached = 0  # where this fold left the views; another's may have gone on
+        self.left: Path | None = None  # the file, where these views went on in memory
         if not db.filename:  # what is in memory leaves it nowhere, not to be sorted either
             db.execute("PRAGMA temp_store = MEMORY")
         self._make()
@@ -130,6 +136,16 @@ class Projection:
                 return False
         return True
 
+    def sound(self) -> bool:
+        """Whether the tables are those that their projectors make, whatever stands in them."""
+        fresh = Projection(self.log, apsw.Connection(":memory:"), projectors=self.projectors)
+        try:
+            return set(self.db.execute(_TABLES)) == set(fresh.db.execute(_TABLES))
+        except apsw.Error:
+            return False
+        finally:
+            fresh.close()
+
     def catch_up(self, progress: Progress | None = None, *, upto: int | None = None) -> int:
         """Sees that the views hold what the log does, up to an ordinal or its end; the ordinal reached.
 
@@ -152,10 +168,33 @@ class Projection:
         """Whether this process folds; waits until it does, or another has."""
         try:
             return self._applier is None or self._applier.until(lambda: self.ordinal >= target)
+        except LockedError as error:
+            self._leave(error)
+            return True
         except OSError as error:
             raise StoreError(
                 f"{self.db.filename} cannot be locked ({error}); mend the disk, or open the store with mode 'r'"
             ) from error
+
+    def _leave(self, error: LockedError) -> None:
+        """Goes on in memory, with what the file holds, until these views are closed: whoever folds there stands still.
+
+        The connection stays the same, for who has it.
+        """
+        try:
+            held = bytearray(self.db.serialize("main"))
+            if len(held) > IN_MEMORY_MAX:
+                raise error
+            held[_WAL_MARKS] = b"\1\1"
+            path = Path(self.db.filename)
+            self.db.deserialize("main", bytes(held))
+        except apsw.Error as failed:  # somebody reads row by row just now
+            raise error from failed
+        notices().warning("%s; the views are followed in memory until the store is closed", error)
+        if self._applier is not None:
+            self._applier.close()
+        self.left, self._applier, self._reached = path, None, 0
+        self.fold.forget()
 
     def _moved(self, position: int, target: int, progress: Progress | None) -> None:
         if self._applier is not None:

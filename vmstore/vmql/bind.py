@@ -6,6 +6,7 @@ statement is run, because parameters and page names are known only then.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from vmstore.core.reference import page_position
@@ -54,6 +55,11 @@ class Term(NamedTuple):
     def text(self) -> str:
         """The SQL of what is shown."""
         return self.form.text.format(self.sql) if self.form.text is not None else self.sql
+
+
+def _operand(sql: str) -> str:
+    """The SQL of a column so that whatever stands beside it is applied to all of it."""
+    return sql if re.fullmatch(r'[\w."]+', sql) else f"({sql})"
 
 
 class Binder:
@@ -105,7 +111,7 @@ class Binder:
         field = self.field(word)
         self.need(field.needs)
         if len(word.path) == 1:
-            return Term(field.sql, field.form, field.name)
+            return Term(_operand(field.sql), field.form, field.name)
         if field.form.type != "json":
             raise fault(
                 f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
@@ -114,7 +120,7 @@ class Binder:
                 hint="only columns of type json have paths",
             )
         path = Value(value="$" + "".join(f'."{step}"' for step in word.path[1:]))
-        return Term(f"({field.sql} ->> {self.place(path, TEXT, 'a path')})", ANY, ".".join(word.path))
+        return Term(f"({_operand(field.sql)} ->> {self.place(path, TEXT, 'a path')})", ANY, ".".join(word.path))
 
     def need(self, joins: tuple[str, ...]) -> None:
         """Has the plan join tables, those they need first."""

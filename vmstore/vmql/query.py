@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from vmstore.vmql import wide
+from vmstore.errors import VmstoreError
+from vmstore.vmql import limits, wide
 from vmstore.vmql.plan import Plan, after, cursor, limit
 from vmstore.vmql.relation import Relation
 from vmstore.vmql.result import Column, Result, Watch
-from vmstore.vmql.run import Runner
+from vmstore.vmql.run import Runner, Wrong
 from vmstore.vmql.scope import Params, Scope, scope_of
 from vmstore.vmql.search import calls_showing
 from vmstore.vmql.syntax import Column as Asked
@@ -78,7 +79,11 @@ class Query:
             if self.dry:
                 return self.result(kind, basis or scope.basis, found, iter(()))
         if source is None or found.plain is None:
-            taken = self._shown(found, self._run(found, scope, source))
+
+            def wrong(error: apsw.Error) -> VmstoreError | None:
+                return limits.refusal(error, columns, tail, self.text) or self._fault(error, viewed=source is None)
+
+            taken = self._shown(found, self._run(found, scope, source, wrong))
         else:
             taken = self._taken(source(), found.plain)
             taken = taken if ready else self._shown(found, taken)
@@ -105,7 +110,14 @@ class Query:
             return map(itemgetter(*places), rows)
         return ((row[places[0]],) for row in rows)
 
-    def _run(self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None) -> Iterator[Row]:
+    def _fault(self, error: apsw.Error, *, viewed: bool) -> VmstoreError | None:
+        """What to say of a statement that was built wrongly; None where the views may be damaged."""
+        wrong = isinstance(error, apsw.SQLError) and not (viewed and self.world.damaged())
+        return limits.fault(error, self.text) if wrong else None
+
+    def _run(
+        self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None, wrong: Wrong
+    ) -> Iterator[Row]:
         """The rows of a plan, as they are kept."""
         sql = found.sql(scope.lane_sql)
         values = self.values(found, scope, sql)
@@ -114,8 +126,8 @@ class Query:
             if columns is not None:
                 return iter(wide.answer(columns, found, scope, values))
             values["rows"] = apsw.pyobject(source)
-            return self.runner.made(sql, values, self.watch)
-        return iter(self.runner.viewed(sql, values, self.watch))
+            return self.runner.made(sql, values, self.watch, wrong)
+        return iter(self.runner.viewed(sql, values, self.watch, wrong))
 
     def values(self, found: Plan, scope: Scope, sql: str) -> dict[str, Any]:
         """What a plan's SQL takes by name."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.errors import VmstoreError
 from vmstore.vmql import functions, rows
 from vmstore.vmql.plan import Plan, plan
 from vmstore.vmql.relation import Relation
@@ -18,6 +19,15 @@ from vmstore.vmql.world import World
 STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
 PLANS_MAX = 256
 Row = tuple[Any, ...]
+Wrong = Callable[[apsw.Error], VmstoreError | None]
+
+
+def _as_it_is(error: apsw.Error) -> None:
+    return None
+
+
+def _raised(error: apsw.Error, wrong: Wrong) -> Exception:
+    return cancelled() if isinstance(error, apsw.InterruptError) else wrong(error) or error
 
 
 class Prepared(NamedTuple):
@@ -57,19 +67,22 @@ class Runner:
         self._ready.contents.forget()
         return db
 
-    def viewed(self, sql: str, values: dict[str, Any], watch: Watch) -> list[Row]:
-        """The rows of a statement over the views, all of them: the moment is held only while it runs."""
+    def viewed(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> list[Row]:
+        """The rows of a statement over the views, all of them: the moment is held only while it runs.
+
+        `wrong` gives what to raise for an error of SQLite, None for that itself.
+        """
         db = self.prepared()
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
             found: list[Any] = db.execute(sql, values).fetchall()
             return found
-        except apsw.InterruptError as error:
-            raise cancelled() from error
+        except apsw.Error as error:
+            raise _raised(error, wrong) from error
         finally:
             db.set_progress_handler(None)
 
-    def made(self, sql: str, values: dict[str, Any], watch: Watch) -> Iterator[Row]:
+    def made(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> Iterator[Row]:
         """The rows of a statement over rows that are made, as they are taken.
 
         It reads no view, so it has a database of its own, and holds nobody up however slowly it is
@@ -81,8 +94,8 @@ class Runner:
         db.set_progress_handler(lambda: watch.stopped, STEPS)
         try:
             yield from db.execute(sql, values)
-        except apsw.InterruptError as error:
-            raise cancelled() from error
+        except apsw.Error as error:
+            raise _raised(error, wrong) from error
         finally:
             db.set_progress_handler(None)
             self._spare.append(prepared)

@@ -83,6 +83,10 @@ class World(Protocol):
         """The views' database."""
         ...
 
+    def damaged(self) -> bool:
+        """Whether the views' tables are not those that they should be."""
+        ...
+
     def asking(self) -> AbstractContextManager[int]:
         """Holds one moment; its ordinal."""
         ...

@@ -1,7 +1,8 @@
-"""What was asked before: a file under the state folder, or nothing but memory where that cannot be written."""
+"""What was asked before: a file under the state folder, or nothing but memory where that cannot or must not be."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +13,22 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
 
 PRIVATE = 0o600  # questions may quote what pages hold
+BYTES_MAX = 256 << 10  # of the file as a shell begins; then the older half goes
+_ENTRY = b"\n# "  # how prompt_toolkit begins one
 
 
-def history(note: Callable[[str], None]) -> History:
-    """The history of this user; `note` is told where it cannot be kept."""
+def history_file() -> Path:
+    """Where what was asked is kept."""
+    return state_folder() / "vmql_history"
+
+
+def history(note: Callable[[str], None], *, keeps: bool = True) -> History:
+    """The history of this user, or one that is forgotten; `note` is told where it cannot be kept."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-    path = state_folder() / "vmql_history"
+    if not keeps:
+        return InMemoryHistory()
+    path = history_file()
 
     class Kept(FileHistory):
         def store_string(self, string: str) -> None:
@@ -38,5 +48,13 @@ def history(note: Callable[[str], None]) -> History:
 def _prepared(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(PRIVATE)
-    with path.open("ab"):
-        pass
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size <= BYTES_MAX:
+            return
+        file.seek(size - BYTES_MAX // 2)
+        held = file.read()
+        newest = held[held.find(_ENTRY) :] if _ENTRY in held else b""
+        file.seek(0)
+        file.write(newest)
+        file.truncate()

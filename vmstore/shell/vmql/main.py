@@ -98,6 +98,7 @@ def _settings(asked: Asked, *, one_shot: bool) -> Settings:
 
     settings = Settings(mode=asked.mode or AUTO, timing=asked.has("--timing"), limit=0 if one_shot else LIMIT)
     settings.session = asked.last("--session")
+    settings.history = not (asked.has("--no-history") or asked.has("--read-only"))
     told = asked.last("--turn")
     try:
         settings.params = dict(parameter(text) for text in asked.values.get("--param", ()))

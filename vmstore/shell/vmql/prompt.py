@@ -75,7 +75,7 @@ def editor(desk: Desk, source: Input | None = None, sink: Output | None = None) 
         complete_while_typing=False,
         complete_in_thread=True,
         auto_suggest=AutoSuggestFromHistory(),
-        history=history(desk.outputs.note),
+        history=history(desk.outputs.note, keeps=desk.settings.history),
         enable_history_search=True,
         enable_open_in_editor=True,
         key_bindings=_keys(),

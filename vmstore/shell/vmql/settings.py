@@ -30,6 +30,7 @@ class Settings(msgspec.Struct):
     session: str | None = None
     moment: Moment | None = None
     params: dict[str, Any] = {}
+    history: bool = True  # whether what is asked is kept for the next time
 
     def put(self, name: str, value: Any, span: Span = NOWHERE, text: str = "") -> None:
         """Sets one of NAMES, None for what it is by itself; raises InputError where it cannot be that."""

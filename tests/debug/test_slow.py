@@ -1,0 +1,98 @@
+"""Questions that take long are bounded: what one may ask, how many are answered at once, and for how long."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.debug.conftest import Serve, Served
+from tests.replay.lives import live
+from vmstore.debug import app
+from vmstore.debug.answers import SWEEP_MAX
+from vmstore.replay import sweep as sweeping
+
+BUDGETS = ",".join(str(5_000 + 100 * step) for step in range(SWEEP_MAX))
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for something to come true."""
+    for _ in range(15_000):
+        if condition():
+            return
+        time.sleep(0.002)
+    raise AssertionError("it never came true")
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    """A debugger of a store with a live session."""
+    store = vmstore.memory_store()
+    live(store, "s", turns=6)
+    return serve(store)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], threading.Event]:
+    """The what-ifs that were begun; each goes on when the event is set."""
+    begun, go, whole = list[object](), threading.Event(), sweeping._Worker.run
+
+    def run(self: Any, task: Any) -> Any:
+        begun.append(task)
+        assert go.wait(60)
+        return whole(self, task)
+
+    monkeypatch.setattr(sweeping._Worker, "run", run)
+    return begun, go
+
+
+def left(served: Served) -> None:
+    """Asks for a sweep, and leaves before it is answered."""
+    asker = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+    asker.request("GET", f"/api/sweep?session=s&budgets={BUDGETS}", headers={"Host": f"127.0.0.1:{served.port}"})
+    time.sleep(2 * app.LOOK_S)
+    asker.close()
+
+
+def test_one_question_asks_for_so_many(served: Served) -> None:
+    """A sweep of more what-ifs than one question may have is refused with the number, and nothing is computed."""
+    found = served.get("sweep", session="s", budgets=BUDGETS, policies="lru,s3fifo")
+    assert found.status == 400 and f"{2 * SWEEP_MAX:,} what-ifs" in found.error["reason"]
+
+
+def test_who_left_is_computed_nothing_more(served: Served, runs: tuple[list[object], threading.Event]) -> None:
+    """A sweep whose asker has left ends with the what-if that is under way."""
+    begun, go = runs
+    left(served)
+    until(lambda: begun)
+    time.sleep(4 * app.LOOK_S)
+    go.set()
+    assert served.read("sweep", session="s", budgets="7000")["runs"]
+    assert len(begun) == 3  # what was under way, then the recorded one and the one of another budget
+
+
+def test_what_takes_long_keeps_others_from_nothing(served: Served, runs: tuple[list[object], threading.Event]) -> None:
+    """With as many slow questions as may be at once one more is turned away, and everything else is answered."""
+    begun, go = runs
+    told = list[int]()
+
+    def ask() -> None:
+        told.append(served.get("sweep", session="s", budgets="6000").status)
+
+    threads = [threading.Thread(target=ask) for _ in range(app.SLOW_MAX)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(begun) == app.SLOW_MAX)
+    found = served.get("sweep", session="s", budgets="6000")
+    assert found.status == 429 and f"{app.SLOW_MAX} questions" in found.error["reason"]
+    assert served.get("store").status == served.get("film", session="s").status == served.ask("/").status == 200
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert told == [200] * app.SLOW_MAX
+    assert served.get("sweep", session="s", budgets="6000").status == 200

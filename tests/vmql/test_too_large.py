@@ -1,0 +1,86 @@
+"""What SQLite cannot take is the statement's fault or vmstore's own, and never told as damage of the views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+import vmstore
+from tests.engine.stories import answer, chat
+from vmstore.errors import CorruptError, InternalError
+from vmstore.vmql.plan import Plan
+from vmstore.vmql.problems import QueryError
+
+MANY = {
+    "conditions": ("WHERE", " OR ".join(f"position = {n}" for n in range(1_200)), "conditions"),
+    "values": ("WHERE", f"position IN ({', '.join(map(str, range(33_000)))})", "values"),
+    "pattern": ("WHERE", f"kind LIKE '{'a' * 60_000}'", "pattern"),
+    "order": ("ORDER BY", ", ".join(["position"] * 2_100), "ordered by"),
+    "groups": ("BY", ", ".join(["position"] * 2_100), "columns"),
+}
+
+
+@pytest.fixture
+def store() -> vmstore.Store:
+    """A store in memory with a call."""
+    store = vmstore.memory_store()
+    store.record("s", chat("Where is Kyoto?"), answer("In Japan."))
+    return store
+
+
+@pytest.mark.parametrize("relation", ["PAGES page", "MUTATIONS position"])
+@pytest.mark.parametrize(("clause", "large", "said"), MANY.values(), ids=MANY)
+def test_what_is_too_large_is_pointed_at(
+    store: vmstore.Store, relation: str, clause: str, large: str, said: str
+) -> None:
+    """A statement that is larger than SQLite takes is refused as too large, with a caret under what is."""
+    if relation.startswith("PAGES"):
+        large = large.replace("kind", "text").replace("position", "tokens")
+    head = f"{relation.split(maxsplit=1)[0]} count(*)" if clause == "BY" else relation
+    with pytest.raises(QueryError, match=said) as found:
+        list(store.query(f"{head} {clause} {large}"))
+    error = found.value
+    assert error.code == "too-large" and error.hint and "damaged" not in str(error)
+    assert error.text[error.span.start : error.span.end] == large
+    assert "^" in error.pointed()
+
+
+def test_so_many_columns_are_pointed_at(store: vmstore.Store) -> None:
+    """More columns than SQLite shows are refused as too large, with a caret under them."""
+    with pytest.raises(QueryError) as found:
+        list(store.query(f"PAGES {', '.join(['page'] * 2_100)}"))
+    assert found.value.code == "too-large" and found.value.pointed()
+
+
+def test_a_truth_on_the_right_is_taken_whole(store: vmstore.Store) -> None:
+    """A column that is a condition in SQL is compared as a whole, wherever it stands, and null stays unknown."""
+    assert list(store.query("PAGES page WHERE metadata.x = dirty")) == []
+    for truth in ("dirty", "pinned"):
+        for compared in (f"metadata.x = {truth}", f"{truth} = metadata.x", f"metadata.x != {truth}"):
+            assert list(store.query(f"PAGES count(*) WHERE {compared} OR NOT ({compared})")) == [(0,)]
+        same = f"PAGES count(*) WHERE {truth} = {truth}"
+        assert list(store.query(same)) == list(store.query("PAGES count(*)"))
+
+
+def test_a_fault_of_ours_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL that was built wrongly names the statement and no rebuild; views that lack a table are damaged still."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.record("s", chat("Where is Kyoto?"), answer("In Japan."))
+        whole = Plan.sql
+        monkeypatch.setattr("vmstore.vmql.plan.Plan.sql", lambda self, lane: whole(self, lane) + " NONSENSE")
+        for text in ("PAGES page", "MUTATIONS position ORDER BY position"):
+            with pytest.raises(InternalError, match=f"of '{text}'; nothing is damaged"):
+                list(store.query(text))
+        monkeypatch.undo()
+        with pytest.raises(InternalError, match="nothing is damaged"), store._ns.asking():
+            store.views.execute("SELECT nothing FROM sessions")
+        (views,) = (tmp_path / "a.vms/default").glob("views-*.sqlite")
+        other = apsw.Connection(str(views))
+        other.execute("DROP TABLE tags")
+        other.close()
+        with pytest.raises(CorruptError, match="vmstore rebuild"):
+            list(store.query("PAGES page, tags"))
+        with pytest.raises(CorruptError, match="vmstore rebuild"):
+            store.pages()
