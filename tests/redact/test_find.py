@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import vmstore
 from tests.growing import grows_at_most
 from vmstore.redact.find import apart, spans
-from vmstore.redact.people import luhn
+from vmstore.redact.states import luhn
 from vmstore.redact.span import Kind, Span
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from vmstore.redact.keys import KEYS
-from vmstore.redact.named import NAMED
-from vmstore.redact.people import MAIL, SCANS
+from vmstore.redact.forms import SCANS as FORMS
+from vmstore.redact.headers import COOKIES, HEADERS
+from vmstore.redact.keys import BLOCKS, KEY_CHARS_MIN, KEYS
+from vmstore.redact.named import NAMES
+from vmstore.redact.people import MAIL, MAIL_ELSE
+from vmstore.redact.people import SCANS as PEOPLE
 from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Span, Text, small
 
 _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
@@ -32,24 +35,27 @@ def _private(text: str) -> Iterator[Span]:
         yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
 
 
-LITERALS: tuple[Literal, ...] = (*KEYS, *NAMED, MAIL)
-_PLAIN = tuple(literal for literal in LITERALS if not literal.low)
-_LOW = tuple(literal for literal in LITERALS if literal.low)
+_DENSE = KEYS  # looked for in words long enough to hold a key
+_OTHERS = (*BLOCKS, *NAMES, *HEADERS, MAIL, *MAIL_ELSE)
+_PLAIN = tuple(literal for literal in _OTHERS if not literal.low)
+_LOW = tuple(literal for literal in _OTHERS if literal.low)
+_SCANS = (*FORMS, COOKIES, *PEOPLE)
 
 
 def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     """The stretches of a text that are secret or say who somebody is, in order, none in another."""
     both = small(text)
     found: list[Span] = []
-    for literals, where in ((_PLAIN, both.text), (_LOW, both.low)):
+    dense = "\n".join([word for word in text.split() if len(word) >= KEY_CHARS_MIN])
+    for literals, seen, where in ((_DENSE, dense, text), (_PLAIN, text, text), (_LOW, both.low, both.low)):
         for literal in literals:
-            if (place := where.find(literal.literal)) >= 0:
-                found += _at_places(both, where, literal, place)
+            if literal.literal in seen:
+                found += _at_places(both, where, literal, where.find(literal.literal))
     if "<private>" in both.low:
         found += _private(text)
-    for scan in SCANS:
-        if not scan.kinds.isdisjoint(kinds):
-            found += scan.scan(text)
+    for scan in _SCANS:
+        if not scan.kinds.isdisjoint(kinds) and (not scan.needs or any(one in both.low for one in scan.needs)):
+            found += scan.scan(both)
     return apart(span for span in found if span.kind in kinds) if found else found
 
 

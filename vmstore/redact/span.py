@@ -19,7 +19,7 @@ class Kind(enum.StrEnum):
     SECRET = enum.auto()  # of a name that says so
     IBAN = enum.auto()
     CARD = enum.auto()
-    SSN = enum.auto()
+    SSN = enum.auto()  # of social security, tax or identity: the number by which a state knows somebody
     EMAIL = enum.auto()
     PHONE = enum.auto()
     IP = enum.auto()
@@ -54,10 +54,11 @@ class Literal(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Looks at a whole text: for what has no literal, as numbers."""
+    """Looks at a whole text: for what has no literal, as numbers, or for many values behind one literal."""
 
     kinds: frozenset[Kind]
-    scan: Callable[[str], Iterator[Span]]
+    scan: Callable[[Text], Iterator[Span]]
+    needs: tuple[str, ...] = ()  # literals in small letters: without one of them there is nothing to look for
 
 
 def small(text: str) -> Text:

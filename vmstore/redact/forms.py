@@ -1,0 +1,240 @@
+"""Secrets in files and texts of a known form: each a literal that must stand there, and a pattern with the `value`.
+
+A pattern is tried where its literal stands and reads on from there, so a text is read once for each form it could be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vmstore.redact import words
+from vmstore.redact.named import is_placeholder, random
+from vmstore.redact.span import Kind, Scan, Span, Text
+
+
+class Form(NamedTuple):
+    """What stands in a text of one form: literals, in small letters, and a pattern with the `value`.
+
+    The pattern is tried where a literal stands, or, `all_through`, everywhere in a text that has one.
+    """
+
+    literals: tuple[str, ...]
+    shape: re.Pattern[str]
+    kind: Kind = Kind.PASSWORD
+    random: bool = False  # whether the value must look it
+    all_through: bool = False
+
+
+_WORD = r"[a-z]{3,8}"
+_CODE = r"(?=[A-Za-z]{0,11}\d|[a-z0-9]{4,12}[-][a-z0-9]{4,12})[A-Za-z0-9]{4,12}(?:[ -][A-Za-z0-9]{4,12}){0,5}"
+
+FORMS: tuple[Form, ...] = (
+    Form(  # netrc
+        ("machine ", "default login"),
+        re.compile(
+            r"(?:machine\s+\S{1,200}|default)\s+(?:account\s+\S{1,80}\s+)?login\s+\S{1,200}\s+(?:account\s+\S{1,80}\s+)?"
+            r"password\s+(?P<value>\S++)"
+        ),
+    ),
+    Form(  # pgpass
+        (":5432:", ":5433:", ":6432:", ":*:", "pgpass"),
+        re.compile(r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"),
+        all_through=True,
+    ),
+    Form(
+        ("private-lines:",),
+        re.compile(r"(?i:private-lines): ?\d+\s+(?P<value>(?:[A-Za-z0-9+/=]++(?:\r?\n|\\n|\Z))+)"),
+        Kind.PRIVATE_KEY,
+    ),
+    Form(  # a private key as JSON has it
+        ('"kty"',),
+        re.compile(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,8}:\s{0,8}\"(?P<value>[\w-]{20,}+)\""),
+        Kind.PRIVATE_KEY,
+        all_through=True,
+    ),
+    Form(
+        ("<rsakeyvalue>",),
+        re.compile(r"<(?:D|P|Q|DP|DQ|InverseQ)>(?P<value>[\w+/=\s]{20,}+)</"),
+        Kind.PRIVATE_KEY,
+        all_through=True,
+    ),
+    Form(  # the words of a wallet
+        ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
+        re.compile(
+            r"[\w-]{3,10}[^\n:=]{0,40}[:=]?[\s\"'`]{1,4}(?:\n\s*)?"
+            rf"(?P<value>(?:1[.)] ?)?{_WORD}(?:[ ,\n]{{1,3}}(?:\d{{1,2}}[.)] ?)?{_WORD}){{11,23}})(?![ ,]{{0,2}}[A-Za-z])"
+        ),
+    ),
+    Form(  # the key that goes with an id of AWS
+        ("akia", "asia"),
+        re.compile(
+            r"A[KS]IA[A-Z2-7]{16}[^\n]{0,40}?[\s\"',:/=|](?P<value>(?=[^\n]{0,39}\d)[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        ("client(", "sdk(", "api(", "session(", "apikey(", "auth("),
+        re.compile(r"[a-zA-Z]{3,8}\((?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{32,}+)[\"'`]"),
+        Kind.SECRET,
+        True,
+    ),
+    Form(
+        ("chpasswd",),
+        re.compile(
+            r"[\"'\s](?!-)[\w.-]{1,40}:(?P<value>[^\s\"'$]{4,100})[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo )?chpasswd"
+        ),
+        all_through=True,
+    ),
+    Form(
+        ("private key", "privkey", "private-key", "priv key", "wif "),
+        re.compile(
+            r"[\w-]{3,7}(?: ?key)?[^\n\w]{0,4}(?:(?:is|ist|es|est)[^\n\w]{1,3})?"
+            r"(?P<value>0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|[5KL9c][1-9A-HJ-NP-Za-km-z]{50,51})(?!\w)"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        ("pin",),
+        re.compile(
+            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?!no)[a-z]{2,8}){0,4}?"
+            r"(?:: ?| is | ist | lautet | est | es | \u00e8 )(?P<value>\d{4,5})(?![\w.:-])"
+        ),
+        Kind.SECRET,
+    ),
+)
+"""The forms, in no order."""
+
+_CODES_HEAD = re.compile(
+    r"(?i)(?:(?:backup|recovery|rescue|emergency|scratch|one-time)[ -]codes?|(?:wiederherstellungs|ersatz|backup-)codes?"
+    r"|codes? de (?:secours|r\u00e9cup\u00e9ration)|c\u00f3digos? de (?:respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o)"
+    r"|codici (?:di )?(?:backup|recupero)|herstelcodes?)[^\n:]{0,60}[:\n]"
+)
+_CODES_LINE = re.compile(rf"\s{{0,8}}(?:\d{{1,2}}[.)]\s{{1,3}}|[-*\u2022]\s{{1,3}})?(?P<value>{_CODE})(?=[ \t]{{0,4}}(?:[,;\n]|\Z|[ \t]{{2,}}|\d))[,;]?")
+
+
+def _forms(text: Text) -> Iterator[Span]:
+    for form in FORMS:
+        for found in _places(text, form):
+            value = found["value"]
+            if not is_placeholder(value) and (not form.random or random(value)):
+                start = found.start("value")
+                yield Span(start, start + len(value.rstrip()), form.kind)
+    if "code" in text.low or "c\u00f3dig" in text.low or "codici" in text.low:
+        yield from _codes(text)
+
+
+def _places(text: Text, form: Form) -> Iterator[re.Match[str]]:
+    if form.all_through:
+        if any(one in text.low for one in form.literals):
+            yield from form.shape.finditer(text.text)
+        return
+    for literal in form.literals:
+        place = text.low.find(literal)
+        while place >= 0:
+            found = None
+            if not place or not text.text[place - 1].isalnum() or len(literal) > 3:
+                found = form.shape.match(text.text, place)
+            if found is not None:
+                yield found
+            place = text.low.find(literal, max(place + len(literal), found.end() if found else 0))
+
+
+def _codes(text: Text) -> Iterator[Span]:
+    """Codes that stand in a list behind a line that says they let somebody in."""
+    for head in _CODES_HEAD.finditer(text.text):
+        place = head.end()
+        while (found := _CODES_LINE.match(text.text, place)) is not None:
+            yield Span(*found.span("value"), Kind.SECRET)
+            place = found.end()
+
+
+# ---- prose
+
+_KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
+_PASSWORDS = (
+    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp", "pass", "psk",
+    *words.FOREIGN,
+)  # fmt: skip
+_SAID = re.compile(
+    r"[^\W\d_]{0,12}[\"'\u201c\u201d\u00bb)]?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
+    r"(?:[:\uff1a=]|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8|\u00e9|jest|to|on"
+    r"|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
+    r"[ \t]{0,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb\u3002\uff0c]{6,}+)"
+)
+_NEXT = re.compile(r"[^\W\d_]{0,12}(?P<between>)[ \t]{1,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb]{8,}+)")
+_ABOUT = re.compile(r"(?i)hash|policy|length|reset|manager|version|field|file|url|link|\bid\b|expire|ttl|type|limit|count|usage|bucket|error")
+_UNIT = re.compile(
+    r"(?i)[\d.,:/-]+[a-z\u00b0%]{0,8}\W*$|v?\d+(?:\.\d+)+|https?://|[\w./-]*/[\w./-]+\.\w{1,5}\W*$|[\w-]+\.(?:py|js|ts|rs|go|java|md|json|ya?ml|toml|txt|html?)\b"
+    r"|[a-z_]+\(|.*[(){}\[\]=]|(?:sha|md|hmac|aes|rsa|rfc|utf|pbkdf|bcrypt|argon|hs|es|rs|oauth|base|http|tls|ipv?)-?\d|p\d+@|\$|--|@"
+)
+
+
+def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
+    """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
+    if place and (text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))):
+        return None
+    found = _SAID.match(text.text, end)
+    value = found and _worth(found, password)
+    if value is None and password:
+        found = _NEXT.match(text.text, end)
+        value = found and (_worth(found, True) if any(one.isdigit() for one in found["value"][:300]) else None)
+        if value and not (_signs(value[:300]) or _both(value[:300])):
+            return None
+    if not found or not value:
+        return None
+    return Span(found.start("value"), found.start("value") + len(value), Kind.PASSWORD if password else Kind.SECRET)
+
+
+_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS))})[ _-]?$")
+
+
+def _worth(found: re.Match[str], password: bool) -> str | None:
+    """The value that a sentence names, without its last stop; None where it is a word, a number or a name of something."""
+    value = found["value"]
+    if not found["open"]:
+        value = value.rstrip(".,;:)")
+        value = value.rstrip("!?") if value.rstrip("!?").isalpha() else value
+    head = value[:300]
+    if _ABOUT.search(found["between"]) or is_placeholder(head) or _UNIT.match(head) or len(head) < 6:
+        return None
+    if not any(one.isdigit() or one in "!#%&*+@^" for one in head) or not any(one.isalpha() for one in head):
+        return None
+    sign = found.string[found.end("between") : found.start("value")].strip(" \t\"'`\u201c\u201e\u00ab").lower()
+    if sign in ("to", "on", "er", "-", "now", "this", "je") and not (len(head) >= 8 and (_signs(head) or _both(head))):
+        return None
+    if not password and not random(head) and not (len(head) >= 16 and _both(head) and sum(one.isdigit() for one in head) > 2):
+        return None
+    return value
+
+
+def _signs(value: str) -> bool:
+    return any(not one.isalnum() and one not in "._/:" for one in value)
+
+
+def _both(value: str) -> bool:
+    return any(one.isupper() for one in value) and any(one.islower() for one in value)
+
+
+def _prose(text: Text) -> Iterator[Span]:
+    """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
+    for listed, password in ((_PASSWORDS, True), (_KEYS, False)):
+        for word in listed:
+            if text.text.isascii() and not word.isascii():
+                continue
+            place = text.low.find(word)
+            while place >= 0:
+                end = place + len(word)
+                if (not place or not text.text[place - 1].isalnum() or len(word) > 4) and (
+                    found := _said(text, place, end, password)
+                ) is not None:
+                    yield found
+                    end = found.end
+                place = text.low.find(word, end)
+
+
+SCANS = (
+    Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY)), _forms),
+    Scan(frozenset((Kind.PASSWORD, Kind.SECRET)), _prose),
+)
