@@ -17,14 +17,14 @@ from vmstore.redact.span import Kind, Scan, Span, Text
 class Form(NamedTuple):
     """What stands in a text of one form: literals, in small letters, and a pattern with the `value`.
 
-    The pattern is tried where a literal stands, or, `all_through`, everywhere in a text that has one.
+    The pattern is tried where a literal stands, or `around` it.
     """
 
     literals: tuple[str, ...]
     shape: re.Pattern[str]
     kind: Kind = Kind.PASSWORD
     random: bool = False  # whether the value must look it
-    all_through: bool = False
+    around: int = 0  # characters before the literal in which the value may begin, and behind it
 
 
 _WORD = r"[a-z]{3,8}"
@@ -41,7 +41,7 @@ FORMS: tuple[Form, ...] = (
     Form(  # pgpass
         (":5432:", ":5433:", ":6432:", ":*:", "pgpass"),
         re.compile(r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"),
-        all_through=True,
+        around=400,
     ),
     Form(
         ("private-lines:",),
@@ -52,13 +52,13 @@ FORMS: tuple[Form, ...] = (
         ('"kty"',),
         re.compile(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,8}:\s{0,8}\"(?P<value>[\w-]{20,}+)\""),
         Kind.PRIVATE_KEY,
-        all_through=True,
+        around=6_000,
     ),
     Form(
         ("<rsakeyvalue>",),
         re.compile(r"<(?:D|P|Q|DP|DQ|InverseQ)>(?P<value>[\w+/=\s]{20,}+)</"),
         Kind.PRIVATE_KEY,
-        all_through=True,
+        around=8_000,
     ),
     Form(  # the words of a wallet
         ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
@@ -75,7 +75,7 @@ FORMS: tuple[Form, ...] = (
         Kind.SECRET,
     ),
     Form(
-        ("client(", "sdk(", "api(", "session(", "apikey(", "auth("),
+        ("client(", "sdk(", "api(", "apikey("),
         re.compile(r"[a-zA-Z]{3,8}\((?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{32,}+)[\"'`]"),
         Kind.SECRET,
         True,
@@ -85,7 +85,35 @@ FORMS: tuple[Form, ...] = (
         re.compile(
             r"[\"'\s](?!-)[\w.-]{1,40}:(?P<value>[^\s\"'$]{4,100})[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo )?chpasswd"
         ),
-        all_through=True,
+        around=300,
+    ),
+    Form(  # what is piped to a command that asks for it
+        ("--password-stdin", "sudo -s ", "--with-token", "passwd --stdin", "passphrase-fd"),
+        re.compile(
+            r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]{0,80}?"
+            r"(?:--password-stdin|sudo -S|--with-token|passwd --stdin|passphrase-fd)"
+        ),
+        around=300,
+    ),
+    Form(  # a name and a password as drivers of Go have them
+        ("@tcp(", "@unix("),
+        re.compile(r"(?<![\w.-])[\w.-]{1,60}:(?P<value>(?![$<{%])[^\s\"'`@]{1,200})@(?:tcp|unix)\("),
+        around=300,
+    ),
+    Form(
+        ("as the password", "as password", "als passwort", "as the passphrase", "comme mot de passe", "como contrase"),
+        re.compile(
+            r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
+            r"(?:as (?:the )?pass|als pass|comme mot|como contr)"
+        ),
+        around=220,
+    ),
+    Form(  # a name and a password side by side
+        ("credentials", "login", "zugangsdaten", "identifiants", "credenciales", "credenziali", "inloggegevens", "anmeldedaten"),
+        re.compile(
+            r"\w{5,14}(?: (?:is|are|sind|sont|son|sono|zijn|for [\w ]{1,20}))?[: ]\s{0,2}[\"'`]?(?:(?!https?)[\w.@-]{2,40})(?: ?/ ?|:)"
+            r"(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])(?=[^\s]{0,60}[A-Z!#$%&*+@^_-])[^\s\"'`/]{8,}+)"
+        ),
     ),
     Form(
         ("private key", "privkey", "private-key", "priv key", "wif "),
@@ -96,9 +124,19 @@ FORMS: tuple[Form, ...] = (
         Kind.SECRET,
     ),
     Form(
+        (
+            "passport", "reisepass", "passeport", "pasaporte", "passaporto", "paspoort", "personalausweis", "ausweisnummer",
+        ),
+        re.compile(
+            r"(?i:[a-z]{8,16})[ -]?(?i:no|nr|number|nummer|num[e\u00e9]ro|n[\u00b0\u00ba])?\.?[\"']?[ :#=]{1,4}(?:is |ist )?[\"']?"
+            r"(?P<value>(?=[A-Z]{0,3}\d)[A-Z0-9]{8,10})(?![A-Za-z0-9])"
+        ),
+        Kind.SSN,
+    ),
+    Form(
         ("pin",),
         re.compile(
-            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?!no)[a-z]{2,8}){0,4}?"
+            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [a-z]{2,8}){1,3}?)?"
             r"(?:: ?| is | ist | lautet | est | es | \u00e8 )(?P<value>\d{4,5})(?![\w.:-])"
         ),
         Kind.SECRET,
@@ -106,10 +144,13 @@ FORMS: tuple[Form, ...] = (
 )
 """The forms, in no order."""
 
-_CODES_HEAD = re.compile(
-    r"(?i)(?:(?:backup|recovery|rescue|emergency|scratch|one-time)[ -]codes?|(?:wiederherstellungs|ersatz|backup-)codes?"
-    r"|codes? de (?:secours|r\u00e9cup\u00e9ration)|c\u00f3digos? de (?:respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o)"
-    r"|codici (?:di )?(?:backup|recupero)|herstelcodes?)[^\n:]{0,60}[:\n]"
+_LIST = ("code", "codici", "c\u00f3dig")  # what a list of codes is called, and what stands before and behind it
+_BEFORE_LIST = re.compile(
+    r"(?:(?:backup|recovery|rescue|emergency|scratch|one-time)[ -]|wiederherstellungs-?|ersatz-?|backup-?|herstel)$"
+)
+_BEHIND_LIST = re.compile(
+    r"\w{0,4}(?P<of> (?:de|di) (?:secours|r\u00e9cup\u00e9ration|respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o|backup|recupero))?"
+    r"(?:[^\n:]{0,60}[:\n]| (?:is|are|ist|sind) )"
 )
 _CODES_LINE = re.compile(rf"\s{{0,8}}(?:\d{{1,2}}[.)]\s{{1,3}}|[-*\u2022]\s{{1,3}})?(?P<value>{_CODE})(?=[ \t]{{0,4}}(?:[,;\n]|\Z|[ \t]{{2,}}|\d))[,;]?")
 
@@ -121,16 +162,19 @@ def _forms(text: Text) -> Iterator[Span]:
             if not is_placeholder(value) and (not form.random or random(value)):
                 start = found.start("value")
                 yield Span(start, start + len(value.rstrip()), form.kind)
-    if "code" in text.low or "c\u00f3dig" in text.low or "codici" in text.low:
-        yield from _codes(text)
+    yield from _codes(text)
 
 
 def _places(text: Text, form: Form) -> Iterator[re.Match[str]]:
-    if form.all_through:
-        if any(one in text.low for one in form.literals):
-            yield from form.shape.finditer(text.text)
-        return
-    for literal in form.literals:
+    for literal in filter(text.has, form.literals):
+        if form.around:
+            place, done = text.low.find(literal), 0
+            while place >= 0:
+                end = place + form.around
+                yield from form.shape.finditer(text.text, max(place - form.around, done), end)
+                done = end
+                place = text.low.find(literal, end)
+            continue
         place = text.low.find(literal)
         while place >= 0:
             found = None
@@ -143,18 +187,24 @@ def _places(text: Text, form: Form) -> Iterator[re.Match[str]]:
 
 def _codes(text: Text) -> Iterator[Span]:
     """Codes that stand in a list behind a line that says they let somebody in."""
-    for head in _CODES_HEAD.finditer(text.text):
-        place = head.end()
-        while (found := _CODES_LINE.match(text.text, place)) is not None:
-            yield Span(*found.span("value"), Kind.SECRET)
-            place = found.end()
+    for word in filter(text.has, _LIST):
+        place = text.low.find(word)
+        while place >= 0:
+            end = place + len(word)
+            head = _BEHIND_LIST.match(text.low, end)
+            if head is not None and (head["of"] or _BEFORE_LIST.search(text.low[max(place - 20, 0) : place])):
+                end = head.end()
+                while (found := _CODES_LINE.match(text.text, end)) is not None:
+                    yield Span(*found.span("value"), Kind.SECRET)
+                    end = found.end()
+            place = text.low.find(word, end)
 
 
 # ---- prose
 
 _KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
 _PASSWORDS = (
-    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp", "pass", "psk",
+    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp",
     *words.FOREIGN,
 )  # fmt: skip
 _SAID = re.compile(
@@ -187,7 +237,11 @@ def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
     return Span(found.start("value"), found.start("value") + len(value), Kind.PASSWORD if password else Kind.SECRET)
 
 
-_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS))})[ _-]?$")
+_JOINED = re.compile(r"[a-z]{2,}(?:-[a-z]{2,}){3,}")
+_HINT = re.compile(r"\n|\d|[!#%&*+@^]|-[a-z]+-[a-z]")
+_LONG = re.compile(r"\n|[\w+/=.~-]{16}")
+_DIGIT = re.compile(r"\d")
+_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS | words.NOT_TOKENS))})[ _-]?$")
 
 
 def _worth(found: re.Match[str], password: bool) -> str | None:
@@ -199,6 +253,8 @@ def _worth(found: re.Match[str], password: bool) -> str | None:
     head = value[:300]
     if _ABOUT.search(found["between"]) or is_placeholder(head) or _UNIT.match(head) or len(head) < 6:
         return None
+    if password and _JOINED.fullmatch(head):
+        return value
     if not any(one.isdigit() or one in "!#%&*+@^" for one in head) or not any(one.isalpha() for one in head):
         return None
     sign = found.string[found.end("between") : found.start("value")].strip(" \t\"'`\u201c\u201e\u00ab").lower()
@@ -219,22 +275,34 @@ def _both(value: str) -> bool:
 
 def _prose(text: Text) -> Iterator[Span]:
     """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
-    for listed, password in ((_PASSWORDS, True), (_KEYS, False)):
+    for listed, password, hints in ((_PASSWORDS, True, _HINT), (_KEYS, False, _LONG)):
         for word in listed:
-            if text.text.isascii() and not word.isascii():
+            if not text.has(word):
                 continue
             place = text.low.find(word)
             while place >= 0:
                 end = place + len(word)
-                if (not place or not text.text[place - 1].isalnum() or len(word) > 4) and (
-                    found := _said(text, place, end, password)
-                ) is not None:
-                    yield found
-                    end = found.end
+                hint = hints.search(text.text, end, end + _SENTENCE_CHARS)
+                good = hint is not None and hint[0] != "\n" and _begins(text.text, place, word)
+                if good and (password or _DIGIT.search(text.text, hint.start(), hint.start() + 40)):
+                    found = _said(text, place, end, password)
+                    if found is not None:
+                        yield found
+                        end = found.end
                 place = text.low.find(word, end)
 
 
+_SENTENCE_CHARS = 200  # behind the word, in which a sign must stand that makes something a value
+
+
+def _begins(text: str, place: int, word: str) -> bool:
+    """Whether a word begins here, or ends a longer one that is written with small letters."""
+    if not place or not text[place - 1].isalnum():
+        return True
+    return len(word) > 4 and not (text[place].isupper() and text[place - 1].islower())
+
+
 SCANS = (
-    Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY)), _forms),
+    Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN)), _forms),
     Scan(frozenset((Kind.PASSWORD, Kind.SECRET)), _prose),
 )

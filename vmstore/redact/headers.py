@@ -13,12 +13,12 @@ from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 _BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={0,2})")
 _BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}+={0,2})(?![\w+/=])")
 _HEADER = re.compile(
-    r"(?i:authorization)\\?[\"']?[ \t]*[:=,][ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot |ssws |splunk |genie"
+    r"(?i:authorization)\\?[\"']?[ \t]*(?:[:=]|,(?=[ \t]*[\"']))[ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot |ssws |splunk |genie"
     r"key |snowflake token=|token token=|aws |sharedkey )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,}+={0,2})"
 )
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]+)@[\w\[]")
-_ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?!\w{0,20}\.?ingest)[\w\[]")
-_USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]+[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
+_ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry))[\w\[]")
+_USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]*[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
 
 
 def _group(pattern: re.Pattern[str], text: Text, place: int, kind: Kind) -> Span | None:
@@ -118,8 +118,8 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("auth=(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
     ("jdbc:oracle:thin:", r"[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
     ("sqlplus", r" (?:-\w+ )*[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
-    ("private-key <(echo ", r"(?P<value>[\w+/=]{40,})"),
-    ("preshared-key <(echo ", r"(?P<value>[\w+/=]{40,})"),
+    ("private-key <(echo", r" (?P<value>[\w+/=]{40,})"),
+    ("preshared-key <(echo", r" (?P<value>[\w+/=]{40,})"),
     ("unseal key", r"[ \t]\d{1,2}: ?(?P<value>[\w+/=]{20,}+)"),
     ("tunnel run --token", rf"[ =]{_ARG}"),
     ("setup key", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
@@ -127,13 +127,20 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("authenticator", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
     ("totp", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
     ("2fa", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("wandb login", r" (?:--?\w+ )*(?P<value>[0-9a-f]{40})"),
+    ("auth plain", r" (?P<value>[A-Za-z0-9+/]{12,}={0,2})"),
+    ("ssh-keygen", rf"[^\n|]{{0,160}}?\s-N {_ARG}"),
+    ("mc alias set", rf" \S{{1,60}} \S{{1,100}} \S{{1,100}} {_ARG}"),
+    ("swaks", rf"[^\n|]{{0,200}}?\s-ap {_ARG}"),
+    ("http", rf"[^\n|]{{0,100}}?\s(?:-a|--auth)[ =][\w.@-]{{1,60}}:{_ARG}"),
+    ("--auth", rf"[ =][\w.@-]{{1,60}}:{_ARG}"),
     ('"auth"', r"\s*:\s*\"(?P<value>[A-Za-z0-9+/]{8,}={0,2})\""),
 )  # fmt: skip
 """A literal in small letters, and what follows it up to the `value`."""
 
 
 def _command(literal: str, follows: str) -> Literal:
-    shape = re.compile(r"(?i:" + re.escape(literal) + r")\w{0,8}?" + follows)
+    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + r")\w{0,8}?" + follows)
 
     def at(text: Text, place: int) -> Span | None:
         found = shape.match(text.text, place)
@@ -148,10 +155,10 @@ def _command(literal: str, follows: str) -> Literal:
 
 # ---- cookies
 
-_COOKIES = re.compile(r"(?i)\bcookies?\d?\b[\w.]{0,12}\\?[\"']?\s{0,4}[:=,(]?\s{0,4}\\?[\"']?")
+_COOKIES = re.compile(r"(?i)cookies?\d?\b[\w.]{0,12}\\?[\"']?\s{0,4}[:=,(]?\s{0,4}\\?[\"']?")
 _ONE = re.compile(
-    r"(?<![\w.%-])(?=[\w.%-]{0,100}?(?i:sess|sid\b|auth|token|jwt|csrf|xsrf|remember|log(?:ged_?)?in|identity|ticket|aspnet|secure"
-    r"|cf_clearance|sso|_id\b|user))[\w.%-]{1,100}=(?P<value>[^;\s\"'\\]{16,}+)"
+    r"(?<![\w.%-])(?=[\w.%-]{0,100}?(?i:sess|sid\b|auth|token|jwt|csrf|xsrf|remember|log(?:ged_?)?in|identity|ticket|aspnet"
+    r"|cf_clearance|sso))[\w.%-]{1,100}=(?P<value>[^;\s\"'\\]{16,}+)"
 )
 _JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FALSE)\t\d+\t\S+\t(?P<value>\S{12,})$")
 
@@ -159,11 +166,15 @@ _JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FA
 def _cookies(text: Text) -> Iterator[Span]:
     """What a header sends to stay signed in: each value that is long, in a line that speaks of cookies."""
     done = 0
-    for head in _COOKIES.finditer(text.text):
-        if head.start() < done:
+    place = text.low.find("cookie")
+    while place >= 0:
+        head = _COOKIES.match(text.text, place)
+        if head is None or place < done:
+            place = text.low.find("cookie", max(place + 6, done))
             continue
         done = text.text.find("\n", head.end())
         done = len(text.text) if done < 0 else done
+        place = text.low.find("cookie", done)
         for one in _ONE.finditer(text.text, head.end(), done):
             if any(sign.isdigit() for sign in one["value"][:200]) and not is_placeholder(one["value"][:300]):
                 yield Span(*one.span("value"), Kind.SECRET)
@@ -176,10 +187,10 @@ HEADERS: tuple[Literal, ...] = (
     Literal("bearer ", _bearer, low=True),
     Literal("basic ", _basic, low=True),
     Literal("authorization", _header, low=True),
-    Literal("://", _address),
-    Literal("-u ", _user),
-    Literal("-user", _user),
-    Literal("--user", _user),
+    Literal("://", _address, low=True),
+    Literal("-u", _user, low=True),
+    Literal("-user", _user, low=True),
+    Literal("--user", _user, low=True),
     *(_command(literal, follows) for literal, follows in COMMANDS),
 )
-COOKIES = Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie", "\ttrue\t", "\tfalse\t", "sessionid=", "sessid="))
+COOKIES = Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie", "true", "false"))

@@ -9,9 +9,6 @@ import re
 from vmstore.redact.span import Kind, Literal, Span, Text
 from vmstore.redact.vendors import AROUND, VENDORS
 
-KEY_CHARS_MIN = 20
-"""No key is shorter, what gives it away included: a text without a word so long has none."""
-
 SAMPLE = re.compile(r"(?i)example|your[_-]|(.)\1{5}|x{5}|1234567890|0123456789|abcdefghij|\.\.\.|placeholder|redacted")
 """What stands in no key but in those that a manual shows."""
 _SAMPLE_CHARS = 100  # of a key, in which that is looked for
@@ -34,6 +31,8 @@ def _vendor(literal: str, follows: str) -> Literal:
     def at(text: Text, place: int) -> Span | None:
         if not free and place and (text.text[place - 1].isalnum() or text.text[place - 1] == "_"):
             return None
+        if place and text.text[place - 1] in "+/" and text.text[max(place - 13, 0) : place - 1].isalnum():
+            return None  # a piece of base64
         return _key(shape.match(text.text, place))
 
     return Literal(literal, at)
@@ -104,4 +103,4 @@ KEYS: tuple[Literal, ...] = (
     Literal("eyJ", _jwt),
     Literal("LS0tLS1CRUdJTi", _encoded),
 )
-BLOCKS: tuple[Literal, ...] = (Literal("PRIVATE KEY", _pem), Literal("Static key V1", _pem))
+BLOCKS: tuple[Literal, ...] = (Literal("private key", _pem, low=True), Literal("static key v1", _pem, low=True))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vmstore.redact import words
 from vmstore.redact.keys import SAMPLE
+from vmstore.redact.vendors import PUBLIC
 from vmstore.redact.span import Kind, Literal, Span, Text
 
 JUDGED_CHARS = 300  # of a value, by which it is judged
@@ -20,12 +21,12 @@ _NAME_CHARS = 60
 _REST = re.compile(r"(?:[\w-]|\.(?=\w)){0,60}+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z][^\W\d_]*|\d+")
 _SIGN = re.compile(
-    r"(?P<close>\\{0,3}[\"'`]|\])?(?P<gap>[ \t]{0,12})"
+    r"(?P<close>\\{0,3}[\"'`]\]?|\])?(?P<gap>[ \t]{0,12})"
     r"(?:(?P<pair>(?:/?>)?[ \t\r\n]{0,20},?[ \t\r\n]{0,20}(?:\\{0,3}[\"'])?(?i:value|<string)"
     r"(?:\\{0,3}[\"'])?[ \t]{0,4}(?:=>|[:=>])|</key>\s{0,20}<string>)"
     r"|(?P<typed>:[ ]?&?(?:'\w{1,12} )?[A-Za-z_][\w.]{0,24}(?:\[\w{0,12}\])?\??[ ]?=(?![=~>])(?=[ ]?[\"'`]))"
     r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|=>|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
-    r"(?P<space>[ \t]{0,12})"
+    r"(?P<space>[ \t]{0,12})(?:(?<=[=:] )\((?=\s{0,20}[\"'])\s{0,20})?"
 )
 _QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
 _INSIDE = {
@@ -52,17 +53,25 @@ _PLACEHOLDER = re.compile(
         |old|set|type|use|see)
         [\W_]?.{0,6}(?:pass|pwd|secret|token|key|api|cred|me|it|this|value|here|$).*
       | (?:passw(?:or[dt]|d)|secret|token|(?:api_?)?key)[_-](?:here|goes.*)
+      | (?:required|nullable|sometimes|confirmed|string)\|.* | !(?:vault|secret|ref|sub|env\w*|getatt)\b.*
       | pass(?:word|wd|wort|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value
       | """
     + "|".join(words.OPTIONAL)
     + r""" )$"""
 )
+_REFERENCE = re.compile(
+    r"(?:op|vault|ref\+\w+|arn|ssm|awssm|gcpsm|gcp-sm|secretsmanager|keychain|keyvault|akv|bw|doppler|infisical|chamber):"
+    r"|ENC[\[(]|AgA[A-Za-z]|projects/[\w-]+/secrets/"
+    r"|\$(?:2[abxy]|[156y]|7|apr1|argon2\w*|pbkdf2[\w-]*|scrypt|sha\d*)\$|pbkdf2_\w+\$|s?sha\d*[:$-]|\{\w{3,12}\}|md5[0-9a-f]{32}$"
+    r"|scrypt:|bcrypt[:$]|" + "|".join(re.escape(one) for one in PUBLIC)
+)  # where a value is kept, one that is encrypted or a hash, and what is for everybody to see
 _SIGNED = re.compile(r"[$%#@*(\[{<]")
 _WORDS = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\Z")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PIECES = re.compile(r"[-_.:/\s]+")
 _SWITCH = re.compile(r"\d[A-Za-z]|[A-Za-z]\d|[a-z][A-Z]")
+_BLANK = ("requirepass", "masterauth", "rootpw")  # settings that a blank joins to their values
 _NOT_BEFORE = ("${", "{{", "%{", "$")
 
 
@@ -96,6 +105,8 @@ def _noun(parts: list[str]) -> Called | None:
         return Called(Kind.PASSWORD)
     if last.endswith(("pass", "pw")) and last.removesuffix("pass").removesuffix("pw") in words.PASS_HEADS:
         return Called(Kind.PASSWORD)
+    if last == "token" and before in words.NOT_TOKENS:
+        return None
     if last in words.SECRETS or last.endswith(words.SECRET_ENDS):
         return Called(Kind.SECRET)
     if last in words.WEAK or (last in ("response", "assertion") and before == "saml"):
@@ -133,6 +144,8 @@ def _named(text: Text, place: int) -> Span | None:
     told = called(name)
     if told is None or not _joined(text, start, name, sign, found):
         return None
+    if sign == ":" and "arn:" in text.low[max(start - 80, 0) : start]:
+        return None
     if text.text[max(start - 2, 0) : start].endswith(_NOT_BEFORE) and sign != "=":
         return None
     fold = _FOLD.match(text.text, found.end()) if sign == ":" else None
@@ -149,7 +162,7 @@ def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) 
     close = found["close"]
     if sign == "":
         quoted = text.text[found.end() : found.end() + 1] in ("'", '"')
-        return close is None and (name.startswith("-") or (quoted and found["gap"] != ""))
+        return close is None and (name.startswith("-") or "_" in name or name in _BLANK or (quoted and found["gap"] != ""))
     if sign == ">":
         return (start > 0 and text.text[start - 1] == "<") or (close or "") in ('"', "'")
     if sign == ",":
@@ -253,7 +266,9 @@ def _worth(
     if sign in ("(", ",") or (sign == ">" and found["close"]):
         return value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
     password = told.kind is Kind.PASSWORD
-    if sign == "" and not name.startswith("-"):
+    if sign == "" and not name.startswith("-") and not value.quoted and name not in _BLANK:
+        return random(value.text)
+    if sign == "" and not name.startswith("-") and name not in _BLANK:
         return password and (_strong(value.text, 6) or name.isupper()) and not _prose(value.text)
     if name.lower() in ("pass", "pw") and not _bare(name, sign, value):
         return False
@@ -318,6 +333,8 @@ def _bare_word(text: Text, found: re.Match[str], value: _Value, start: int, sign
 def is_placeholder(value: str) -> bool:
     """Whether a value only says that one belongs there."""
     value = value[:JUDGED_CHARS]
+    if _REFERENCE.match(value):
+        return True
     if _PLACEHOLDER.match(value):
         return not (_SIGNED.match(value) and _strong(value[1:], 8) and value[0] in "$%#@*" and _mixed(value))
     return len(value) < JUDGED_CHARS and SAMPLE.search(value) is not None and _strong(value, 12)
@@ -367,7 +384,7 @@ def named(key: str, value: str) -> Kind | None:
 
 _LITERALS = (
     "pass", "pw", "psk", "secret", "token", "cred", "key", "auth", "jwt", "bearer", "saml", "cookie", "kennwort", "mdp",
-    "_pat", "pepper", "mnemonic", "clave", "senha", "wachtwoord", "parola", "haslo", "heslo", "salasana", "contrase",
+    "_pat", "pepper", "sessionid", "sessid", "mnemonic", "clave", "senha", "wachtwoord", "parola", "haslo", "heslo", "salasana", "contrase",
     "adgangskode", *(one for one in words.FOREIGN if not one.isascii() and " " not in one),
 )  # fmt: skip
 NAMES = tuple(Literal(word, _named, low=True) for word in _LITERALS)

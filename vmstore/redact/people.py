@@ -48,7 +48,7 @@ def _mail(text: Text, place: int) -> Span | None:
     return Span(start, end, Kind.EMAIL)
 
 
-MAIL = Literal("@", _mail)
+MAIL = Literal("@", _mail, low=True)
 _SPELT = re.compile(
     r"(?i)(?P<sign>[(\[{]at[)\]}]|at) ?(?P<domain>[\w-]{1,63}(?:(?: dot | ?[(\[{]dot[)\]}] ?|\.)[\w-]{1,63}){1,4})"
 )
@@ -79,7 +79,7 @@ def _spelt(text: Text, place: int) -> Span | None:
 
 
 MAIL_ELSE = (
-    Literal("%40", _encoded),
+    Literal("%40", _encoded, low=True),
     *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}", " (at) ", " [at] ", " at ")),
 )
 
@@ -95,20 +95,22 @@ _ABROAD = re.compile(r"\+[1-9](?:[ ().\-/]{0,2}\d){7,14}(?!\d)")
 _NORTH = re.compile(r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]\d)")
 _ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,2}\d){5,14}(?!\d)")
 _CALLED = re.compile(
-    r"(?i)(?:\b(?:tele)?(?:ph|f)one?(?:n?[ _-]?(?:number|num|no|nr|nummer))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
+    r"(?i)(?:\bph\b|\b(?:ruf|r\u00fcckruf)(?:nummer)?|\b(?:tele)?(?:ph|f)one?(?:n?[ _-]?(?:number|num|no|nr|nummer))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
     r"|\bm[o\u00f3]bi(?:le?|l|el)|\bcell|\bfax|\bhandy|\bgsm|\bwhatsapp|\bsms|\bsignal|\b(?:call|ring|dial|text|phone|reach) (?:me|him|her|us|them|the \w+)"
     r"|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom(?:\u00f3rka)?|\bmob"
     r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0|\u643a\u5e2f)\w{0,8})(?:\b|(?<=[^\x00-\x7f])|_)[\"']?[^\w\n+(]{0,4}"
     r"(?:(?:is|at|on|under|nr|no|number|ist|to|es|est|\u00e8|fixe|unter|au|al|privat|work|home|office)\b[^\w\n+(]{0,3}){0,2}$"
 )
 _NATIONAL = re.compile(
-    r"(?<![\d.\-/+])(?:0[1-9](?P<a>[ .-])\d{2}(?:(?P=a)\d{2}){3}|020 \d{4} \d{4}|01\d{2} \d{3} \d{4}|01\d{3} \d{5,6}|07\d{3} \d{3} ?\d{3}"
-    r"|06[- ]\d{8}|06 \d{2} \d{2} \d{2} \d{2}|06 \d{4} \d{4}|0[1-9]\d[- ]\d{7}|0[1-9]\d{2}[- ]\d{6}"
-    r"|01[5-7]\d{1,2}[ /-]?\d{7,8}|01[5-7]\d[ /-]\d{3}[ ]?\d{2}[ ]?\d{2,3}|01[5-7]\d[ /-]\d{3,4} \d{3,5}|0[2-9]\d{1,4} ?/ ?\d{3,8}(?:-\d{1,4})?|0[2-9]\d{1,3} \d{6,8}"
-    r"|04\d{2} \d{3} \d{3}|0[2378] \d{4} \d{4}|0\d{2} \d{3} \d{2} \d{2}|0\d{3} \d{2} \d{2} \d{2}|0\d{1,3}-\d{2,3} \d{2} \d{2}"
-    r"|0[789]0-\d{4}-\d{4}|0[36]-\d{4}-\d{4}|010-\d{4}-\d{4}|1[3-9]\d([ -])\d{4}\2\d{4}|[67]\d{2} \d{2} \d{2} \d{2}|3[2-9]\d \d{3} \d{4}"
-    r"|8 ?\(\d{3}\) ?\d{3}[- ]\d{2}[- ]\d{2}|\(0?\d{1,5}\) ?\d{3,5}[ -]\d{3,5}|\(0\d{1,5}\) ?\d{5,9}|(?<!\d )00[1-9]\d{0,2}(?:[ -]\(?\d{2,7}\)?){2,5}|0800[ -]\d{3}[ -]?\d{3,4})"
-    r"(?!\d|[-/.:]\d)"
+    r"(?<![\d.\-/+])(?<!\d )(?:0[1-9](?P<a>[ .-])\d{2}(?:(?P=a)\d{2}){3}|020 \d{4} \d{4}|01\d{2} \d{3} \d{4}|01\d{3} \d{5,6}|07\d{3} \d{3} ?\d{3}"
+    r"|06[- ]\d{8}|06 \d{2} \d{2} \d{2} \d{2}|06[- ]\d{4} \d{4}|0[1-9]\d[- ]\d{7}|0[1-9]\d{2}[- ]\d{6}|0[1-9]\d{1,3}-\d{5,8}"
+    r"|01[5-7]\d{1,2}[ /-]?\d{7,8}|01[5-7]\d[ /-]\d{3}[ ]?\d{2}[ ]?\d{2,3}|01[5-7]\d[ /-]\d{3,4} \d{3,5}|0[2-9]\d{1,4} ?/ ?\d{3,8}(?:-\d{1,4})?"
+    r"|0[2-9]\d{1,3} \d{6,8}|04\d{2} \d{3} \d{3}|0[2378] \d{4} \d{4}|0\d{2} \d{3} \d{2} \d{2}|0\d{3} \d{2} \d{2} \d{2}"
+    r"|0\d{1,3}-\d{2,3} \d{2} \d{2}|0\d{2,3}/\d{2,3}\.\d{2}\.\d{2}|0\d{2} \d{3} \d{4}|08\d{2}-\d{4}-\d{3,4}|8[- ]\d{3}[- ]\d{3}[- ]\d{2}[- ]\d{2}"
+    r"|0[789]0-\d{4}-\d{4}|0[236]-\d{3,4}-\d{4}|010-\d{4}-\d{4}|1[3-9]\d(?P<b>[ -])\d{4}(?P=b)\d{4}"
+    r"|8 ?\(\d{3}\) ?\d{3}[- ]\d{2}[- ]\d{2}|\(0\d{1,4}\) ?\d{3,5}[ -]\d{3,5}|\(\d{2}\) ?9?\d{4}-\d{4}|\(0\d{1,5}\) ?\d{5,9}"
+    r"|00[1-9]\d{0,2}(?:[ -]\(?\d{2,7}\)?){2,5}|0800[ -]\d{3}[ -]?\d{3,4})"
+    r"(?![-/.:]?\w| \d)"
 )
 _NO_PHONE = re.compile(
     r"(?i)(?:part|drawing|order|ref|invoice|serial|serien|art(?:icle|ikel)?|item|sku|model|batch|lot|ticket|case|id|no|nr|number|nummer"
@@ -117,14 +119,14 @@ _NO_PHONE = re.compile(
 )
 _NO_CARD = re.compile(
     r"(?i)(?:imei|iccid|imsi|serial|serien\w*|tracking|order|invoice|transaction|txn|trace|batch|sku|ean|gtin|isbn|sendung\w*|shipment"
-    r"|parcel|meid|ticket|request|message|snowflake|event|user|customer|account|session|offset|seq(?:uence)?|timestamp|ts|nonce|seed|job|run)"
+    r"|parcel|meid|ticket|request|snowflake|event|offset|seq(?:uence)?|timestamp|ts|nonce|seed|job|run)"
     r"(?:[ _-]?(?:id|no|nr|number|nummer|key|check|failed))*\b[\"']?[ .:=#\"']{0,4}$"
 )
 _SOCIAL = re.compile(r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no))?)\b[\"']?\W{0,4}(?:is\W{1,3})?$")
 _NINE = re.compile(r"\d{9}(?!\d)")
 _BRANDS = re.compile(
     r"(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17})\Z"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|220[0-4]\d{12}|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17})\Z"
 )
 _WORDS_BEFORE = 40  # characters in which what a number is may be said
 _GROUPED = re.compile(r"[ ().\-/]")
@@ -178,19 +180,9 @@ def _in_run(text: Text, start: int, end: int) -> Iterator[Span]:
         if (told := pattern.match(text.text, start, end)) is not None and named.search(before):
             yield Span(*told.span(), kind)
             return
-    for found in _NATIONAL.finditer(text.text, start, end):
-        if not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
+    for found in _NATIONAL.finditer(text.text, start, min(end + 3, len(text.text))):
+        if found.end() <= end and not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
             yield Span(*found.span(), Kind.PHONE)
-
-
-def _letters(text: Text) -> Iterator[Span]:
-    """Numbers of states that begin with letters."""
-    for found in _LETTERED.finditer(text.text):
-        start = found.start()
-        while start > found.start() - 8 and start and text.text[start - 1].isalnum():
-            start -= 1
-        if not (start and text.text[start - 1].isalnum()) and (of := states.code(text.text, text.low, start)):
-            yield Span(*of, Kind.SSN)
 
 
 _LETTERED = re.compile(r"[A-Z]{2} ?\d\d")
@@ -227,18 +219,28 @@ _IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
 
 
 def _accounts(text: Text) -> Iterator[Span]:
-    """Account numbers: as long as their country has them, and right by their check digits."""
-    for found in _IBAN.finditer(text.text):
-        start = found.start()
-        long = _IBAN_CHARS.get(found[0][:2])
-        if long is None or (start and text.text[start - 1].isalnum()):
+    """Account numbers, as long as their country has them and right by their check digits; numbers of states in letters."""
+    for place in _LETTERED.finditer(text.text):
+        start = place.start()
+        if not (start and text.text[start - 1].isalnum()) and (account := _account(text.text, start)):
+            yield account
             continue
-        place, told = start, ""
-        while place < found.end() and len(told) < long:
-            told += text.text[place].strip()
-            place += 1
-        if len(told) == long and not text.text[place : place + 1].isalnum() and _checked(told):
-            yield Span(start, place, Kind.IBAN)
+        while start > place.start() - 8 and start and text.text[start - 1].isalnum():
+            start -= 1
+        if not (start and text.text[start - 1].isalnum()) and (of := states.code(text.text, text.low, start)):
+            yield Span(*of, Kind.SSN)
+
+
+def _account(text: str, start: int) -> Span | None:
+    found, long = _IBAN.match(text, start), _IBAN_CHARS.get(text[start : start + 2])
+    if found is None or long is None:
+        return None
+    place, told = start, ""
+    while place < found.end() and len(told) < long:
+        told += text[place].strip()
+        place += 1
+    good = len(told) == long and not text[place : place + 1].isalnum() and _checked(told)
+    return Span(start, place, Kind.IBAN) if good else None
 
 
 def _checked(account: str) -> bool:
@@ -265,7 +267,6 @@ def _machines(text: Text) -> Iterator[Span]:
 
 SCANS = (
     Scan(frozenset((Kind.CARD, Kind.SSN, Kind.PHONE)), _numbers),
-    Scan(frozenset((Kind.SSN,)), _letters),
-    Scan(frozenset((Kind.IBAN,)), _accounts),
+    Scan(frozenset((Kind.IBAN, Kind.SSN)), _accounts),
     Scan(frozenset((Kind.IP,)), _machines),
 )

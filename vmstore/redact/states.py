@@ -105,7 +105,7 @@ STATES: tuple[State, ...] = (
     State("9|3 3 3", r"\bnif\b|contribuinte|\bnipc\b", _sum("98765432", 11, _from_eleven)),
     State("11!3.3.3-2", r"\bcpf\b", _cpf),
     State(
-        "15|1 2 2 2 3 3 2|13 2|1 2 2 2 3 3",
+        "15|13 2!1 2 2 2 3 3 2",
         r"\bnir\b|s[\u00e9e]cu(?:rit[\u00e9e])?\b|\binsee\b|num[\u00e9e]ro de s|carte vitale|\bnss\b|assur[\u00e9e]",
         lambda one: len(one) == 15 and one[0] in "12" and 97 - int(one[:13]) % 97 == int(one[13:]),
     ),
@@ -131,10 +131,10 @@ STATES: tuple[State, ...] = (
     State("9|3 3 3", r"\btfn\b|tax file", lambda one: _weighed("14375869A", 11, one) == 0),
     State("10|3 3 4|3-3-4", r"\bnhs\b", lambda one: -_weighed("A98765432", 11, one) % 11 == int(one[9])),
     State("12|4 4 4|4-4-4", r"aadhaar|aadhar|uidai|\u0906\u0927\u093e\u0930", _verhoeff),
-    State("18", r"\u8eab\u4efd|identity|\bid\b|citizen", lambda one: "10X98765432"[_weighed("79A584216379A5842", 11, one)] == one[17]),
+    State("18", r"\u8eab\u4efd|identity|\bid\b|citizen", lambda one: _day(one[8:14], "ymd") and "10X98765432"[_weighed("79A584216379A5842", 11, one)] == one[17]),
     State("13|6-7", r"\uc8fc\ubbfc|\brrn\b|resident", _sum("234567892345", 11, lambda rest: (11 - rest) % 10)),
     State("12|4 4 4|4-4-4", r"my ?number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7", _sum("65432765432", 11, _from_eleven)),
-    State("13|6 4 2 1|6 4 3", r"\bid\b|identity|said", _all(luhn, lambda one: _day(one, "ymd"))),
+    State("13|6 4 2 1|6 4 3", r"south africa|\bsa id|rsa id|id number|identity number|\bid no", _all(luhn, lambda one: _day(one, "ymd"))),
     State("9|1-7-1", r"teudat|\u05ea\u05e2\u05d5\u05d3\u05ea|israeli|\u05ea\u05f4\u05d6", luhn),
     State("11", r"\btckn\b|kimlik|\btc\b", _turkish),
     State("13", r"\bcnp\b|cod numeric", _sum("279146358279", 11, lambda rest: rest % 10)),
@@ -143,6 +143,9 @@ STATES: tuple[State, ...] = (
     State("11!3-3-3 2", r"\u0441\u043d\u0438\u043b\u0441|snils", _snils),
     State("12", r"\u0438\u043d\u043d|\binn\b", _all(_sum("724A359468", 11, lambda rest: rest % 10), _sum("3724A359468", 11, lambda rest: rest % 10))),
     State("10|4 6|4-6", r"svnr|sv-nr|sozialvers|versicherungsnummer|e-card", _austrian),
+    State("2/3/5|3/3/4|3/3/5|10|11", r"steuernummer|steuernr|st\.-?nr", lambda one: True),
+    State("2.3.3-1|1.3.3-1|8-1", r"\brut\b|\brun\b", lambda one: _chilean(one)),
+    State("9|3-2-4", r"\bitin\b", lambda one: one[0] == "9"),
     State("11|2-8-1", r"\bcuit\b|\bcuil\b", _sum("5432765432", 11, lambda rest: (11 - rest) % 11)),
     State("11", r"isikukood|asmens kodas", lambda one: _day(one[1:], "ymd")),
     State("9|3 3 3", r"\btaj\b", _sum("37373737", 10, lambda rest: rest)),
@@ -215,14 +218,10 @@ CODES: tuple[Code, ...] = (
     Code(r"\d{7}[A-W][A-IW]?", r"\bpps", _irish),
     Code(r"[STFG]\d{7}[A-Z]", "", _singaporean),
     Code(r"[A-Z]{5}\d{4}[A-Z]", r"\bpan\b|permanent account", _right),
+    Code(r"[A-Z\u00d1&]{4}\d{6}[A-Z0-9]{3}", r"\brfc\b", lambda code: _day(code[4:], "ymd")),
     Code(r"\d{17}X", "", lambda code: _weighed("79A584216379A5842", 11, code) == 2),
     Code(r"\d{1,2}\.\d{3}\.\d{3}-[\dK]", "", _chilean),
     Code(r"[12]\d{2}(?:0[1-9]|1[0-2])(?:2A|2B|\d{2})\d{8}", r"\bnir\b|s[\u00e9e]cu", _right),
-    Code(
-        r"(?=[A-Z]{0,3}\d)[A-Z0-9]{8,9}",
-        r"passport|reisepass|pass-?nr|passnummer|ausweisn|personalausweis|passeport|pasaporte|passaporto|paspoort",
-        _right,
-    ),
 )  # fmt: skip
 
 

@@ -118,6 +118,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     *((f"{one}_{mode}_", rf"{_ALNUM}{{16,}}+") for one in ("sk", "rk") for mode in ("live", "test", "prod")),
     ("whsec_", r"[A-Za-z0-9+/]{24,}+={0,2}"),
     ("SG.", r"[\w-]{16,32}\.[\w-]{16,64}"),
+    ("AC", rf"{_HEX}{{32}}[\"']?[^\n\w]{{1,8}}(?:\w{{1,20}} ?[=:] ?)?[\"']?({_HEX}{{32}}){_END}"),  # Twilio's token behind it
     ("SK", _HEX + "{32}" + _END),
     ("key-", rf"(?=[a-z]*\d){_HEX}{{32}}(?![\w-])"),
     *((literal, _HEX + r"{64}-\w{16}" + _END) for literal in ("xkeysib-", "xsmtpsib-")),
@@ -140,8 +141,24 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("NRII-", r"[\w-]{32}(?![\w-])"),
     ("dt0c01.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}"),
     ("PT1", r"(?<=\WPT1)[A-Z0-9]{40,}+" + _END),
-    ("sl.", r"[\w-]{120,}+"),
+    ("sl.", r"[\w.-]{120,}+"),
     ("sk.eyJ", r"[\w-]{40,}+\.[\w-]{16,}+"),
+    ("mfa.", r"[\w-]{80,}+"),
+    *((f"access-{one}-", _UUID) for one in ("production", "development", "sandbox")),
+    ("live_", rf"{_MIXED}[\w-]{{30,}}+"),
+    ("test_", rf"(?=[a-z]*[A-Z0-9]){_MIXED}{_ALNUM}{{30}}{_END}"),
+    *((literal, r"\w{30,}+") for literal in ("pdl_live_", "pdl_sdbx_", "pdl_ntfset_")),
+    ("pk_", r"\d{5,10}_[A-Z0-9]{32}" + _END),
+    ("ATTA", _HEX + "{60,}+" + _END),
+    ("dG9rO", r"[\w+/]{40,}+={0,2}"),
+    *((literal, _UUID + _END) for literal in ("sdk-", "api-", "mob-")),
+    *((literal, r"\w{20,}+") for literal in ("hcaik_", "hcbik_", "hcxik_")),
+    ("AQVN", r"[\w-]{35,}+"),
+    ("y0_", r"[\w-]{50,}+"),
+    ("vk1.a.", r"[\w-]{60,}+"),
+    ("esecret_", rf"{_ALNUM}{{24,}}+"),
+    ("eyJhdXRocyI6", r"[\w+/]{30,}+={0,2}"),  # of docker's settings, once more in base64
+    ("b3BlbnNzaC1rZXktdjE", r"[\w+/\s]{60,}+={0,2}"),  # of OpenSSH, without the lines around it
     ("aio_", rf"{_MIXED}{_ALNUM}{{28}}{_END}"),
     ("shippo_live_", _HEX + "{40}" + _END),
     ("EZAK", rf"{_ALNUM}{{54}}{_END}"),
@@ -160,6 +177,14 @@ AROUND: tuple[tuple[str, str, str], ...] = (
     ("NRAL", r"[a-z0-9]{30,36}", _END),
     ("sig=", r"[?&;]", rf"({_URL}{{30,}}+={{0,2}})"),
     ("ignature=", r"[?&;][\w%-]{0,24}[Ss]", rf"({_URL}{{40,}}+={{0,2}})"),
-    ("code=", r"[?&]", rf"({_URL}{{40,}}+={{0,2}})"),
+    ("code=", r"[?&]", r"((?:[\w+/-]|%2[BbFf]){40,}+(?:=|%3[Dd]){1,2})"),
+    (":APA91b", r"AAAA[\w-]{7}", r"[\w-]{100,}+"),  # Firebase
 )
 """Keys that are known by what stands in their middle: it, a pattern of what stands before it, and one of what follows."""
+
+PUBLIC = (
+    "pk_live_", "pk_test_", "pk.eyJ", "pk-lf-", "phc_", "sb_publishable_", "sq0idp-", "ssh-", "ecdsa-", "age1", "rzp_",
+    "AAAAB3Nza", "AAAAC3Nza", "AAAAE2Vj", "MFkwEwYH", "MIGfMA0G", "MIIBIjAN", "MCowBQYD", "LS0tLS1CRUdJTiBDRVJU",
+    "LS0tLS1CRUdJTiBQVUJM", "ca-pub-", "UA-", "G-", "GTM-", "6L", "tok_", "pm_", "acct_", "cus_",
+)  # fmt: skip
+"""How values begin that their vendors say are for everybody to see."""

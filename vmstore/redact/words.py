@@ -20,19 +20,21 @@ PASS_HEADS = (
 """What stands before `pass` or `pw` where it is written together."""
 SECRETS = frozenset("secret token credential credentials creds apikey secretkey accesskey privatekey authkey".split())
 SECRET_ENDS = ("secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "signingkey", "authkey")
-WEAK = frozenset("auth jwt bearer cookie pat sas saml assertion samlresponse pepper hmac otp totp authorization".split())
+WEAK = frozenset(
+    "sessionid jsessionid phpsessid sessid auth jwt bearer cookie pat sas saml assertion samlresponse pepper hmac otp totp authorization".split()
+)
 """The last word of a name whose value is a secret only where it looks made at random."""
 WHOSE = frozenset(
     "api access account private signing encryption auth shared master subscription secret app deploy license licence"
     " client service session admin unseal recovery crypt crypto decryption preshared webhook integration ingest"
-    " storage write read server primary secondary registration functions function host root cipher aes cookie jwt"
+    " write read server primary secondary registration functions function root cipher aes cookie jwt"
     " openai anthropic azure cohere mistral gemini pplx groq deepseek together stripe twilio mailgun sendgrid datadog"
     " dd algolia maps cloudflare heroku replicate elevenlabs fireworks openrouter cerebras xai voyage tavily dsa rsa"
     " fernet appsecret machine instrumentation".split()
 )
 """What a key opens: the word before `key`."""
 SURE = frozenset(
-    "api access account private signing encryption auth shared master subscription secret".split()
+    "api access account private signing encryption auth shared master subscription secret preshared".split()
 )
 """Those after which a value needs not look random."""
 NEUTRAL = frozenset(
@@ -49,7 +51,18 @@ ABOUT = frozenset(
     " counter index offset position location source stdin column table page form input screen view".split()
 )
 """Words behind it which say that the value is about a secret and is none."""
-NOT_KEYS = frozenset("public cache primary foreign partition sort idempotency object row group bucket hash".split())
+NOT_KEYS = frozenset(
+    "public cache primary foreign partition sort idempotency object row group bucket hash publishable site pub verify"
+    " verification socket websocket dedupe dedup storage s3 translation i18n message event lookup unique composite index"
+    " anon gpg pgp host known map dict json column item".split()
+)
+"""Words before `key` that make it one which opens nothing."""
+NOT_TOKENS = frozenset(
+    "page next continuation sync pagination cursor prev previous cancellation eos bos pad unk sep cls mask special"
+    " nextpage design stop start end lexer".split()
+)
+"""Words before `token` likewise."""
+
 
 FOREIGN = (
     "mot de passe", "contrase\u00f1a", "contrasena", "clave", "senha", "palavra-passe", "palavra passe", "wachtwoord",
