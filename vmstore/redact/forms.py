@@ -75,8 +75,8 @@ FORMS: tuple[Form, ...] = (
         Kind.SECRET,
     ),
     Form(
-        ("client(", "sdk(", "api(", "apikey("),
-        re.compile(r"[a-zA-Z]{3,8}\((?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{32,}+)[\"'`]"),
+        ("client(", "sdk(", "api(", "apikey(", "oauthhandler(", "translator(", "algoliasearch(", "configure(", "initialize(", "connect("),
+        re.compile(r"[a-zA-Z]{3,13}\((?:[\"'`][^\"'`\n]{0,120}[\"'`], ?){0,3}?(?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{32,}+)[\"'`]"),
         Kind.SECRET,
         True,
     ),
@@ -120,6 +120,23 @@ FORMS: tuple[Form, ...] = (
         re.compile(
             r"[\w-]{3,7}(?: ?key)?[^\n\w]{0,4}(?:(?:is|ist|es|est)[^\n\w]{1,3})?"
             r"(?P<value>0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|[5KL9c][1-9A-HJ-NP-Za-km-z]{50,51})(?!\w)"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        ("license", "licence", "product key", "activation", "lizenz"),
+        re.compile(
+            r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?![\w-])"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        (
+            "verification code", "security code", "one-time code", "one-time password", "login code", "otp", "access code",
+            "best\u00e4tigungscode", "sicherheitscode", "c\u00f3digo de verificaci\u00f3n", "code de v\u00e9rification", "door code",
+        ),
+        re.compile(
+            r"[\w -]{3,24}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es )(?P<value>\d{3}[ -]?\d{3}|\d{4}|\d{5,8})(?![\w.:-])"
         ),
         Kind.SECRET,
     ),
@@ -204,7 +221,7 @@ def _codes(text: Text) -> Iterator[Span]:
 
 _KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
 _PASSWORDS = (
-    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp",
+    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp", "pass",
     *words.FOREIGN,
 )  # fmt: skip
 _SAID = re.compile(
@@ -225,9 +242,9 @@ def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
     """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
     if place and (text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))):
         return None
-    found = _SAID.match(text.text, end)
+    found = _SAID.match(text.text, end) if end - place != 4 or text.low[place:end] != "pass" else None
     value = found and _worth(found, password)
-    if value is None and password:
+    if value is None and password and text.text[end - 1].islower() | (not text.text[end - 1].isascii()):
         found = _NEXT.match(text.text, end)
         value = found and (_worth(found, True) if any(one.isdigit() for one in found["value"][:300]) else None)
         if value and not (_signs(value[:300]) or _both(value[:300])):
@@ -302,7 +319,56 @@ def _begins(text: str, place: int, word: str) -> bool:
     return len(word) > 4 and not (text[place].isupper() and text[place - 1].islower())
 
 
+# ---- tables
+
+_COLUMN = ("password", "passwd", "passwort", "kennwort", "pwd", "secret", "token", "api_key", "apikey", "api key", "pin")
+_DELIMITERS = ",;\t|"
+_ROWS_MAX = 10_000
+
+
+def _tables(text: Text) -> Iterator[Span]:
+    """The values of a column whose heading says that they are secret."""
+    for word in filter(text.has, _COLUMN):
+        place = text.low.find(word)
+        while place >= 0:
+            first = text.text.rfind("\n", max(place - 300, 0), place) + 1
+            last = text.text.find("\n", place, place + 300)
+            end = place + len(word)
+            if last > 0 and (sign := _delimiter(text.text[first:place], text.text[end:last])):
+                yield from _column(text.text, last + 1, sign, text.text[first:place].count(sign), text.text[first:last].count(sign))
+                end = last
+            place = text.low.find(word, end)
+
+
+def _delimiter(before: str, after: str) -> str:
+    """What parts the fields of a line of headings around one of them; empty where it is none."""
+    left, right = before.rstrip(" \"'")[-1:], after.lstrip(" \"'")[:1]
+    sign = left or right
+    good = sign in _DELIMITERS and (right or sign) == sign and (left or sign) == sign
+    return sign if sign and good and _HEADING.fullmatch(before + after) else ""
+
+
+_HEADING = re.compile(r"[\w \"'.,;\t|-]{2,300}\r?")
+
+
+def _column(text: str, place: int, sign: str, at: int, fields: int) -> Iterator[Span]:
+    for _ in range(_ROWS_MAX):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        parts = text[place:end].split(sign)
+        if len(parts) != fields + 1 or place >= len(text):
+            return
+        start = place + sum(len(part) + 1 for part in parts[:at])
+        value = parts[at].strip(" \"'\r")
+        start += parts[at].find(value)
+        made = any(not one.isalpha() for one in value) and not set(value) <= set("-: ")
+        if made and len(value) >= 4 and " " not in value and not is_placeholder(value):
+            yield Span(start, start + len(value), Kind.PASSWORD)
+        place = end + 1
+
+
 SCANS = (
+    Scan(frozenset((Kind.PASSWORD,)), _tables),
     Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN)), _forms),
     Scan(frozenset((Kind.PASSWORD, Kind.SECRET)), _prose),
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
 
+from vmstore.redact.keys import pair
 from vmstore.redact.named import is_placeholder, random
 from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 
@@ -14,7 +13,7 @@ _BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={
 _BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}+={0,2})(?![\w+/=])")
 _HEADER = re.compile(
     r"(?i:authorization)\\?[\"']?[ \t]*(?:[:=]|,(?=[ \t]*[\"']))[ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot |ssws |splunk |genie"
-    r"key |snowflake token=|token token=|aws |sharedkey )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,}+={0,2})"
+    r"key |snowflake token=|token token=|aws |sharedkey |negotiate |ntlm |oauth )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,}+={0,2})"
 )
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]+)@[\w\[]")
 _ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry))[\w\[]")
@@ -23,30 +22,22 @@ _USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]*[\"']?[\w.@/\\-]{1,80}:(?
 
 def _group(pattern: re.Pattern[str], text: Text, place: int, kind: Kind) -> Span | None:
     found = pattern.match(text.text, place)
-    return Span(*found.span(1), kind) if found else None
+    return Span(*found.span(1), kind) if found and not is_placeholder(found[1]) else None
 
 
 def _bearer(text: Text, place: int) -> Span | None:
     return _group(_BEARER, text, place, Kind.AUTHORIZATION)
 
 
-def _pair(told: str) -> bool:
-    """Whether base64 is a name and a password."""
-    try:
-        said = base64.b64decode(told + "=" * (-len(told) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return b":" in said and said.isascii()
-
-
 def _basic(text: Text, place: int) -> Span | None:
     """What follows `Basic` where it is a name and a password, decoded."""
     found = _BASIC.match(text.text, place)
-    return Span(*found.span(1), Kind.AUTHORIZATION) if found and _pair(found[1]) else None
+    return Span(*found.span(1), Kind.AUTHORIZATION) if found and pair(found[1]) else None
 
 
 def _header(text: Text, place: int) -> Span | None:
-    return _group(_HEADER, text, place, Kind.AUTHORIZATION)
+    found = _group(_HEADER, text, place, Kind.AUTHORIZATION)
+    return None if found and text.text.startswith("AWS4-", found.start) else found
 
 
 def _address(text: Text, place: int) -> Span | None:
@@ -113,8 +104,12 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("mysqli(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
     ("mysqli_connect(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
     ("getconnection(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
-    (".login(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
-    (".authenticate(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
+    (".login(", rf"{_ANY}, ?{_STRING}"),
+    (".authenticate(", rf"{_ANY}, ?{_STRING}"),
+    ("bind_s(", rf"[^\n()]{{1,120}}?, ?{_STRING}"),
+    ("ldap_bind(", rf"[^\n()]{{1,160}}?, ?{_STRING}"),
+    *((one, rf"[\"'][^\"'\n]{{1,60}}[\"'], ?[\"'][^\"'\n]{{1,40}}[\"'], ?{_STRING}") for one in ("connect(", "sequelize(")),
+    ("curlopt_userpwd", r", ?[\"'][^:\"']{1,60}:(?P<value>[^\"'\s]{4,}+)[\"']"),
     ("auth=(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
     ("jdbc:oracle:thin:", r"[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
     ("sqlplus", r" (?:-\w+ )*[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
@@ -146,7 +141,7 @@ def _command(literal: str, follows: str) -> Literal:
         found = shape.match(text.text, place)
         if found is None or is_placeholder(found["value"]) or found["value"].startswith(("/", "./")):
             return None
-        if found["value"].isdigit() or (literal == '"auth"' and not _pair(found["value"])):
+        if found["value"].isdigit() or (literal == '"auth"' and not pair(found["value"])):
             return None  # a port, or no name and password
         return Span(*found.span("value"), Kind.PASSWORD)
 

@@ -61,11 +61,21 @@ def _key(found: re.Match[str] | None) -> Span | None:
     return None if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS)) else Span(start, end, Kind.API_KEY)
 
 
+def pair(told: str) -> bool:
+    """Whether base64 is a name and a password."""
+    try:
+        said = base64.b64decode(told + "=" * (-len(told) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in said and said.isascii()
+
+
 def _jwt(text: Text, place: int) -> Span | None:
     if place and (text.text[place - 1].isalnum() or text.text[place - 1] in "_-"):
         return None  # its run was looked at where it began
     found = _JWT.match(text.text, place)
-    return Span(*found.span(), Kind.JWT) if found else None
+    cut = found is not None and text.text.startswith(("..", "\u2026"), found.end() - (found[0][-1] == "."))
+    return Span(*found.span(), Kind.JWT) if found and not cut else None
 
 
 def _pem(text: Text, place: int) -> Span | None:

@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from vmstore.redact import words
-from vmstore.redact.keys import SAMPLE
+from vmstore.redact.keys import SAMPLE, pair
 from vmstore.redact.vendors import PUBLIC
 from vmstore.redact.span import Kind, Literal, Span, Text
 
@@ -41,7 +41,10 @@ _LINE = re.compile(r"(?:[^\s\"'`\\&;]|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\
 _ELEMENT = re.compile(r"[^<\s]*+")
 _FOURS = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}(?![\w ]*\w)")
 _FOLD = re.compile(r"[|>][+-]?\d?[ \t]*\r?\n([ \t]+)([^\s:]{16,}+(?:\r?\n(?:\1[^\s:]++[ \t]*(?:\r?\n|\Z))*+)?)")
-_LINES = re.compile(r"(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/=_-]{16,}+(?=[ \t]*(?:\r?\n|\Z|[\"'])))*+")
+_LINES = re.compile(
+    r"(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/=_-]{16,}+(?=[ \t]*(?:\r?\n|\Z|[\"'])))*+"
+    r"(?:(?<=[\w+/=-]{60})[ \t]*\r?\n[ \t]*(?=[\w+/-]*[\d=])[A-Za-z0-9+/=_-]{2,15}(?=[ \t]*(?:\r?\n|\Z|[\"'])))?"
+)
 _STRINGS = re.compile(r"(?:[\"'][ \t]*[+.\\]?[ \t]*\r?\n?[ \t]*[+.]?[ \t]*[\"'][\w+/=.~-]{8,}+(?=[\"']))*+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{40,}+")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[(\[{<]|.*[;,{(]$|[(\[{<]")
@@ -54,6 +57,7 @@ _PLACEHOLDER = re.compile(
         [\W_]?.{0,6}(?:pass|pwd|secret|token|key|api|cred|me|it|this|value|here|$).*
       | (?:passw(?:or[dt]|d)|secret|token|(?:api_?)?key)[_-](?:here|goes.*)
       | (?:required|nullable|sometimes|confirmed|string)\|.* | !(?:vault|secret|ref|sub|env\w*|getatt)\b.*
+      | (?:your|insert|replace|change|enter|put|placeholder|dummy|fake|sample|example)[-_ .]\S.* | change(?:me|it)\w*
       | pass(?:word|wd|wort|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value
       | """
     + "|".join(words.OPTIONAL)
@@ -65,6 +69,7 @@ _REFERENCE = re.compile(
     r"|\$(?:2[abxy]|[156y]|7|apr1|argon2\w*|pbkdf2[\w-]*|scrypt|sha\d*)\$|pbkdf2_\w+\$|s?sha\d*[:$-]|\{\w{3,12}\}|md5[0-9a-f]{32}$"
     r"|scrypt:|bcrypt[:$]|" + "|".join(re.escape(one) for one in PUBLIC)
 )  # where a value is kept, one that is encrypted or a hash, and what is for everybody to see
+_SHOWN = re.compile(r"(?:test|dummy|fake|example|sample|foo|bar|abc|demo|mock|stub|my)(?:[-_]?[a-z0-9]{1,12}){0,3}$")
 _SIGNED = re.compile(r"[$%#@*(\[{<]")
 _WORDS = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\Z")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
@@ -99,7 +104,7 @@ def _noun(parts: list[str]) -> Called | None:
     last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
     if last.endswith("key"):
         whose = before if last == "key" else last[:-3]
-        if whose in words.WHOSE:
+        if whose in words.WHOSE and whose not in words.NOT_KEYS:
             return Called(Kind.SECRET, whose in words.SURE)
     if last in words.PASSWORDS or last.endswith(words.PASS_ENDS):
         return Called(Kind.PASSWORD)
@@ -262,10 +267,12 @@ def _worth(
     if is_placeholder(value.text) or value.text.startswith(("/", "./", "~/", "http://", "https://", "=")):
         return False
     if not told.sure:
-        return random(value.text)
+        return random(value.text) or (name.lower().endswith("auth") and pair(value.text))
     if sign in ("(", ",") or (sign == ">" and found["close"]):
         return value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
     password = told.kind is Kind.PASSWORD
+    if not password and _SHOWN.match(value.text):
+        return False
     if sign == "" and not name.startswith("-") and not value.quoted and name not in _BLANK:
         return random(value.text)
     if sign == "" and not name.startswith("-") and name not in _BLANK:
@@ -376,7 +383,7 @@ def named(key: str, value: str) -> Kind | None:
     if len(value) >= JUDGED_CHARS:
         good = " " not in head and (told.sure or random(head))
     elif not told.sure:
-        good = random(head)
+        good = random(head) or (key.lower().endswith("auth") and pair(head))
     else:
         good = _worth_quoted(head, told.kind is Kind.PASSWORD, _parts_end(key))
     return told.kind if good else None

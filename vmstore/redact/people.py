@@ -21,10 +21,17 @@ _IN_ADDRESS = re.compile(r"://[^\s/\"'<>]*$")
 _SUFFIXES = (
     "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs pyi rb java kt cc cpp hpp txt json yaml yml"
     " toml xml html htm csv gz tgz tar whl lock log dll exe map wasm vue sql service timer target socket mount local"
+    " internal lan corp localhost localdomain invalid intern arpa cluster svc"
 )
 _FILES = frozenset(_SUFFIXES.split())  # those that are countries, too, are left out
 _USUAL_TOPS = "com org net edu gov mil int info io dev ai app co me de uk fr it es nl ch at eu us ca jp"
 _USUAL = frozenset(_USUAL_TOPS.split())
+
+_NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|git|mailer-daemon)@")
+_VERSION = re.compile(r"v?\d+\.\d")
+_MACHINE = re.compile(
+    r"\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id|autossh|sshfs)\s[^|;&]*$|(?:message-id|in-reply-to|references|content-id|cid):[^,]*$"
+)  # what stands before the name of a machine or of a letter
 
 
 def _mail(text: Text, place: int) -> Span | None:
@@ -41,6 +48,10 @@ def _mail(text: Text, place: int) -> Span | None:
         if top not in _USUAL:
             return None
     if start >= place or not 2 <= len(top) <= 24 or not top.isalpha() or top in _FILES:
+        return None
+    if _NOBODY.match(text.low, start) or text.low.endswith("gserviceaccount.com", start, end):
+        return None
+    if _VERSION.match(text.text, place + 1) or _MACHINE.search(text.low[max(start - 120, 0) : start].rpartition("\n")[2]):
         return None
     elsewhere = text.text[end : end + 1] == ":" and text.text[end + 1 : end + 2].strip() != ""  # git@host:path
     if elsewhere or _IN_ADDRESS.search(text.text, max(start - 100, 0), start):
@@ -195,15 +206,37 @@ def _card(found: re.Match[str]) -> bool:
     return _NO_CARD.search(found.string, max(found.start() - _WORDS_BEFORE, 0), found.start()) is None
 
 
+def _dialled(found: re.Match[str]) -> bool:
+    """Whether digits behind a `+` are as many as a number has, and are no sum of money."""
+    digits = re.sub(r"\D", "", found[0])
+    if not found[0].startswith("+"):
+        return True
+    if digits[0] == "1" and (len(digits) != 11 or digits[1] < "2"):
+        return False
+    return len(digits) >= 10 or (len(digits) < len(found[0]) - 1 and "." not in found[0])
+
+
+def _a_thing(found: re.Match[str]) -> bool:
+    return _THING.search(found.string, max(found.start() - _WORDS_BEFORE, 0), found.start()) is not None
+
+
+_THING = re.compile(
+    r"(?i)\b(?:part|drawing|order|ref|invoice|serial|seriennummer|sku|item|model|batch|lot|tracking|isbn|issn|version|build|vin|imei"
+    r"|bestell\w*|rechnung\w*|sendung\w*|artikel\w*|ticket|case)(?:[ -]?(?:no|nr|number|nummer|id))?\b[.:#]?[ =\"']{0,3}$"
+)
+
+
 def _social(found: re.Match[str]) -> bool:
     area, _, group, serial = found.groups()
+    if _a_thing(found):
+        return False
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
 _CHECKS: dict[Kind, Callable[[re.Match[str]], bool]] = {
     Kind.CARD: _card,
     Kind.SSN: _social,
-    Kind.PHONE: lambda found: True,
+    Kind.PHONE: lambda found: _dialled(found) and not _a_thing(found),
 }
 
 # ---- accounts

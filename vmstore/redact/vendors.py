@@ -114,6 +114,9 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("hooks.slack.com/workflows/", r"(T[A-Z0-9]{6,14}/A[A-Z0-9]{6,14}/\d{10,24}/[A-Za-z0-9]{16,40})"),
     ("hooks.zapier.com/hooks/catch/", r"(\d{4,12}/\w{5,20})"),
     ("/IncomingWebhook/", rf"({_HEX}{{32}}/{_UUID}[\w/-]*+)"),
+    ("maker.ifttt.com/trigger/", r"[\w-]{1,60}/(?:json/)?with/key/([\w-]{20,}+)"),
+    *((f"hook.{one}.make.com/", r"([a-z0-9]{24,}+)") for one in ("eu1", "eu2", "us1", "us2")),
+    ("/hooks/", r"([a-z0-9]{26})" + _END),
     ("/api/webhooks/", r"(\d{15,22}/[\w-]{40,100})"),
     *((f"{one}_{mode}_", rf"{_ALNUM}{{16,}}+") for one in ("sk", "rk") for mode in ("live", "test", "prod")),
     ("whsec_", r"[A-Za-z0-9+/]{24,}+={0,2}"),
@@ -176,8 +179,11 @@ AROUND: tuple[tuple[str, str, str], ...] = (
     ("-us", rf"{_HEX}{{32}}", rf"\d{{1,2}}{_END}"),  # Mailchimp
     ("NRAL", r"[a-z0-9]{30,36}", _END),
     ("sig=", r"[?&;]", rf"({_URL}{{30,}}+={{0,2}})"),
-    ("ignature=", r"[?&;][\w%-]{0,24}[Ss]", rf"({_URL}{{40,}}+={{0,2}})"),
+    ("ignature=", r"[?&;][\w%-]{0,24}[Ss]", rf"({_URL}{{24,}}+={{0,2}})"),
     ("code=", r"[?&]", r"((?:[\w+/-]|%2[BbFf]){40,}+(?:=|%3[Dd]){1,2})"),
+    ("hmac=", r"[~&?;:]", rf"({_HEX}{{32,}}+)"),
+    *((f"{one}=", r"[?&;]", rf"(?=[^&\s]{{0,30}}\d)({_URL}{{20,}}+={{0,2}})") for one in ("session", "sid", "ticket", "jwt")),
+    (":fx", _UUID, _END),  # DeepL
     (":APA91b", r"AAAA[\w-]{7}", r"[\w-]{100,}+"),  # Firebase
 )
 """Keys that are known by what stands in their middle: it, a pattern of what stands before it, and one of what follows."""

@@ -53,7 +53,7 @@ ABOUT = frozenset(
 """Words behind it which say that the value is about a secret and is none."""
 NOT_KEYS = frozenset(
     "public cache primary foreign partition sort idempotency object row group bucket hash publishable site pub verify"
-    " verification socket websocket dedupe dedup storage s3 translation i18n message event lookup unique composite index"
+    " verification socket websocket dedupe dedup s3 translation i18n message event lookup unique composite index"
     " anon gpg pgp host known map dict json column item".split()
 )
 """Words before `key` that make it one which opens nothing."""
