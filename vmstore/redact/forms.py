@@ -27,20 +27,23 @@ class Form(NamedTuple):
     around: int = 0  # characters before the literal in which the value may begin, and behind it
 
 
-_WORD = r"[a-z]{3,8}"
+_WORD = r"[a-z]{3,8}+(?![a-z])"
 _CODE = r"(?=[A-Za-z]{0,11}\d|[a-z0-9]{4,12}[-][a-z0-9]{4,12})[A-Za-z0-9]{4,12}(?:[ -][A-Za-z0-9]{4,12}){0,5}"
 
 FORMS: tuple[Form, ...] = (
     Form(  # netrc
         ("machine ", "default login"),
         re.compile(
-            r"(?:machine\s+\S{1,200}|default)\s+(?:account\s+\S{1,80}\s+)?login\s+\S{1,200}\s+(?:account\s+\S{1,80}\s+)?"
+            r"(?:machine\s+\S{1,200}|default)\s+(?:account\s+\S{1,80}\s+)?login\s+\S{1,200}\s+(?:account\s+\S{1,80"
+            r"}\s+)?"
             r"password\s+(?P<value>\S++)"
         ),
     ),
     Form(  # pgpass
         (":5432:", ":5433:", ":6432:", ":*:", "pgpass"),
-        re.compile(r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"),
+        re.compile(
+            r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"
+        ),
         around=400,
     ),
     Form(
@@ -63,20 +66,36 @@ FORMS: tuple[Form, ...] = (
     Form(  # the words of a wallet
         ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
         re.compile(
-            r"[\w-]{3,10}[^\n:=]{0,40}[:=]?[\s\"'`]{1,4}(?:\n\s*)?"
-            rf"(?P<value>(?:1[.)] ?)?{_WORD}(?:[ ,\n]{{1,3}}(?:\d{{1,2}}[.)] ?)?{_WORD}){{11,23}})(?![ ,]{{0,2}}[A-Za-z])"
+            r"[\w-]{3,10}[^\n:=]{0,40}?(?:[:=]|\bis\b|[\"'`]|\n)[\s\"'`]{0,4}"
+            rf"(?P<value>(?:1[.)] ?)?{_WORD}(?:[ ,\n]{{1,3}}(?:\d{{1,2}}[.)] ?)?{_WORD}){{11,23}}+)(?![ ,]{{0,2}}[A"
+            rf"-Za-z])"
         ),
     ),
     Form(  # the key that goes with an id of AWS
         ("akia", "asia"),
         re.compile(
-            r"A[KS]IA[A-Z2-7]{16}[^\n]{0,40}?[\s\"',:/=|](?P<value>(?=[^\n]{0,39}\d)[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])"
+            r"A[KS]IA[A-Z2-7]{16}[^\n]{0,40}?[\s\"',:/=|](?P<value>(?=[^\n]{0,39}\d)[A-Za-z0-9+/]{40})(?![A-Za-z0-"
+            r"9+/=])"
         ),
         Kind.SECRET,
     ),
     Form(
-        ("client(", "sdk(", "api(", "apikey(", "oauthhandler(", "translator(", "algoliasearch(", "configure(", "initialize(", "connect("),
-        re.compile(r"[a-zA-Z]{3,13}\((?:[\"'`][^\"'`\n]{0,120}[\"'`], ?){0,3}?(?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{32,}+)[\"'`]"),
+        (
+            "client(",
+            "sdk(",
+            "api(",
+            "apikey(",
+            "oauthhandler(",
+            "translator(",
+            "algoliasearch(",
+            "configure(",
+            "initialize(",
+            "connect(",
+        ),
+        re.compile(
+            r"[a-zA-Z]{3,13}\((?:[\"'`][^\"'`\n]{0,120}[\"'`], ?){0,3}?(?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{"
+            r"32,}+)[\"'`]"
+        ),
         Kind.SECRET,
         True,
     ),
@@ -90,7 +109,8 @@ FORMS: tuple[Form, ...] = (
     Form(  # what is piped to a command that asks for it
         ("--password-stdin", "sudo -s ", "--with-token", "passwd --stdin", "passphrase-fd"),
         re.compile(
-            r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]{0,80}?"
+            r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]"
+            r"{0,80}?"
             r"(?:--password-stdin|sudo -S|--with-token|passwd --stdin|passphrase-fd)"
         ),
         around=300,
@@ -109,9 +129,19 @@ FORMS: tuple[Form, ...] = (
         around=220,
     ),
     Form(  # a name and a password side by side
-        ("credentials", "login", "zugangsdaten", "identifiants", "credenciales", "credenziali", "inloggegevens", "anmeldedaten"),
+        (
+            "credentials",
+            "login",
+            "zugangsdaten",
+            "identifiants",
+            "credenciales",
+            "credenziali",
+            "inloggegevens",
+            "anmeldedaten",
+        ),
         re.compile(
-            r"\w{5,14}(?: (?:is|are|sind|sont|son|sono|zijn|for [\w ]{1,20}))?[: ]\s{0,2}[\"'`]?(?:(?!https?)[\w.@-]{2,40})(?: ?/ ?|:)"
+            r"\w{5,14}(?: (?:is|are|sind|sont|son|sono|zijn|for [\w ]{1,20}))?[: ]\s{0,2}[\"'`]?(?:(?!https?)[\w.@"
+            r"-]{2,40})(?: ?/ ?|:)"
             r"(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])(?=[^\s]{0,60}[A-Z!#$%&*+@^_-])[^\s\"'`/]{8,}+)"
         ),
     ),
@@ -126,26 +156,46 @@ FORMS: tuple[Form, ...] = (
     Form(
         ("license", "licence", "product key", "activation", "lizenz"),
         re.compile(
-            r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?![\w-])"
+            r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8"
+            r"}){2,7})(?![\w-])"
         ),
         Kind.SECRET,
     ),
     Form(
         (
-            "verification code", "security code", "one-time code", "one-time password", "login code", "otp", "access code",
-            "best\u00e4tigungscode", "sicherheitscode", "c\u00f3digo de verificaci\u00f3n", "code de v\u00e9rification", "door code",
+            "verification code",
+            "security code",
+            "one-time code",
+            "one-time password",
+            "login code",
+            "otp",
+            "access code",
+            "best\u00e4tigungscode",
+            "sicherheitscode",
+            "c\u00f3digo de verificaci\u00f3n",
+            "code de v\u00e9rification",
+            "door code",
         ),
         re.compile(
-            r"[\w -]{3,24}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es )(?P<value>\d{3}[ -]?\d{3}|\d{4}|\d{5,8})(?![\w.:-])"
+            r"[\w -]{3,24}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es )(?P<value>\d{3}[ -]?\d{3}|\d"
+            r"{4}|\d{5,8})(?![\w.:-])"
         ),
         Kind.SECRET,
     ),
     Form(
         (
-            "passport", "reisepass", "passeport", "pasaporte", "passaporto", "paspoort", "personalausweis", "ausweisnummer",
+            "passport",
+            "reisepass",
+            "passeport",
+            "pasaporte",
+            "passaporto",
+            "paspoort",
+            "personalausweis",
+            "ausweisnummer",
         ),
         re.compile(
-            r"(?i:[a-z]{8,16})[ -]?(?i:no|nr|number|nummer|num[e\u00e9]ro|n[\u00b0\u00ba])?\.?[\"']?[ :#=]{1,4}(?:is |ist )?[\"']?"
+            r"(?i:[a-z]{8,16})[ -]?(?i:no|nr|number|nummer|num[e\u00e9]ro|n[\u00b0\u00ba])?\.?[\"']?[ :#=]{1,4}(?:"
+            r"is |ist )?[\"']?"
             r"(?P<value>(?=[A-Z]{0,3}\d)[A-Z0-9]{8,10})(?![A-Za-z0-9])"
         ),
         Kind.SSN,
@@ -153,7 +203,8 @@ FORMS: tuple[Form, ...] = (
     Form(
         ("pin",),
         re.compile(
-            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [a-z]{2,8}){1,3}?)?"
+            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [a-z]"
+            r"{2,8}){1,3}?)?"
             r"(?:: ?| is | ist | lautet | est | es | \u00e8 )(?P<value>\d{4,5})(?![\w.:-])"
         ),
         Kind.SECRET,
@@ -166,10 +217,14 @@ _BEFORE_LIST = re.compile(
     r"(?:(?:backup|recovery|rescue|emergency|scratch|one-time)[ -]|wiederherstellungs-?|ersatz-?|backup-?|herstel)$"
 )
 _BEHIND_LIST = re.compile(
-    r"\w{0,4}(?P<of> (?:de|di) (?:secours|r\u00e9cup\u00e9ration|respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o|backup|recupero))?"
+    r"\w{0,4}(?P<of> (?:de|di) (?:secours|r\u00e9cup\u00e9ration|respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o|"
+    r"backup|recupero))?"
     r"(?:[^\n:]{0,60}[:\n]| (?:is|are|ist|sind) )"
 )
-_CODES_LINE = re.compile(rf"\s{{0,8}}(?:\d{{1,2}}[.)]\s{{1,3}}|[-*\u2022]\s{{1,3}})?(?P<value>{_CODE})(?=[ \t]{{0,4}}(?:[,;\n]|\Z|[ \t]{{2,}}|\d))[,;]?")
+_CODES_LINE = re.compile(
+    rf"\s{{0,8}}(?:\d{{1,2}}[.)]\s{{1,3}}|[-*\u2022]\s{{1,3}})?(?P<value>{_CODE})(?=[ \t]{{0,4}}(?:[,;\n]|\Z|[ \t]{{"
+    rf"2,}}|\d))[,;]?"
+)
 
 
 def _forms(text: Text) -> Iterator[Span]:
@@ -221,26 +276,46 @@ def _codes(text: Text) -> Iterator[Span]:
 
 _KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
 _PASSWORDS = (
-    "password", "passwort", "passphrase", "passcode", "passwd", "pwd", "pw", "mdp", "pass",
+    "password",
+    "passwort",
+    "passphrase",
+    "passcode",
+    "passwd",
+    "pwd",
+    "pw",
+    "mdp",
+    "pass",
     *words.FOREIGN,
-)  # fmt: skip
+)
 _SAID = re.compile(
     r"[^\W\d_]{0,12}[\"'\u201c\u201d\u00bb)]?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
-    r"(?:[:\uff1a=]|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8|\u00e9|jest|to|on"
-    r"|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
+    r"(?:[:\uff1a=]|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
+    r"|\u00e9|jest|to|on"
+    r"|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740"
+    r"|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
     r"[ \t]{0,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb\u3002\uff0c]{6,}+)"
 )
-_NEXT = re.compile(r"[^\W\d_]{0,12}(?P<between>)[ \t]{1,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb]{8,}+)")
-_ABOUT = re.compile(r"(?i)hash|policy|length|reset|manager|version|field|file|url|link|\bid\b|expire|ttl|type|limit|count|usage|bucket|error")
+_NEXT = re.compile(
+    r"[^\W\d_]{0,12}(?P<between>)[ \t]{1,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb"
+    r"]{8,}+)"
+)
+_ABOUT = re.compile(
+    r"(?i)hash|policy|length|reset|manager|version|field|file|url|link|\bid\b|expire|ttl|type|limit|count|usage|bu"
+    r"cket|error"
+)
 _UNIT = re.compile(
-    r"(?i)[\d.,:/-]+[a-z\u00b0%]{0,8}\W*$|v?\d+(?:\.\d+)+|https?://|[\w./-]*/[\w./-]+\.\w{1,5}\W*$|[\w-]+\.(?:py|js|ts|rs|go|java|md|json|ya?ml|toml|txt|html?)\b"
-    r"|[a-z_]+\(|.*[(){}\[\]=]|(?:sha|md|hmac|aes|rsa|rfc|utf|pbkdf|bcrypt|argon|hs|es|rs|oauth|base|http|tls|ipv?)-?\d|p\d+@|\$|--|@"
+    r"(?i)[\d.,:/-]+[a-z\u00b0%]{0,8}\W*$|v?\d+(?:\.\d+)+|https?://|[\w./-]*/[\w./-]+\.\w{1,5}\W*$|[\w-]+\.(?:py|j"
+    r"s|ts|rs|go|java|md|json|ya?ml|toml|txt|html?)\b"
+    r"|[a-z_]+\(|.*[(){}\[\]=]|(?:sha|md|hmac|aes|rsa|rfc|utf|pbkdf|bcrypt|argon|hs|es|rs|oauth|base|http|tls|ipv?"
+    r")-?\d|p\d+@|\$|--|@"
 )
 
 
 def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
     """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
-    if place and (text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))):
+    if place and (
+        text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))
+    ):
         return None
     found = _SAID.match(text.text, end) if end - place != 4 or text.low[place:end] != "pass" else None
     value = found and _worth(found, password)
@@ -262,7 +337,8 @@ _OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS | words.NOT_TOKE
 
 
 def _worth(found: re.Match[str], password: bool) -> str | None:
-    """The value that a sentence names, without its last stop; None where it is a word, a number or a name of something."""
+    """The value that a sentence names, without its last stop; None where it is a word, a number or a name of som"
+    "ething."""
     value = found["value"]
     if not found["open"]:
         value = value.rstrip(".,;:)")
@@ -277,7 +353,11 @@ def _worth(found: re.Match[str], password: bool) -> str | None:
     sign = found.string[found.end("between") : found.start("value")].strip(" \t\"'`\u201c\u201e\u00ab").lower()
     if sign in ("to", "on", "er", "-", "now", "this", "je") and not (len(head) >= 8 and (_signs(head) or _both(head))):
         return None
-    if not password and not random(head) and not (len(head) >= 16 and _both(head) and sum(one.isdigit() for one in head) > 2):
+    if (
+        not password
+        and not random(head)
+        and not (len(head) >= 16 and _both(head) and sum(one.isdigit() for one in head) > 2)
+    ):
         return None
     return value
 
@@ -301,7 +381,7 @@ def _prose(text: Text) -> Iterator[Span]:
                 end = place + len(word)
                 hint = hints.search(text.text, end, end + _SENTENCE_CHARS)
                 good = hint is not None and hint[0] != "\n" and _begins(text.text, place, word)
-                if good and (password or _DIGIT.search(text.text, hint.start(), hint.start() + 40)):
+                if hint and good and (password or _DIGIT.search(text.text, hint.start(), hint.start() + 40)):
                     found = _said(text, place, end, password)
                     if found is not None:
                         yield found
@@ -321,9 +401,20 @@ def _begins(text: str, place: int, word: str) -> bool:
 
 # ---- tables
 
-_COLUMN = ("password", "passwd", "passwort", "kennwort", "pwd", "secret", "token", "api_key", "apikey", "api key", "pin")
+_COLUMN = (
+    "password",
+    "passwd",
+    "passwort",
+    "kennwort",
+    "pwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api key",
+    "pin",
+)
 _DELIMITERS = ",;\t|"
-_ROWS_MAX = 10_000
 
 
 def _tables(text: Text) -> Iterator[Span]:
@@ -334,9 +425,14 @@ def _tables(text: Text) -> Iterator[Span]:
             first = text.text.rfind("\n", max(place - 300, 0), place) + 1
             last = text.text.find("\n", place, place + 300)
             end = place + len(word)
-            if last > 0 and (sign := _delimiter(text.text[first:place], text.text[end:last])):
-                yield from _column(text.text, last + 1, sign, text.text[first:place].count(sign), text.text[first:last].count(sign))
-                end = last
+            if (
+                last > 0
+                and (first or place < 300)
+                and (sign := _delimiter(text.text[first:place], text.text[end:last]))
+            ):
+                at, fields = text.text[first:place].count(sign), text.text[first:last].count(sign)
+                values, end = _column(text.text, last + 1, sign, at, fields)
+                yield from values
             place = text.low.find(word, end)
 
 
@@ -351,20 +447,23 @@ def _delimiter(before: str, after: str) -> str:
 _HEADING = re.compile(r"[\w \"'.,;\t|-]{2,300}\r?")
 
 
-def _column(text: str, place: int, sign: str, at: int, fields: int) -> Iterator[Span]:
-    for _ in range(_ROWS_MAX):
+def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[list[Span], int]:
+    """The secrets of a column, from its first line on, and where its last line ends."""
+    values: list[Span] = []
+    while place < len(text):
         end = text.find("\n", place)
         end = len(text) if end < 0 else end
         parts = text[place:end].split(sign)
-        if len(parts) != fields + 1 or place >= len(text):
-            return
+        if len(parts) != fields + 1:
+            break
         start = place + sum(len(part) + 1 for part in parts[:at])
         value = parts[at].strip(" \"'\r")
         start += parts[at].find(value)
         made = any(not one.isalpha() for one in value) and not set(value) <= set("-: ")
         if made and len(value) >= 4 and " " not in value and not is_placeholder(value):
-            yield Span(start, start + len(value), Kind.PASSWORD)
+            values.append(Span(start, start + len(value), Kind.PASSWORD))
         place = end + 1
+    return values, place - 1
 
 
 SCANS = (

@@ -12,8 +12,10 @@ from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 _BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={0,2})")
 _BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}+={0,2})(?![\w+/=])")
 _HEADER = re.compile(
-    r"(?i:authorization)\\?[\"']?[ \t]*(?:[:=]|,(?=[ \t]*[\"']))[ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot |ssws |splunk |genie"
-    r"key |snowflake token=|token token=|aws |sharedkey |negotiate |ntlm |oauth )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,}+={0,2})"
+    r"(?i:authorization)\\?[\"']?[ \t]*(?:[:=]|,(?=[ \t]*[\"']))[ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot"
+    r" |ssws |splunk |genie"
+    r"key |snowflake token=|token token=|aws |sharedkey |negotiate |ntlm |oauth )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)("
+    r"[\w.~+/:-]{16,}+={0,2})"
 )
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]+)@[\w\[]")
 _ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry))[\w\[]")
@@ -49,7 +51,7 @@ def _address(text: Text, place: int) -> Span | None:
     return alone if alone and random(text.text[alone.start : alone.end]) else None
 
 
-_SHOWN = frozenset("password passwd pass pwd secret token".split())
+_SHOWN = frozenset(["password", "passwd", "pass", "pwd", "secret", "token"])
 
 
 def _user(text: Text, place: int) -> Span | None:
@@ -71,15 +73,40 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("mariadb", rf"[^\n|]{{0,160}}?\s-p(?!\d+:\d){_ARG}"),
     ("redis-cli", rf"[^\n|]{{0,120}}?\s(?:-a|--pass) {_ARG}"),
     ("login", rf"[^\n|]{{0,160}}?\s-(?:p|password) {_ARG}"),
-    ("net use", rf" [^\n|/]{{2,100}}? (?P<value>(?!\\|[A-Za-z]:|/|\*)[^\s/]{{4,100}})(?= /| *\n| *$)"),
-    ("net user", rf" \S{{1,40}} (?!/|\*)(?P<value>\S{{4,100}}) /"),
+    ("net use", r" [^\n|/]{2,100}? (?P<value>(?!\\|[A-Za-z]:|/|\*)[^\s/]{4,100})(?= /| *\n| *$)"),
+    ("net user", r" \S{1,40} (?!/|\*)(?P<value>\S{4,100}) /"),
     ("htpasswd", rf" -[a-zA-Z]*b[a-zA-Z]* \S{{1,100}} \S{{1,60}} {_ARG}"),
     ("smbclient", rf"[^\n|]{{0,160}}?\s-U ?[\"']?[^%\s]{{1,60}}%{_ARG}"),
-    ("mount", rf"[^\n|]{{0,160}}?[, ]password=(?P<value>[^\s,]{{3,100}})"),
-    *((one, rf"[^\n|]{{0,160}}?\s-w {_ARG}") for one in ("ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami", "ldappasswd")),
-    *((one, rf"[^\n|]{{0,160}}?\s-P ?{_ARG}") for one in ("unzip ", "zip ", "ipmitool", "sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp ")),
-    *((one, rf"[^\n|]{{0,160}}?\s-p ?{_ARG}") for one in ("7z ", "mongosh", "mongo ", "mongodump", "mongorestore", "cqlsh", "xfreerdp", "rdesktop", "psexec", "telnet ", "evil-winrm", "vncpasswd")),
-    *((one, rf"[^\n|]{{0,160}}?(?:/p:|/pass(?:word)?:|-p:){_ARG}") for one in ("xfreerdp", "cmdkey", "mstsc", "schtasks", "psexec", "runas")),
+    ("mount", r"[^\n|]{0,160}?[, ]password=(?P<value>[^\s,]{3,100})"),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-w {_ARG}")
+        for one in ("ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami", "ldappasswd")
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-P ?{_ARG}")
+        for one in ("unzip ", "zip ", "ipmitool", "sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp ")
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-p ?{_ARG}")
+        for one in (
+            "7z ",
+            "mongosh",
+            "mongo ",
+            "mongodump",
+            "mongorestore",
+            "cqlsh",
+            "xfreerdp",
+            "rdesktop",
+            "psexec",
+            "telnet ",
+            "evil-winrm",
+            "vncpasswd",
+        )
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?(?:/p:|/pass(?:word)?:|-p:){_ARG}")
+        for one in ("xfreerdp", "cmdkey", "mstsc", "schtasks", "psexec", "runas")
+    ),
     ("lftp", rf"[^\n|]{{0,60}}?\s-u [^,\s]{{1,60}},{_ARG}"),
     ("openssl", rf"[^\n|]{{0,160}}?\s-pass(?:in|out)? pass:{_ARG}"),
     ("openssl", rf"[^\n|]{{0,160}}?\s-(?:K|k) {_ARG}"),
@@ -108,7 +135,10 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     (".authenticate(", rf"{_ANY}, ?{_STRING}"),
     ("bind_s(", rf"[^\n()]{{1,120}}?, ?{_STRING}"),
     ("ldap_bind(", rf"[^\n()]{{1,160}}?, ?{_STRING}"),
-    *((one, rf"[\"'][^\"'\n]{{1,60}}[\"'], ?[\"'][^\"'\n]{{1,40}}[\"'], ?{_STRING}") for one in ("connect(", "sequelize(")),
+    *(
+        (one, rf"[\"'][^\"'\n]{{1,60}}[\"'], ?[\"'][^\"'\n]{{1,40}}[\"'], ?{_STRING}")
+        for one in ("connect(", "sequelize(")
+    ),
     ("curlopt_userpwd", r", ?[\"'][^:\"']{1,60}:(?P<value>[^\"'\s]{4,}+)[\"']"),
     ("auth=(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
     ("jdbc:oracle:thin:", r"[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
@@ -130,7 +160,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("http", rf"[^\n|]{{0,100}}?\s(?:-a|--auth)[ =][\w.@-]{{1,60}}:{_ARG}"),
     ("--auth", rf"[ =][\w.@-]{{1,60}}:{_ARG}"),
     ('"auth"', r"\s*:\s*\"(?P<value>[A-Za-z0-9+/]{8,}={0,2})\""),
-)  # fmt: skip
+)
 """A literal in small letters, and what follows it up to the `value`."""
 
 
@@ -152,7 +182,8 @@ def _command(literal: str, follows: str) -> Literal:
 
 _COOKIES = re.compile(r"(?i)cookies?\d?\b[\w.]{0,12}\\?[\"']?\s{0,4}[:=,(]?\s{0,4}\\?[\"']?")
 _ONE = re.compile(
-    r"(?<![\w.%-])(?=[\w.%-]{0,100}?(?i:sess|sid\b|auth|token|jwt|csrf|xsrf|remember|log(?:ged_?)?in|identity|ticket|aspnet"
+    r"(?<![\w.%-])(?=[\w.%-]{0,100}?(?i:sess|sid\b|auth|token|jwt|csrf|xsrf|remember|log(?:ged_?)?in|identity|tick"
+    r"et|aspnet"
     r"|cf_clearance|sso))[\w.%-]{1,100}=(?P<value>[^;\s\"'\\]{16,}+)"
 )
 _JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FALSE)\t\d+\t\S+\t(?P<value>\S{12,})$")

@@ -9,13 +9,19 @@ import re
 from vmstore.redact.span import Kind, Literal, Span, Text
 from vmstore.redact.vendors import AROUND, VENDORS
 
-SAMPLE = re.compile(r"(?i)example|your[_-]|(.)\1{5}|x{5}|1234567890|0123456789|abcdefghij|\.\.\.|placeholder|redacted")
+SAMPLE = re.compile(
+    r"(?i)example|your[_-]|(.)\1{5}|x{5}|1234567890|0123456789|abcdefghij|\.\.\.|placeholder|redac"
+    r"ted"
+)
 """What stands in no key but in those that a manual shows."""
 _SAMPLE_CHARS = 100  # of a key, in which that is looked for
 _BEFORE_CHARS_MAX = 40
 
 _JWT = re.compile(r"eyJ[\w-]{6,}+\.(?:eyJ[\w-]{6,}+(?:\.[\w-]*+)?|[\w-]*+\.[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{8,}+)")
-_PEM = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|-----BEGIN OpenVPN Static key V1-----")
+_PEM = re.compile(
+    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|-----BEGIN OpenVPN Static key V1--"
+    r"---"
+)
 _MARK = re.compile(r"-{4,5} ?(BEGIN|END) ")
 _CLOSE = re.compile(r"[^\n-]{0,80}-{4,5}")
 _LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}+(?:\r?\n|\\r|\\n))*+")  # of one that is cut off
@@ -58,7 +64,9 @@ def _key(found: re.Match[str] | None) -> Span | None:
     if found is None:
         return None
     start, end = found.span(found.lastindex or 0)
-    return None if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS)) else Span(start, end, Kind.API_KEY)
+    return (
+        None if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS)) else Span(start, end, Kind.API_KEY)
+    )
 
 
 def pair(told: str) -> bool:

@@ -1,4 +1,4 @@
-"""Secrets that a name beside them gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `<password>…`, `token: |` and its lines.
+"""Secrets that a name beside them gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `<password>…`.
 
 What is masked is the value, to its end. A name says what its value is, not that there is one: references to a
 variable, types, placeholders and prose stay as they are. A value is judged by its first characters, so that a text
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from vmstore.redact import words
 from vmstore.redact.keys import SAMPLE, pair
-from vmstore.redact.vendors import PUBLIC
 from vmstore.redact.span import Kind, Literal, Span, Text
+from vmstore.redact.vendors import PUBLIC
 
 JUDGED_CHARS = 300  # of a value, by which it is judged
 _NAME_CHARS = 60
@@ -34,10 +34,14 @@ _INSIDE = {
 }  # up to the closing quote; a line that ends in a backslash goes on
 _NESTED = re.compile(r"(?:(?!\\+[\"'`])[^\n])*+")
 _PLAIN = re.compile(
-    r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?![\w .-]{1,40}=))*+"
+    r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?"
+    r"![\w .-]{1,40}=))*+"
 )
 _CODE = re.compile(r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/]))*+")
-_LINE = re.compile(r"(?:[^\s\"'`\\&;]|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\w .-]{1,40}=)|[\"'](?=[\w!#$%*+@^])|\\(?![nrt\"'\s]))*+")
+_LINE = re.compile(
+    r"(?:[^\s\"'`\\&;]|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\w .-]{1,40}=)|[\"'](?=[\w!#$%*+@^])|\\(?![nrt\"'\s"
+    r"]))*+"
+)
 _ELEMENT = re.compile(r"[^<\s]*+")
 _FOURS = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}(?![\w ]*\w)")
 _FOLD = re.compile(r"[|>][+-]?\d?[ \t]*\r?\n([ \t]+)([^\s:]{16,}+(?:\r?\n(?:\1[^\s:]++[ \t]*(?:\r?\n|\Z))*+)?)")
@@ -64,9 +68,11 @@ _PLACEHOLDER = re.compile(
     + r""" )$"""
 )
 _REFERENCE = re.compile(
-    r"(?:op|vault|ref\+\w+|arn|ssm|awssm|gcpsm|gcp-sm|secretsmanager|keychain|keyvault|akv|bw|doppler|infisical|chamber):"
+    r"(?:op|vault|ref\+\w+|arn|ssm|awssm|gcpsm|gcp-sm|secretsmanager|keychain|keyvault|akv|bw|doppler|infisical|ch"
+    r"amber):"
     r"|ENC[\[(]|AgA[A-Za-z]|projects/[\w-]+/secrets/"
-    r"|\$(?:2[abxy]|[156y]|7|apr1|argon2\w*|pbkdf2[\w-]*|scrypt|sha\d*)\$|pbkdf2_\w+\$|s?sha\d*[:$-]|\{\w{3,12}\}|md5[0-9a-f]{32}$"
+    r"|\$(?:2[abxy]|[156y]|7|apr1|argon2\w*|pbkdf2[\w-]*|scrypt|sha\d*)\$|pbkdf2_\w+\$|s?sha\d*[:$-]|\{\w{3,12}\}|"
+    r"md5[0-9a-f]{32}$"
     r"|scrypt:|bcrypt[:$]|" + "|".join(re.escape(one) for one in PUBLIC)
 )  # where a value is kept, one that is encrypted or a hash, and what is for everybody to see
 _SHOWN = re.compile(r"(?:test|dummy|fake|example|sample|foo|bar|abc|demo|mock|stub|my)(?:[-_]?[a-z0-9]{1,12}){0,3}$")
@@ -167,7 +173,9 @@ def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) 
     close = found["close"]
     if sign == "":
         quoted = text.text[found.end() : found.end() + 1] in ("'", '"')
-        return close is None and (name.startswith("-") or "_" in name or name in _BLANK or (quoted and found["gap"] != ""))
+        return close is None and (
+            name.startswith("-") or "_" in name or name in _BLANK or (quoted and found["gap"] != "")
+        )
     if sign == ">":
         return (start > 0 and text.text[start - 1] == "<") or (close or "") in ('"', "'")
     if sign == ",":
@@ -258,9 +266,7 @@ def _to_the_end(text: str, value: _Value) -> int:
     return end
 
 
-def _worth(
-    text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called
-) -> bool:
+def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called) -> bool:
     """Whether a value is a secret."""
     if value.more is not None and len(value.text) >= JUDGED_CHARS:
         return " " not in value.text and (told.sure or random(value.text))
@@ -269,7 +275,9 @@ def _worth(
     if not told.sure:
         return random(value.text) or (name.lower().endswith("auth") and pair(value.text))
     if sign in ("(", ",") or (sign == ">" and found["close"]):
-        return value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
+        return (
+            value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
+        )
     password = told.kind is Kind.PASSWORD
     if not password and _SHOWN.match(value.text):
         return False
@@ -312,7 +320,7 @@ def _worth_plain(
     told = value.text
     if _settings(name, sign, found):
         return not (told.isdigit() and not password) and not (_CALL.match(told) and "(" in told)
-    if value.after in ("(", "[", "{") and value.after or len(told) < 4:
+    if (value.after in ("(", "[", "{") and value.after) or len(told) < 4:
         return False
     if sign in ("is", "was"):
         return _strong(told, 6)
@@ -360,7 +368,8 @@ def _strong(value: str, least: int) -> bool:
 
 
 def random(value: str) -> bool:
-    """Whether a value looks drawn at random: a long piece of it in which letters and digits, or cases, change often."""
+    """Whether a value looks drawn at random: a long piece of it in which letters and digits, or cases, change of"
+    "ten."""
     if len(value) < 20 or " " in value or _UUID.match(value):
         return False
     if sum(one.isdigit() for one in value) < 2:
@@ -390,8 +399,34 @@ def named(key: str, value: str) -> Kind | None:
 
 
 _LITERALS = (
-    "pass", "pw", "psk", "secret", "token", "cred", "key", "auth", "jwt", "bearer", "saml", "cookie", "kennwort", "mdp",
-    "_pat", "pepper", "sessionid", "sessid", "mnemonic", "clave", "senha", "wachtwoord", "parola", "haslo", "heslo", "salasana", "contrase",
-    "adgangskode", *(one for one in words.FOREIGN if not one.isascii() and " " not in one),
-)  # fmt: skip
+    "pass",
+    "pw",
+    "psk",
+    "secret",
+    "token",
+    "cred",
+    "key",
+    "auth",
+    "jwt",
+    "bearer",
+    "saml",
+    "cookie",
+    "kennwort",
+    "mdp",
+    "_pat",
+    "pepper",
+    "sessionid",
+    "sessid",
+    "mnemonic",
+    "clave",
+    "senha",
+    "wachtwoord",
+    "parola",
+    "haslo",
+    "heslo",
+    "salasana",
+    "contrase",
+    "adgangskode",
+    *(one for one in words.FOREIGN if not one.isascii() and " " not in one),
+)
 NAMES = tuple(Literal(word, _named, low=True) for word in _LITERALS)

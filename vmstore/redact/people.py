@@ -19,7 +19,8 @@ _LOCAL = re.compile(r"[\w.%+'-]{1,64}$")
 _DOMAIN = re.compile(r"[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
 _IN_ADDRESS = re.compile(r"://[^\s/\"'<>]*$")
 _SUFFIXES = (
-    "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs pyi rb java kt cc cpp hpp txt json yaml yml"
+    "png jpg jpeg gif svg webp ico pdf css scss less js jsx ts tsx mjs cjs pyi rb java kt cc cpp hpp txt json yam"
+    "l yml"
     " toml xml html htm csv gz tgz tar whl lock log dll exe map wasm vue sql service timer target socket mount local"
     " internal lan corp localhost localdomain invalid intern arpa cluster svc"
 )
@@ -30,7 +31,8 @@ _USUAL = frozenset(_USUAL_TOPS.split())
 _NOBODY = re.compile(r"(?:no-?reply|do-?not-?reply|git|mailer-daemon)@")
 _VERSION = re.compile(r"v?\d+\.\d")
 _MACHINE = re.compile(
-    r"\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id|autossh|sshfs)\s[^|;&]*$|(?:message-id|in-reply-to|references|content-id|cid):[^,]*$"
+    r"\b(?:ssh|scp|sftp|rsync|mosh|ssh-copy-id|autossh|sshfs)\s[^|;&]*$|(?:message-id|in-reply-to|references|conte"
+    r"nt-id|cid):[^,]*$"
 )  # what stands before the name of a machine or of a letter
 
 
@@ -51,7 +53,9 @@ def _mail(text: Text, place: int) -> Span | None:
         return None
     if _NOBODY.match(text.low, start) or text.low.endswith("gserviceaccount.com", start, end):
         return None
-    if _VERSION.match(text.text, place + 1) or _MACHINE.search(text.low[max(start - 120, 0) : start].rpartition("\n")[2]):
+    if _VERSION.match(text.text, place + 1) or _MACHINE.search(
+        text.low[max(start - 120, 0) : start].rpartition("\n")[2]
+    ):
         return None
     elsewhere = text.text[end : end + 1] == ":" and text.text[end + 1 : end + 2].strip() != ""  # git@host:path
     if elsewhere or _IN_ADDRESS.search(text.text, max(start - 100, 0), start):
@@ -99,37 +103,55 @@ MAIL_ELSE = (
 _RUN = re.compile(r"[+(\d][\d ().\-/]{5,}")  # nothing after it, so that it never looks back
 # In one piece, in fours, or four, six and the rest: other groups are columns of numbers.
 _CARD = re.compile(
-    r"(?<![\d.\-/])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\d]|[-/.]\d)"
+    r"(?<![\d.\-/])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\d]|[-/"
+    r".]\d)"
 )
 _SSN = re.compile(r"(?<![\d-])(\d{3})([- ])(\d{2})\2(\d{4})(?![\d-])")
 _ABROAD = re.compile(r"\+[1-9](?:[ ().\-/]{0,2}\d){7,14}(?!\d)")
-_NORTH = re.compile(r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]\d)")
+_NORTH = re.compile(
+    r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]"
+    r"\d)"
+)
 _ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,2}\d){5,14}(?!\d)")
 _CALLED = re.compile(
-    r"(?i)(?:\bph\b|\b(?:ruf|r\u00fcckruf)(?:nummer)?|\b(?:tele)?(?:ph|f)one?(?:n?[ _-]?(?:number|num|no|nr|nummer))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
-    r"|\bm[o\u00f3]bi(?:le?|l|el)|\bcell|\bfax|\bhandy|\bgsm|\bwhatsapp|\bsms|\bsignal|\b(?:call|ring|dial|text|phone|reach) (?:me|him|her|us|them|the \w+)"
-    r"|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom(?:\u00f3rka)?|\bmob"
-    r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0|\u643a\u5e2f)\w{0,8})(?:\b|(?<=[^\x00-\x7f])|_)[\"']?[^\w\n+(]{0,4}"
-    r"(?:(?:is|at|on|under|nr|no|number|ist|to|es|est|\u00e8|fixe|unter|au|al|privat|work|home|office)\b[^\w\n+(]{0,3}){0,2}$"
+    r"(?i)(?:\bph\b|\b(?:ruf|r\u00fcckruf)(?:nummer)?|\b(?:tele)?(?:ph|f)one?(?:n?[ _-]?(?:number|num|no|nr|nummer"
+    r"))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
+    r"|\bm[o\u00f3]bi(?:le?|l|el)|\bcell|\bfax|\bhandy|\bgsm|\bwhatsapp|\bsms|\bsignal|\b(?:call|ring|dial|text|ph"
+    r"one|reach) (?:me|him|her|us|them|the \w+)"
+    r"|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom"
+    r"(?:\u00f3rka)?|\bmob"
+    r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0|\u643a"
+    r"\u5e2f)\w{0,8})(?:\b|(?<=[^\x00-\x7f])|_)[\"']?[^\w\n+(]{0,4}"
+    r"(?:(?:is|at|on|under|nr|no|number|ist|to|es|est|\u00e8|fixe|unter|au|al|privat|work|home|office)\b[^\w\n+(]{"
+    r"0,3}){0,2}$"
 )
 _NATIONAL = re.compile(
-    r"(?<![\d.\-/+])(?<!\d )(?:0[1-9](?P<a>[ .-])\d{2}(?:(?P=a)\d{2}){3}|020 \d{4} \d{4}|01\d{2} \d{3} \d{4}|01\d{3} \d{5,6}|07\d{3} \d{3} ?\d{3}"
-    r"|06[- ]\d{8}|06 \d{2} \d{2} \d{2} \d{2}|06[- ]\d{4} \d{4}|0[1-9]\d[- ]\d{7}|0[1-9]\d{2}[- ]\d{6}|0[1-9]\d{1,3}-\d{5,8}"
-    r"|01[5-7]\d{1,2}[ /-]?\d{7,8}|01[5-7]\d[ /-]\d{3}[ ]?\d{2}[ ]?\d{2,3}|01[5-7]\d[ /-]\d{3,4} \d{3,5}|0[2-9]\d{1,4} ?/ ?\d{3,8}(?:-\d{1,4})?"
-    r"|0[2-9]\d{1,3} \d{6,8}|04\d{2} \d{3} \d{3}|0[2378] \d{4} \d{4}|0\d{2} \d{3} \d{2} \d{2}|0\d{3} \d{2} \d{2} \d{2}"
-    r"|0\d{1,3}-\d{2,3} \d{2} \d{2}|0\d{2,3}/\d{2,3}\.\d{2}\.\d{2}|0\d{2} \d{3} \d{4}|08\d{2}-\d{4}-\d{3,4}|8[- ]\d{3}[- ]\d{3}[- ]\d{2}[- ]\d{2}"
+    r"(?<![\d.\-/+])(?<!\d )(?:0[1-9](?P<a>[ .-])\d{2}(?:(?P=a)\d{2}){3}|020 \d{4} \d{4}|01\d{2} \d{3} \d{4}|01\d{"
+    r"3} \d{5,6}|07\d{3} \d{3} ?\d{3}"
+    r"|06[- ]\d{8}|06 \d{2} \d{2} \d{2} \d{2}|06[- ]\d{4} \d{4}|0[1-9]\d[- ]\d{7}|0[1-9]\d{2}[- ]\d{6}|0[1-9]\d{1,"
+    r"3}-\d{5,8}"
+    r"|01[5-7]\d{1,2}[ /-]?\d{7,8}|01[5-7]\d[ /-]\d{3}[ ]?\d{2}[ ]?\d{2,3}|01[5-7]\d[ /-]\d{3,4} \d{3,5}|0[2-9]\d{"
+    r"1,4} ?/ ?\d{3,8}(?:-\d{1,4})?"
+    r"|0[2-9]\d{1,3} \d{6,8}|04\d{2} \d{3} \d{3}|0[2378] \d{4} \d{4}|0\d{2} \d{3} \d{2} \d{2}|0\d{3} \d{2} \d{2} \d"
+    r"{2}"
+    r"|0\d{1,3}-\d{2,3} \d{2} \d{2}|0\d{2,3}/\d{2,3}\.\d{2}\.\d{2}|0\d{2} \d{3} \d{4}|08\d{2}-\d{4}-\d{3,4}|8[- ]\d"
+    r"{3}[- ]\d{3}[- ]\d{2}[- ]\d{2}"
     r"|0[789]0-\d{4}-\d{4}|0[236]-\d{3,4}-\d{4}|010-\d{4}-\d{4}|1[3-9]\d(?P<b>[ -])\d{4}(?P=b)\d{4}"
-    r"|8 ?\(\d{3}\) ?\d{3}[- ]\d{2}[- ]\d{2}|\(0\d{1,4}\) ?\d{3,5}[ -]\d{3,5}|\(\d{2}\) ?9?\d{4}-\d{4}|\(0\d{1,5}\) ?\d{5,9}"
+    r"|8 ?\(\d{3}\) ?\d{3}[- ]\d{2}[- ]\d{2}|\(0\d{1,4}\) ?\d{3,5}[ -]\d{3,5}|\(\d{2}\) ?9?\d{4}-\d{4}|\(0\d{1,5}\)"
+    r" ?\d{5,9}"
     r"|00[1-9]\d{0,2}(?:[ -]\(?\d{2,7}\)?){2,5}|0800[ -]\d{3}[ -]?\d{3,4})"
     r"(?![-/.:]?\w| \d)"
 )
 _NO_PHONE = re.compile(
-    r"(?i)(?:part|drawing|order|ref|invoice|serial|serien|art(?:icle|ikel)?|item|sku|model|batch|lot|ticket|case|id|no|nr|number|nummer"
-    r"|isbn|issn|ean|gtin|rev|version|build|page|seed|step|date|datum|port|line|offset|bestell\w*|rechnung\w*|bestellung|kunden\w*|account"
+    r"(?i)(?:part|drawing|order|ref|invoice|serial|serien|art(?:icle|ikel)?|item|sku|model|batch|lot|ticket|case|i"
+    r"d|no|nr|number|nummer"
+    r"|isbn|issn|ean|gtin|rev|version|build|page|seed|step|date|datum|port|line|offset|bestell\w*|rechnung\w*|best"
+    r"ellung|kunden\w*|account"
     r"|konto|tracking|sendung\w*|vin|imei|rfc|din|iso)\b[.:#]?[ =\"']{0,3}$"
 )
 _NO_CARD = re.compile(
-    r"(?i)(?:imei|iccid|imsi|serial|serien\w*|tracking|order|invoice|transaction|txn|trace|batch|sku|ean|gtin|isbn|sendung\w*|shipment"
+    r"(?i)(?:imei|iccid|imsi|serial|serien\w*|tracking|order|invoice|transaction|txn|trace|batch|sku|ean|gtin|isbn"
+    r"|sendung\w*|shipment"
     r"|parcel|meid|ticket|request|snowflake|event|offset|seq(?:uence)?|timestamp|ts|nonce|seed|job|run)"
     r"(?:[ _-]?(?:id|no|nr|number|nummer|key|check|failed))*\b[\"']?[ .:=#\"']{0,4}$"
 )
@@ -137,7 +159,8 @@ _SOCIAL = re.compile(r"(?i)\b(?:ssn|social[ _-]security(?:[ _-](?:number|no))?)\
 _NINE = re.compile(r"\d{9}(?!\d)")
 _BRANDS = re.compile(
     r"(?:4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
-    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|220[0-4]\d{12}|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17})\Z"
+    r"|6(?:011|5\d\d|4[4-9]\d)\d{12}|220[0-4]\d{12}|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}|35(?:2[89]|"
+    r"[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62\d{14,17})\Z"
 )
 _WORDS_BEFORE = 40  # characters in which what a number is may be said
 _GROUPED = re.compile(r"[ ().\-/]")
@@ -221,8 +244,10 @@ def _a_thing(found: re.Match[str]) -> bool:
 
 
 _THING = re.compile(
-    r"(?i)\b(?:part|drawing|order|ref|invoice|serial|seriennummer|sku|item|model|batch|lot|tracking|isbn|issn|version|build|vin|imei"
-    r"|bestell\w*|rechnung\w*|sendung\w*|artikel\w*|ticket|case)(?:[ -]?(?:no|nr|number|nummer|id))?\b[.:#]?[ =\"']{0,3}$"
+    r"(?i)\b(?:part|drawing|order|ref|invoice|serial|seriennummer|sku|item|model|batch|lot|tracking|isbn|issn|vers"
+    r"ion|build|vin|imei"
+    r"|bestell\w*|rechnung\w*|sendung\w*|artikel\w*|ticket|case)(?:[ -]?(?:no|nr|number|nummer|id))?\b[.:#]?[ =\"'"
+    r"]{0,3}$"
 )
 
 
@@ -252,7 +277,8 @@ _IBAN_CHARS = {told[:2]: int(told[2:]) for told in _COUNTRIES.split()}
 
 
 def _accounts(text: Text) -> Iterator[Span]:
-    """Account numbers, as long as their country has them and right by their check digits; numbers of states in letters."""
+    """Account numbers, as long as their country has them and right by their check digits; numbers of states in l"
+    "etters."""
     for place in _LETTERED.finditer(text.text):
         start = place.start()
         if not (start and text.text[start - 1].isalnum()) and (account := _account(text.text, start)):

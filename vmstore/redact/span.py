@@ -49,7 +49,7 @@ class Text(NamedTuple):
     foreign: str  # those with other letters than ASCII's, in small ones
 
     def has(self, literal: str, *, low: bool = True) -> bool:
-        """Whether a literal can stand in the text: whether the longest word of it does, in small letters, or as it is in one that can hold a key."""
+        """Whether a literal can stand in the text: whether its longest word does, not `low` in a long one."""
         if not literal.isascii():
             return max(literal.split(), key=len) in self.foreign
         return _longest(literal) in (self.words if low else self.long)

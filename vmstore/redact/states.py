@@ -101,7 +101,11 @@ STATES: tuple[State, ...] = (
     State("11|2 3 3 3", r"steuer|idnr|id-nr|identifikationsnummer|\btin\b|tax[ -]?id", _iso),
     State("11|3 3 3 2", r"\boib\b", _iso),
     State("11", r"pesel", _all(_sum("1379137913", 10, lambda rest: -rest % 10), lambda one: _day(one, "ymd"))),
-    State("9|4.2.3|3 3 3|4 2 3", r"\bbsn\b|burgerservice|sofinummer", lambda one: (_weighed("98765432", 11, one) - int(one[8])) % 11 == 0),
+    State(
+        "9|4.2.3|3 3 3|4 2 3",
+        r"\bbsn\b|burgerservice|sofinummer",
+        lambda one: (_weighed("98765432", 11, one) - int(one[8])) % 11 == 0,
+    ),
     State("9|3 3 3", r"\bnif\b|contribuinte|\bnipc\b", _sum("98765432", 11, _from_eleven)),
     State("11!3.3.3-2", r"\bcpf\b", _cpf),
     State(
@@ -114,7 +118,11 @@ STATES: tuple[State, ...] = (
         r"rijksregister|registre national|\brrn\b|\binsz\b|\bniss\b|nationaal nummer|num[\u00e9e]ro national",
         lambda one: int(one[9:]) in (97 - int(one[:9]) % 97, 97 - int("2" + one[:9]) % 97),
     ),
-    State("13!3.4.4.2", r"\bahv|\bavs\b|\bssn\b|sozialvers", lambda one: one[:3] == "756" and _sum("131313131313", 10, lambda rest: -rest % 10)(one)),
+    State(
+        "13!3.4.4.2",
+        r"\bahv|\bavs\b|\bssn\b|sozialvers",
+        lambda one: one[:3] == "756" and _sum("131313131313", 10, lambda rest: -rest % 10)(one),
+    ),
     State(
         "10|12|8-4|6-4|8 4|6 4",
         r"personnummer|person-?nr|\bpnr\b|samordning|swedish",
@@ -131,17 +139,33 @@ STATES: tuple[State, ...] = (
     State("9|3 3 3", r"\btfn\b|tax file", lambda one: _weighed("14375869A", 11, one) == 0),
     State("10|3 3 4|3-3-4", r"\bnhs\b", lambda one: -_weighed("A98765432", 11, one) % 11 == int(one[9])),
     State("12|4 4 4|4-4-4", r"aadhaar|aadhar|uidai|\u0906\u0927\u093e\u0930", _verhoeff),
-    State("18", r"\u8eab\u4efd|identity|\bid\b|citizen", lambda one: _day(one[8:14], "ymd") and "10X98765432"[_weighed("79A584216379A5842", 11, one)] == one[17]),
+    State(
+        "18",
+        r"\u8eab\u4efd|identity|\bid\b|citizen",
+        lambda one: _day(one[8:14], "ymd") and "10X98765432"[_weighed("79A584216379A5842", 11, one)] == one[17],
+    ),
     State("13|6-7", r"\uc8fc\ubbfc|\brrn\b|resident", _sum("234567892345", 11, lambda rest: (11 - rest) % 10)),
-    State("12|4 4 4|4-4-4", r"my ?number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7", _sum("65432765432", 11, _from_eleven)),
-    State("13|6 4 2 1|6 4 3", r"south africa|\bsa id|rsa id|id number|identity number|\bid no", _all(luhn, lambda one: _day(one, "ymd"))),
+    State(
+        "12|4 4 4|4-4-4",
+        r"my ?number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7",
+        _sum("65432765432", 11, _from_eleven),
+    ),
+    State(
+        "13|6 4 2 1|6 4 3",
+        r"south africa|\bsa id|rsa id|id number|identity number|\bid no",
+        _all(luhn, lambda one: _day(one, "ymd")),
+    ),
     State("9|1-7-1", r"teudat|\u05ea\u05e2\u05d5\u05d3\u05ea|israeli|\u05ea\u05f4\u05d6", luhn),
     State("11", r"\btckn\b|kimlik|\btc\b", _turkish),
     State("13", r"\bcnp\b|cod numeric", _sum("279146358279", 11, lambda rest: rest % 10)),
     State("10", r"\begn\b|\u0435\u0433\u043d", _sum("2485A9736", 11, lambda rest: rest % 10)),
     State("10|6/4", r"rodn[\u00e9e]|\brc\b|r\.\u010d", lambda one: int(one) % 11 == 0 and _day(one, "ymd")),
     State("11!3-3-3 2", r"\u0441\u043d\u0438\u043b\u0441|snils", _snils),
-    State("12", r"\u0438\u043d\u043d|\binn\b", _all(_sum("724A359468", 11, lambda rest: rest % 10), _sum("3724A359468", 11, lambda rest: rest % 10))),
+    State(
+        "12",
+        r"\u0438\u043d\u043d|\binn\b",
+        _all(_sum("724A359468", 11, lambda rest: rest % 10), _sum("3724A359468", 11, lambda rest: rest % 10)),
+    ),
     State("10|4 6|4-6", r"svnr|sv-nr|sozialvers|versicherungsnummer|e-card", _austrian),
     State("2/3/5|3/3/4|3/3/5|10|11", r"steuernummer|steuernr|st\.-?nr", lambda one: True),
     State("2.3.3-1|1.3.3-1|8-1", r"\brut\b|\brun\b", lambda one: _chilean(one)),
@@ -150,7 +174,7 @@ STATES: tuple[State, ...] = (
     State("11", r"isikukood|asmens kodas", lambda one: _day(one[1:], "ymd")),
     State("9|3 3 3", r"\btaj\b", _sum("37373737", 10, lambda rest: rest)),
     State("11", r"\bamka\b|\u03b1\u03bc\u03ba\u03b1", luhn),
-)  # fmt: skip
+)
 """The states whose numbers are digits alone."""
 
 
@@ -179,17 +203,24 @@ def _fiscal(code: str) -> bool:
 def _pension(code: str) -> bool:
     """The German number: its letter counts as two digits, and digits are summed crosswise."""
     digits = code[:8] + f"{ord(code[8]) - 64:02}" + code[9:11]
-    total = sum(sum(map(int, str(int(one) * weight))) for one, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True))
+    total = sum(
+        sum(map(int, str(int(one) * weight)))
+        for one, weight in zip(digits, (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1), strict=True)
+    )
     return total % 10 == int(code[11])
 
 
 def _irish(code: str) -> bool:
     more = 9 * (ord(code[8]) - 64) if len(code) == 9 else 0
-    return "WABCDEFGHIJKLMNOPQRSTUV"[(sum(int(one) * (8 - at) for at, one in enumerate(code[:7])) + more) % 23] == code[7]
+    return (
+        "WABCDEFGHIJKLMNOPQRSTUV"[(sum(int(one) * (8 - at) for at, one in enumerate(code[:7])) + more) % 23] == code[7]
+    )
 
 
 def _singaporean(code: str) -> bool:
-    total = sum(int(one) * weight for one, weight in zip(code[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)) + 4 * (code[0] in "TG")
+    total = sum(int(one) * weight for one, weight in zip(code[1:8], (2, 7, 6, 5, 4, 3, 2), strict=True)) + 4 * (
+        code[0] in "TG"
+    )
     return ("JZIHGFEDCBA" if code[0] in "ST" else "XWUTRQPNMLK")[total % 11] == code[8]
 
 
@@ -212,7 +243,9 @@ CODES: tuple[Code, ...] = (
     Code(
         r"\d{6}[-+A-FU-Y]\d{3}[0-9A-FHJ-NPR-Y]",
         "",
-        lambda code: "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(code[:6] + code[-4:-1]) % 31] == code[-1] and _day(code, "dmy"),
+        lambda code: (
+            "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(code[:6] + code[-4:-1]) % 31] == code[-1] and _day(code, "dmy")
+        ),
     ),
     Code(r"[A-Z][AEIOUX][A-Z]{2}\d{6}[HM][A-Z]{5}[A-Z0-9]\d", "", lambda code: _day(code[4:], "ymd")),
     Code(r"\d{7}[A-W][A-IW]?", r"\bpps", _irish),
@@ -222,7 +255,7 @@ CODES: tuple[Code, ...] = (
     Code(r"\d{17}X", "", lambda code: _weighed("79A584216379A5842", 11, code) == 2),
     Code(r"\d{1,2}\.\d{3}\.\d{3}-[\dK]", "", _chilean),
     Code(r"[12]\d{2}(?:0[1-9]|1[0-2])(?:2A|2B|\d{2})\d{8}", r"\bnir\b|s[\u00e9e]cu", _right),
-)  # fmt: skip
+)
 
 
 def _layouts() -> dict[str, list[tuple[State, bool]]]:

@@ -47,7 +47,10 @@ VENDORS: tuple[tuple[str, str], ...] = (
     # code and packages
     *((f"gh{letter}_", rf"{_ALNUM}{{36,}}+") for letter in "pousr"),
     ("github_pat_", r"\w{50,}+"),
-    *((f"gl{one}-", r"[\w.-]{20,}+") for one in "pat dt rt ptt cbt imt ft soat agent oas ffct rtr".split()),
+    *(
+        (f"gl{one}-", r"[\w.-]{20,}+")
+        for one in ["pat", "dt", "rt", "ptt", "cbt", "imt", "ft", "soat", "agent", "oas", "ffct", "rtr"]
+    ),
     ("ATBB", rf"{_MIXED}{_ALNUM}{{28,}}+{_END}"),
     ("npm_", rf"{_ALNUM}{{36}}{_END}"),
     ("pypi-", r"Ag[\w-]{50,}+"),
@@ -80,7 +83,10 @@ VENDORS: tuple[tuple[str, str], ...] = (
     *((literal, _HEX + "{64}" + _END) for literal in ("dop_v1_", "doo_v1_", "dor_v1_")),
     *((literal, _HEX + r"{32}(?:-\d)?" + _END) for literal in ("dapi", "dkea", "dose")),
     *((literal, r"[\w-]{24,}+") for literal in ("hvs.", "hvb.", "hvr.")),
-    *((f"dp.{one}.", rf"(?:[a-z0-9_-]{{2,35}}\.)?{_ALNUM}{{40,}}+") for one in "pt st ct sa scim audit".split()),
+    *(
+        (f"dp.{one}.", rf"(?:[a-z0-9_-]{{2,35}}\.)?{_ALNUM}{{40,}}+")
+        for one in ["pt", "st", "ct", "sa", "scim", "audit"]
+    ),
     *((literal, _HEX + "{40,}+" + _END) for literal in ("sbp_", "sbp_oauth_")),
     ("sb_secret_", r"[\w-]{20,}+"),
     ("glsa_", rf"{_ALNUM}{{32}}_{_HEX}{{8}}"),
@@ -107,7 +113,10 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("scw_secret_", r"[\w-]{30,}+"),
     ("AccountKey=", r"([\w+/]{86}==)"),
     # talk, mail, money and shops
-    *((two, r"[\w-]{21,27}\.[\w-]{6}\.[\w-]{25,45}" + _END) for two in "MT Mj Mz ND NT Nj Nz OD OT".split()),  # Discord
+    *(
+        (two, r"[\w-]{21,27}\.[\w-]{6}\.[\w-]{25,45}" + _END)
+        for two in ["MT", "Mj", "Mz", "ND", "NT", "Nj", "Nz", "OD", "OT"]
+    ),  # Discord
     ("xox", r"(?:[abcdeoprs]-|e\.xox[bp]-)(?=(?:[\w-]|%[0-9A-Fa-f]{2}){0,60}\d)(?:[\w-]|%[0-9A-Fa-f]{2}){10,}+"),
     ("xapp-", r"\d-[A-Z0-9]{8,16}-\d{8,16}-[a-z0-9]{32,}+"),
     ("hooks.slack.com/services/", r"(T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/[A-Za-z0-9]{16,40})"),
@@ -121,7 +130,10 @@ VENDORS: tuple[tuple[str, str], ...] = (
     *((f"{one}_{mode}_", rf"{_ALNUM}{{16,}}+") for one in ("sk", "rk") for mode in ("live", "test", "prod")),
     ("whsec_", r"[A-Za-z0-9+/]{24,}+={0,2}"),
     ("SG.", r"[\w-]{16,32}\.[\w-]{16,64}"),
-    ("AC", rf"{_HEX}{{32}}[\"']?[^\n\w]{{1,8}}(?:\w{{1,20}} ?[=:] ?)?[\"']?({_HEX}{{32}}){_END}"),  # Twilio's token behind it
+    (
+        "AC",
+        rf"{_HEX}{{32}}[\"']?[^\n\w]{{1,8}}(?:\w{{1,20}} ?[=:] ?)?[\"']?({_HEX}{{32}}){_END}",
+    ),  # Twilio's token behind it
     ("SK", _HEX + "{32}" + _END),
     ("key-", rf"(?=[a-z]*\d){_HEX}{{32}}(?![\w-])"),
     *((literal, _HEX + r"{64}-\w{16}" + _END) for literal in ("xkeysib-", "xsmtpsib-")),
@@ -182,15 +194,45 @@ AROUND: tuple[tuple[str, str, str], ...] = (
     ("ignature=", r"[?&;][\w%-]{0,24}[Ss]", rf"({_URL}{{24,}}+={{0,2}})"),
     ("code=", r"[?&]", r"((?:[\w+/-]|%2[BbFf]){40,}+(?:=|%3[Dd]){1,2})"),
     ("hmac=", r"[~&?;:]", rf"({_HEX}{{32,}}+)"),
-    *((f"{one}=", r"[?&;]", rf"(?=[^&\s]{{0,30}}\d)({_URL}{{20,}}+={{0,2}})") for one in ("session", "sid", "ticket", "jwt")),
+    *(
+        (f"{one}=", r"[?&;]", rf"(?=[^&\s]{{0,30}}\d)({_URL}{{20,}}+={{0,2}})")
+        for one in ("session", "sid", "ticket", "jwt")
+    ),
     (":fx", _UUID, _END),  # DeepL
     (":APA91b", r"AAAA[\w-]{7}", r"[\w-]{100,}+"),  # Firebase
 )
-"""Keys that are known by what stands in their middle: it, a pattern of what stands before it, and one of what follows."""
+"""Keys that are known by what stands in their middle: it, a pattern of what stands before it, and one of what fo"
+"llows."""
 
 PUBLIC = (
-    "pk_live_", "pk_test_", "pk.eyJ", "pk-lf-", "phc_", "sb_publishable_", "sq0idp-", "ssh-", "ecdsa-", "age1", "rzp_",
-    "AAAAB3Nza", "AAAAC3Nza", "AAAAE2Vj", "MFkwEwYH", "MIGfMA0G", "MIIBIjAN", "MCowBQYD", "LS0tLS1CRUdJTiBDRVJU",
-    "LS0tLS1CRUdJTiBQVUJM", "ca-pub-", "UA-", "G-", "GTM-", "6L", "tok_", "pm_", "acct_", "cus_",
-)  # fmt: skip
+    "pk_live_",
+    "pk_test_",
+    "pk.eyJ",
+    "pk-lf-",
+    "phc_",
+    "sb_publishable_",
+    "sq0idp-",
+    "ssh-",
+    "ecdsa-",
+    "age1",
+    "rzp_",
+    "AAAAB3Nza",
+    "AAAAC3Nza",
+    "AAAAE2Vj",
+    "MFkwEwYH",
+    "MIGfMA0G",
+    "MIIBIjAN",
+    "MCowBQYD",
+    "LS0tLS1CRUdJTiBDRVJU",
+    "LS0tLS1CRUdJTiBQVUJM",
+    "ca-pub-",
+    "UA-",
+    "G-",
+    "GTM-",
+    "6L",
+    "tok_",
+    "pm_",
+    "acct_",
+    "cus_",
+)
 """How values begin that their vendors say are for everybody to see."""
