@@ -118,6 +118,7 @@ HOSTILE = (
     *("eyJ", "eyJ-", "sk-", "password=", "password ", "token: ", "-----BEGIN PRIVATE KEY-----", "a@", "a@b."),
     *("<private>", "x<private>\n", "1111 ", "DE11", "://a:", "bearer ", "basic ", "authorization:", "1.", "::", "("),
     *("-u ", "password:'", "key-", "xoxb-", "(1", "+1(", "api_key"),
+    *("mnemonic ", "a,password,b\n", "snmp", "Cookie: a=", 'password="\\', "token: >\n  ", "backup codes:\n1234 5\n"),
 )
 
 
