@@ -211,6 +211,8 @@ def _value(text: str, found: re.Match[str], start: int, name: str, sign: str) ->
         if whole is not None and begins and _whole_line(text, whole, long):
             return _Value(at, whole.end(), whole[0], False, "")
     kept = value if shape is _LINE or value.endswith("...") else value.rstrip(".:?")
+    if shape is _LINE and text[at + long : at + long + 1] in (" ", "\t"):
+        kept = value.rstrip(",;)")  # a sentence goes on
     return _Value(at, at + len(kept), kept, False, text[at + long : at + long + 1])
 
 
