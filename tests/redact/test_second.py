@@ -1,6 +1,6 @@
 """What is found in a set by an author who had not seen the detectors, nor the lines that they were made with.
 
-It has 757 texts, 378 of them look-alikes that hold nothing. Half of it, `tune`, was read when the detectors were
+It has 757 texts, 341 of them look-alikes that hold nothing. Half of it, `tune`, was read when the detectors were
 mended; of the other half, `test`, nobody of those who mended them saw a text or a miss, and its figures are the honest
 ones.
 """
