@@ -6,6 +6,7 @@ read, so that nobody who scans this repository takes it for a real one; `\\n` is
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -77,3 +78,19 @@ def score(find: Callable[[str], Iterable[Pair]], told: Iterable[Line]) -> Score:
             alarms += [] if touches else [f"{text[start:end]!r}: {text}"]
         secrets, finds = secrets + len(marked), finds + len(pairs)
     return Score(found, secrets, right, finds, missed, alarms)
+
+
+SECOND = Path(__file__).with_name("second.jsonl")
+
+
+def second(half: str) -> list[Line]:
+    """Half of a set whose author had not seen the detectors: `tune`, by which they were mended, or `test`.
+
+    The offsets of its secrets are those in the text without its bars.
+    """
+    told = (json.loads(row) for row in SECOND.read_text(encoding="utf-8").splitlines())
+    return [
+        Line(row["text"].replace("\u00a6", ""), [(start, end, "") for start, end in row["secrets"]])
+        for row in told
+        if row["half"] == half
+    ]

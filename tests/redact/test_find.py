@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import vmstore
 from tests.growing import grows_at_most
 from vmstore.redact.find import apart, spans
-from vmstore.redact.people import luhn
 from vmstore.redact.span import Kind, Span
+from vmstore.redact.states import luhn
 
 
 def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:
@@ -118,6 +118,7 @@ HOSTILE = (
     *("eyJ", "eyJ-", "sk-", "password=", "password ", "token: ", "-----BEGIN PRIVATE KEY-----", "a@", "a@b."),
     *("<private>", "x<private>\n", "1111 ", "DE11", "://a:", "bearer ", "basic ", "authorization:", "1.", "::", "("),
     *("-u ", "password:'", "key-", "xoxb-", "(1", "+1(", "api_key"),
+    *("mnemonic ", "a,password,b\n", "snmp", "Cookie: a=", 'password="\\', "token: >\n  ", "backup codes:\n1234 5\n"),
 )
 
 

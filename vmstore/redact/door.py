@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from vmstore.core.redaction import Found, Redaction
 from vmstore.errors import RefusedError
-from vmstore.redact.mask import Mask, is_blob, same
+from vmstore.redact.mask import Mask, same
 from vmstore.redact.span import Kind, Span
 
 SEEN_MAX = 200_000  # texts whose masked form is remembered
@@ -55,7 +55,7 @@ class Door(Mask):
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; RefusedError, which names no value, where the session refuses such."""
-        return text if is_blob(text) else self._cached(text, where, super().text)
+        return text if self.unreadable(text) else self._cached(text, where, super().text)
 
     def _json(self, text: str, where: str) -> str:
         return self._cached(text, where, super()._json)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from vmstore.redact.keys import KEYS
-from vmstore.redact.named import NAMED
-from vmstore.redact.people import MAIL, SCANS
+from vmstore.redact.forms import SCANS as FORMS
+from vmstore.redact.headers import COOKIES, HEADERS
+from vmstore.redact.keys import BLOCKS, KEYS
+from vmstore.redact.named import NAMES
+from vmstore.redact.people import MAIL, MAIL_ELSE
+from vmstore.redact.people import SCANS as PEOPLE
 from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Span, Text, small
 
 _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
@@ -32,30 +35,28 @@ def _private(text: str) -> Iterator[Span]:
         yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
 
 
-LITERALS: tuple[Literal, ...] = (*KEYS, *NAMED, MAIL)
-_PLAIN = tuple(literal for literal in LITERALS if not literal.low)
-_LOW = tuple(literal for literal in LITERALS if literal.low)
+LITERALS = (*KEYS, *BLOCKS, *NAMES, *HEADERS, MAIL, *MAIL_ELSE)
+_SCANS = (*FORMS, COOKIES, *PEOPLE)
 
 
 def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     """The stretches of a text that are secret or say who somebody is, in order, none in another."""
     both = small(text)
     found: list[Span] = []
-    for literals, where in ((_PLAIN, both.text), (_LOW, both.low)):
-        for literal in literals:
-            if (place := where.find(literal.literal)) >= 0:
-                found += _at_places(both, where, literal, place)
+    for literal in LITERALS:
+        if both.has(literal.literal, low=literal.low):
+            found += _at_places(both, both.low if literal.low else text, literal)
     if "<private>" in both.low:
         found += _private(text)
-    for scan in SCANS:
-        if not scan.kinds.isdisjoint(kinds):
-            found += scan.scan(text)
+    for scan in _SCANS:
+        if not scan.kinds.isdisjoint(kinds) and (not scan.needs or any(both.has(one) for one in scan.needs)):
+            found += scan.scan(both)
     return apart(span for span in found if span.kind in kinds) if found else found
 
 
-def _at_places(both: Text, where: str, literal: Literal, place: int) -> Iterator[Span]:
-    """What is found at the places of a literal, from its first on."""
-    step = len(literal.literal)
+def _at_places(both: Text, where: str, literal: Literal) -> Iterator[Span]:
+    """What is found at the places of a literal."""
+    step, place = len(literal.literal), where.find(literal.literal)
     while place >= 0:
         found = literal.at(both, place)
         if found is not None:

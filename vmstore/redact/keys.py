@@ -1,83 +1,33 @@
-"""Keys that are known by how they begin: those of vendors, tokens in three parts, PEM blocks.
-
-A shape is a literal and what must follow it. Shapes that other words could have ask for a digit
-beside letters, so that `sk-some-long-class-name` stays.
-"""
+"""Keys that are known by themselves: those of vendors, tokens in parts, blocks of private keys."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 
 from vmstore.redact.span import Kind, Literal, Span, Text
+from vmstore.redact.vendors import AROUND, VENDORS
 
-_MIXED = r"(?=[\w-]{0,60}\d)(?=[\w-]{0,60}[A-Z])"  # a digit and a capital not far from its beginning
-_HEX = "[0-9a-f]"
-_ALNUM = "[A-Za-z0-9]"
-
-SHAPES: tuple[tuple[str, str], ...] = (
-    # models
-    ("sk-ant-", r"[\w-]{20,250}"),
-    ("sk-or-", r"(?:v1-)?" + _HEX + "{40,80}"),
-    ("sk-lf-", _HEX + r"{8}-[0-9a-f-]{20,40}"),
-    ("sk-", rf"(?:{_MIXED}[A-Za-z0-9_-]{{20,250}}|{_HEX}{{32,64}})(?![A-Za-z0-9])"),
-    ("AIza", r"[\w-]{35}(?![\w-])"),
-    ("hf_", rf"(?=[a-z]*[A-Z])(?=[A-Z]*[a-z]){_ALNUM}{{30,40}}(?!\w)"),
-    ("gsk_", rf"{_ALNUM}{{40,60}}(?!\w)"),
-    ("xai-", rf"{_ALNUM}{{60,100}}(?!\w)"),
-    ("pplx-", rf"{_ALNUM}{{40,64}}(?!\w)"),
-    ("nvapi-", r"[\w-]{50,100}"),
-    ("r8_", rf"{_ALNUM}{{36,40}}(?!\w)"),
-    ("pcsk_", r"\w{40,100}"),
-    ("tvly-", rf"(?:dev-|prod-)?{_MIXED}[\w-]{{20,60}}"),
-    ("lsv2_", rf"(?:pt|sk)_{_HEX}{{32}}_{_HEX}{{10}}"),
-    # code and packages
-    *((f"gh{letter}_", rf"{_ALNUM}{{36,255}}") for letter in "pousr"),
-    ("github_pat_", r"\w{50,255}"),
-    *((literal, r"[\w-]{20,64}") for literal in ("glpat-", "gldt-", "glrt-", "glptt-")),
-    ("npm_", rf"{_ALNUM}{{36}}(?!\w)"),
-    ("pypi-", r"AgE[\w-]{50,300}"),
-    ("dckr_pat_", r"[\w-]{20,40}"),
-    ("ATATT3", r"[\w=-]{100,250}"),
-    ("figd_", r"[\w-]{36,60}"),
-    ("PMAK-", rf"{_HEX}{{24}}-{_HEX}{{34}}"),
-    ("sntrys_", r"[\w+/=-]{40,400}"),
-    # clouds and keepers of secrets
-    *((literal, r"[A-Z2-7]{16}(?![A-Z0-9])") for literal in ("AKIA", "ASIA", "ABIA", "ACCA")),
-    ("ya29.", r"[\w-]{20,500}"),
-    ("GOCSPX-", r"[\w-]{24,32}"),
-    *((literal, _HEX + "{64}") for literal in ("dop_v1_", "doo_v1_", "dor_v1_")),
-    ("dapi", rf"{_HEX}{{32}}(?:-\d)?(?!\w)"),
-    ("hvs.", r"[\w-]{24,200}"),
-    ("dp.pt.", rf"{_ALNUM}{{40,50}}"),
-    ("sbp_", _HEX + "{40}"),
-    ("glsa_", rf"{_ALNUM}{{32}}_{_HEX}{{8}}"),
-    ("NRAK-", r"[A-Z0-9]{27}(?!\w)"),
-    ("tskey-", r"(?:auth|api|client)-[\w-]{20,80}"),
-    ("AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
-    ("&sig=", r"((?:[A-Za-z0-9+/]|%2[BbFf]){43}(?:=|%3[Dd]))"),
-    # talk, mail and money
-    ("xox", r"[abeoprs]-(?=[\w-]{0,60}\d)[\w-]{10,250}"),
-    ("xapp-", r"\d-[A-Z0-9]{8,16}-\d{8,16}-[a-z0-9]{32,80}"),
-    ("hooks.slack.com/services/", r"(T[A-Z0-9]{6,14}/B[A-Z0-9]{6,14}/[A-Za-z0-9]{16,40})"),
-    ("/api/webhooks/", r"(\d{15,22}/[\w-]{40,100})"),
-    (":AA", r"(?<=\d:AA)([\w-]{33})(?![\w-])"),
-    *((f"{one}_{mode}_", rf"{_ALNUM}{{16,250}}") for one in ("sk", "rk") for mode in ("live", "test")),
-    ("whsec_", r"[A-Za-z0-9+/]{24,80}={0,2}"),
-    ("SG.", r"[\w-]{16,32}\.[\w-]{16,64}"),
-    ("SK", _HEX + r"{32}(?!\w)"),
-    ("key-", rf"(?=[a-z]*\d){_HEX}{{32}}(?![\w-])"),
-    *((f"shp{one}_", r"[0-9a-fA-F]{32}(?!\w)") for one in ("at", "ss", "ca", "pa")),
-    ("lin_api_", rf"{_ALNUM}{{32,64}}"),
-    ("ntn_", rf"{_ALNUM}{{40,60}}"),
-    ("secret_", rf"{_MIXED}{_ALNUM}{{43}}(?!\w)"),
+SAMPLE = re.compile(
+    r"(?i)example|your[_-]|(.)\1{5}|x{5}|1234567890|0123456789|abcdefghij|\.\.\.|placeholder|redac"
+    r"ted"
 )
-"""How keys of vendors begin, and what follows; a group is the part that is secret."""
+"""What stands in no key but in those that a manual shows."""
+_SAMPLE_CHARS = 100  # of a key, in which that is looked for
+_BEFORE_CHARS_MAX = 40
 
-_JWT = re.compile(r"eyJ[\w-]{6,4000}\.eyJ[\w-]{6,8000}(?:\.[\w-]{0,2000})?")
-_PEM = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}(?:\r?\n|\\r|\\n)){1,400}")  # of one that is cut off
-_BEFORE_PEM = 40  # characters between the dashes and the words
-_PEM_CHARS_MAX = 20_000
+_JWT = re.compile(r"eyJ[\w-]{6,}+\.(?:eyJ[\w-]{6,}+(?:\.[\w-]*+)?|[\w-]*+\.[\w-]{8,}+\.[\w-]{8,}+\.[\w-]{8,}+)")
+_PEM = re.compile(
+    r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|-----BEGIN OpenVPN Static key V1--"
+    r"---"
+)
+_MARK = re.compile(r"-{4,5} ?(BEGIN|END) ")
+_CLOSE = re.compile(r"[^\n-]{0,80}-{4,5}")
+_LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}+(?:\r?\n|\\r|\\n))*+")  # of one that is cut off
+_BEFORE_PEM = 60  # characters between the dashes and the words
+_PEM_CHARS_MAX = 1 << 16
+_ENCODED = re.compile(r"LS0tLS1CRUdJTi[\w+/-]{20,}+={0,2}")  # `-----BEGIN `, as base64 has it
 
 
 def _vendor(literal: str, follows: str) -> Literal:
@@ -87,35 +37,88 @@ def _vendor(literal: str, follows: str) -> Literal:
     def at(text: Text, place: int) -> Span | None:
         if not free and place and (text.text[place - 1].isalnum() or text.text[place - 1] == "_"):
             return None
-        found = shape.match(text.text, place)
-        return Span(*found.span(found.lastindex or 0), Kind.API_KEY) if found else None
+        if place and text.text[place - 1] in "+/" and text.text[max(place - 13, 0) : place - 1].isalnum():
+            return None  # a piece of base64
+        return _key(shape.match(text.text, place))
 
     return Literal(literal, at)
+
+
+def _around(literal: str, before: str, follows: str) -> Literal:
+    free = "" if before.startswith("[?&") else "(?<![A-Za-z0-9])(?:bot)?"  # what begins with a sign may stand anywhere
+    behind, shape = re.compile(f"{free}({before})\\Z"), re.compile(re.escape(literal) + follows)
+
+    def at(text: Text, place: int) -> Span | None:
+        found = shape.match(text.text, place)
+        first = behind.search(text.text[max(place - _BEFORE_CHARS_MAX, 0) : place]) if found else None
+        if found is None or first is None:
+            return None
+        if found.lastindex:
+            return _key(found)
+        return Span(place - len(first[1]), found.end(), Kind.API_KEY)
+
+    return Literal(literal, at)
+
+
+def _key(found: re.Match[str] | None) -> Span | None:
+    if found is None:
+        return None
+    start, end = found.span(found.lastindex or 0)
+    return (
+        None if SAMPLE.search(found.string, start, min(end, start + _SAMPLE_CHARS)) else Span(start, end, Kind.API_KEY)
+    )
+
+
+def pair(told: str) -> bool:
+    """Whether base64 is a name and a password."""
+    try:
+        said = base64.b64decode(told + "=" * (-len(told) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in said and said.isascii()
 
 
 def _jwt(text: Text, place: int) -> Span | None:
     if place and (text.text[place - 1].isalnum() or text.text[place - 1] in "_-"):
         return None  # its run was looked at where it began
     found = _JWT.match(text.text, place)
-    return Span(*found.span(), Kind.JWT) if found else None
+    cut = found is not None and text.text.startswith(("..", "\u2026"), found.end() - (found[0][-1] == "."))
+    return Span(*found.span(), Kind.JWT) if found and not cut else None
 
 
 def _pem(text: Text, place: int) -> Span | None:
     """A private key to its end; where that is missing, the lines that can be part of it."""
-    begin = text.text.rfind("-----BEGIN ", max(place - _BEFORE_PEM, 0), place)
-    found = _PEM.match(text.text, begin) if begin >= 0 else None
+    begin = text.text.rfind("BEGIN ", max(place - _BEFORE_PEM, 0), place)
+    before = text.text[max(begin - 6, 0) : begin]
+    start = begin - len(before) + len(before.rstrip(" ").rstrip("-"))
+    found = _PEM.match(text.text, start) if begin >= 0 else None
     if found is None:
         return None
-    end = text.text.find("-----END ", found.end(), found.end() + _PEM_CHARS_MAX)
-    close = text.text.find("-----", end + 9, end + 80) if end >= 0 else -1
-    if close >= 0:
-        return Span(begin, close + 5, Kind.PRIVATE_KEY)
     lines = _LINES.match(text.text, found.end())
-    return Span(begin, lines.end() if lines else found.end(), Kind.PRIVATE_KEY)
+    cut = lines.end() if lines else found.end()
+    mark = _MARK.search(text.text, found.end())
+    if mark is not None and mark[1] == "END" and mark.start() <= max(cut, found.end() + _PEM_CHARS_MAX):
+        close = _CLOSE.match(text.text, mark.end())
+        return Span(start, close.end() if close else mark.end(), Kind.PRIVATE_KEY)
+    return Span(start, cut, Kind.PRIVATE_KEY)
+
+
+def _encoded(text: Text, place: int) -> Span | None:
+    """A private key in PEM that is base64 once more, as a kubeconfig has it; a certificate is none."""
+    found = _ENCODED.match(text.text, place)
+    if found is None:
+        return None
+    try:
+        head = base64.b64decode(found[0][:80])
+    except (binascii.Error, ValueError):
+        return None
+    return Span(*found.span(), Kind.PRIVATE_KEY) if b"PRIVATE KEY" in head else None
 
 
 KEYS: tuple[Literal, ...] = (
-    *(_vendor(literal, follows) for literal, follows in SHAPES),
+    *(_vendor(literal, follows) for literal, follows in VENDORS),
+    *(_around(*row) for row in AROUND),
     Literal("eyJ", _jwt),
-    Literal("PRIVATE KEY", _pem),
+    Literal("LS0tLS1CRUdJTi", _encoded),
 )
+BLOCKS: tuple[Literal, ...] = (Literal("private key", _pem, low=True), Literal("static key v1", _pem, low=True))

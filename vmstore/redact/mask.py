@@ -69,10 +69,14 @@ class Mask:
             told = content.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             return None
-        if is_blob(told):
+        if self.unreadable(told):
             return None
         masked = self.value(told, where)
         return content if masked == told else str(masked).encode("utf-8", "surrogatepass")
+
+    def unreadable(self, text: str) -> bool:
+        """Whether a text is bytes written as letters, and no secret that is known is among them."""
+        return is_blob(text) and not any(value in text for value in self._echoes)
 
     def text(self, text: str, where: str) -> str:
         """A text with placeholders; `where` is what the record calls it."""
@@ -131,8 +135,9 @@ class Mask:
         kind = named(key, told) if isinstance(key, str) and isinstance(told, str) else None
         if kind is None or kind not in self.kinds or _IS_PLACEHOLDER.match(told):
             return self.value(value, where)
-        if [span[:2] for span in self.found(told)] == [(0, len(told))]:  # what it is by itself is surer than a name
-            return self.value(value, where)
+        found = self.found(told)
+        if [span[:2] for span in found] == [(0, len(told))]:  # what it is by itself is surer than a name
+            return self._place(told, found, where)
         self._remember(told, kind)
         return self._place(told, [Span(0, len(told), kind)], where)
 

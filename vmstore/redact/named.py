@@ -1,141 +1,365 @@
-"""Secrets that a name beside them gives away: `DB_PASSWORD=…`, `"api_key": "…"`, headers, addresses with a password.
+"""Secrets that a name beside them gives away: `DB_PASSWORD=…`, `"api_key": "…"`, `<password>…`.
 
-What is masked is the value. A name says what its value is, not that there is one: references to a
-variable, types, placeholders and prose stay as they are.
+What is masked is the value, to its end. A name says what its value is, not that there is one: references to a
+variable, types, placeholders and prose stay as they are. A value is judged by its first characters, so that a text
+full of names is read once; what is taken for a secret is then followed to where it ends, however far that is.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
+from typing import NamedTuple
 
-from vmstore.redact.span import Kind, Literal, Span, Text, small
+from vmstore.redact import words
+from vmstore.redact.keys import SAMPLE, pair
+from vmstore.redact.span import Kind, Literal, Span, Text
+from vmstore.redact.vendors import PUBLIC
 
-_ELSEWHERE = (
-    "contrase\u00f1a",
-    "kennwort",
-    "mot de passe",
-    "senha",
-    "wachtwoord",
-    "\u043f\u0430\u0440\u043e\u043b\u044c",
-    "\u5bc6\u7801",
-    "\u5bc6\u78bc",
-)
-"""What a password is called in other languages."""
-_WORDS_ALONE = ("passw", "passphrase", "passcode", "pwd", "secret", "token", "credential", *_ELSEWHERE)
-_WHOSE = ("api", "access", "account", "private", "signing", "encryption", "auth", "shared", "master", "subscription")
-_WHOSE_CHARS_MAX = 14  # with what stands between it and the key
+JUDGED_CHARS = 300  # of a value, by which it is judged
+_NAME_CHARS = 60
 
-_WORD = (
-    r"(?i:passw(?:or[dt]|d)|passphrase|passcode|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|token"
-    rf"|(?:{'|'.join(_WHOSE)})[ _-]?key|credentials?|{'|'.join(_ELSEWHERE)})"
+_REST = re.compile(r"(?:[\w-]|\.(?=\w)){0,60}+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z][^\W\d_]*|\d+")
+_SIGN = re.compile(
+    r"(?P<close>\\{0,3}[\"'`]\]?|\])?(?P<gap>[ \t]{0,12})"
+    r"(?:(?P<pair>(?:/?>)?[ \t\r\n]{0,20},?[ \t\r\n]{0,20}(?:\\{0,3}[\"'])?(?i:value|<string)"
+    r"(?:\\{0,3}[\"'])?[ \t]{0,4}(?:=>|[:=>])|</key>\s{0,20}<string>)"
+    r"|(?P<typed>:[ ]?&?(?:'\w{1,12} )?[A-Za-z_][\w.]{0,24}(?:\[\w{0,12}\])?\??[ ]?=(?![=~>])(?=[ ]?[\"'`]))"
+    r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|=>|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
+    r"(?P<space>[ \t]{0,12})(?:(?<=[=:] )\((?=\s{0,20}[\"'])\s{0,20})?"
 )
-_NAMED = re.compile(
-    _WORD
-    + r"(?P<more>(?:_[A-Z0-9]{1,16}|\d{1,2})?)(?P<close>\\{0,3}[\"'`]|\])?[ \t]{0,4}"
-    + r"(?P<sign>:=|=>|=(?!=)|:(?!:)|\uff1a|>|[ \t](?i:is|was)[ \t]|(?<=\w)[ \t])[ \t]{0,4}"
-    + r"(?:(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\n]){3,200})(?P=quote)"
-    + r"|(?P<plain>(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)){4,200})(?P<after>[(\[{]?))"
+_QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
+_INSIDE = {
+    quote: re.compile(rf"(?:[^{quote}\\\n]|\\(?:\r?\n|.))*+") for quote in "\"'`"
+}  # up to the closing quote; a line that ends in a backslash goes on
+_NESTED = re.compile(r"(?:(?!\\+[\"'`])[^\n])*+")
+_PLAIN = re.compile(
+    r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?"
+    r"![\w .-]{1,40}=))*+"
 )
-_NAME = re.compile(r"[\w.-]{0,40}$")  # what of a name stands before the word that gives it away
-_PASSWORDS = ("passw", "passp", "passc", "pwd", *_ELSEWHERE)
+_CODE = re.compile(r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/]))*+")
+_LINE = re.compile(
+    r"(?:[^\s\"'`\\&;]|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\w .-]{1,40}=)|[\"'](?=[\w!#$%*+@^])|\\(?![nrt\"'\s"
+    r"]))*+"
+)
+_ELEMENT = re.compile(r"[^<\s]*+")
+_FOURS = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}(?![\w ]*\w)")
+_FOLD = re.compile(r"[|>][+-]?\d?[ \t]*\r?\n([ \t]+)([^\s:]{16,}+(?:\r?\n(?:\1[^\s:]++[ \t]*(?:\r?\n|\Z))*+)?)")
+_LINES = re.compile(
+    r"(?:[ \t]*\r?\n[ \t]*[A-Za-z0-9+/=_-]{16,}+(?=[ \t]*(?:\r?\n|\Z|[\"'])))*+"
+    r"(?:(?<=[\w+/=-]{60})[ \t]*\r?\n[ \t]*(?=[\w+/-]*[\d=])[A-Za-z0-9+/=_-]{2,15}(?=[ \t]*(?:\r?\n|\Z|[\"'])))?"
+)
+_STRINGS = re.compile(r"(?:[\"'][ \t]*[+.\\]?[ \t]*\r?\n?[ \t]*[+.]?[ \t]*[\"'][\w+/=.~-]{8,}+(?=[\"']))*+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{40,}+")
+_CALL = re.compile(r"[A-Za-z_][\w.]*[(\[{<]|.*[;,{(]$|[(\[{<]")
 
 _PLACEHOLDER = re.compile(
     r"""(?ix) ^(?:
-      [<$%{\[*#(@].* | [x.\-_?\u2022]{3,} | .*(?:\.\.\.|\u2026)
+      [<$%{\[*#(@] (?:.*) | [x.\-_?\u2022]{3,} | .*(?:\.\.\.|\u2026) | .{0,8}x{4,}
       | (?!.*\d)(?:your|my|the|some|an?|insert|enter|example|sample|dummy|fake|placeholder|change|replace|put|add|new
-        |old)
-        [\W_]?.{0,4}(?:pass|pwd|secret|token|key|api|cred|me|this|value|here|$).*
-      | obligat[o\u00f3]ri[oa]|obrigat[o\u00f3]ri[oa]|requerid[oa]|erforderlich|obligatoire|requise?|verplicht
-      | none|null|nil|true|false|undefined|required|optional|empty|redacted|hidden|masked|missing|unknown|default
-      | str(?:ing)?|bytes|int(?:eger)?|number|bool(?:ean)?|any|object|text|varchar.*|char|secretstr|unset|invalid
-      | pass(?:word|wd|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value|todo|test
-    )$"""
+        |old|set|type|use|see)
+        [\W_]?.{0,6}(?:pass|pwd|secret|token|key|api|cred|me|it|this|value|here|$).*
+      | (?:passw(?:or[dt]|d)|secret|token|(?:api_?)?key)[_-](?:here|goes.*)
+      | (?:required|nullable|sometimes|confirmed|string)\|.* | !(?:vault|secret|ref|sub|env\w*|getatt)\b.*
+      | (?:your|insert|replace|change|enter|put|placeholder|dummy|fake|sample|example)[-_ .]\S.* | change(?:me|it)\w*
+      | pass(?:word|wd|wort|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value
+      | """
+    + "|".join(words.OPTIONAL)
+    + r""" )$"""
 )
+_REFERENCE = re.compile(
+    r"(?:op|vault|ref\+\w+|arn|ssm|awssm|gcpsm|gcp-sm|secretsmanager|keychain|keyvault|akv|bw|doppler|infisical|ch"
+    r"amber):"
+    r"|ENC[\[(]|AgA[A-Za-z]|projects/[\w-]+/secrets/"
+    r"|\$(?:2[abxy]|[156y]|7|apr1|argon2\w*|pbkdf2[\w-]*|scrypt|sha\d*)\$|pbkdf2_\w+\$|s?sha\d*[:$-]|\{\w{3,12}\}|"
+    r"md5[0-9a-f]{32}$"
+    r"|scrypt:|bcrypt[:$]|" + "|".join(re.escape(one) for one in PUBLIC)
+)  # where a value is kept, one that is encrypted or a hash, and what is for everybody to see
+_SHOWN = re.compile(r"(?:test|dummy|fake|example|sample|foo|bar|abc|demo|mock|stub|my)(?:[-_]?[a-z0-9]{1,12}){0,3}$")
+_SIGNED = re.compile(r"[$%#@*(\[{<]")
 _WORDS = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\Z")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
+_PIECES = re.compile(r"[-_.:/\s]+")
+_SWITCH = re.compile(r"\d[A-Za-z]|[A-Za-z]\d|[a-z][A-Z]")
+_BLANK = ("requirepass", "masterauth", "rootpw")  # settings that a blank joins to their values
+_NOT_BEFORE = ("${", "{{", "%{", "$")
+
+
+class Called(NamedTuple):
+    """What a name says of its value: its kind, and whether a value needs not look random to be one."""
+
+    kind: Kind
+    sure: bool = True
+
+
+def called(name: str) -> Called | None:
+    """What a name says of its value; None where it says nothing."""
+    parts = [part.lower() for part in _PARTS.findall(name)]
+    while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in words.NEUTRAL):
+        parts.pop()
+    if not parts:
+        return None
+    told = _noun(parts)
+    if told is None and len(parts) > 1 and name.isupper() and parts[-1] not in words.ABOUT and len(parts[-1]) <= 16:
+        told = _noun(parts[:-1]) if parts[-2] != "pass" else None  # `TOKEN_BEDROCK`
+    return told
+
+
+def _noun(parts: list[str]) -> Called | None:
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if last.endswith("key"):
+        whose = before if last == "key" else last[:-3]
+        if whose in words.WHOSE and whose not in words.NOT_KEYS:
+            return Called(Kind.SECRET, whose in words.SURE)
+    if last in words.PASSWORDS or last.endswith(words.PASS_ENDS):
+        return Called(Kind.PASSWORD)
+    if last.endswith(("pass", "pw")) and last.removesuffix("pass").removesuffix("pw") in words.PASS_HEADS:
+        return Called(Kind.PASSWORD)
+    if last == "token" and before in words.NOT_TOKENS:
+        return None
+    if last in words.SECRETS or last.endswith(words.SECRET_ENDS):
+        return Called(Kind.SECRET)
+    if last in words.WEAK or (last in ("response", "assertion") and before == "saml"):
+        return Called(Kind.SECRET, False)
+    if last == "key" and before and before not in words.NOT_KEYS:
+        return Called(Kind.SECRET, False)
+    if not last.isascii():
+        return Called(Kind.PASSWORD) if last.startswith(words.FOREIGN) else None
+    return None
+
+
+class _Value(NamedTuple):
+    start: int
+    end: int
+    text: str  # its first characters
+    quoted: bool
+    after: str
+    more: re.Pattern[str] | None = None  # what goes on where it was longer than is judged
 
 
 def _named(text: Text, place: int) -> Span | None:
-    found = _NAMED.match(text.text, place)
-    if found is None:
+    end = _REST.match(text.text, place).end()  # type: ignore[union-attr]  # it matches the empty text, too
+    while end > place and text.text[end - 1] == "-":
+        end -= 1
+    found = _SIGN.match(text.text, end)
+    if found is None or end - place >= _NAME_CHARS:
         return None
-    start = place - len(_NAME.search(text.text, max(place - 40, 0), place)[0])  # type: ignore[index]  # it may be empty
-    name = text.text[start : found.end("more")]
-    password = text.low.startswith(_PASSWORDS, place)
-    sign = found["sign"].strip().lower()
-    if not _joined(text, start, name, sign, found["close"]):
+    sign = "=" if found["pair"] or found["typed"] else found["sign"].lower()
+    if sign == "" and not found["space"] and not found["gap"]:
         return None
-    which = "quoted" if found["quoted"] is not None else "plain"
-    value = found[which]
-    end = found.end(which)
-    if which == "plain":
-        value = value.rstrip(".:?")
-        end = found.start(which) + len(value)
-    if _PLACEHOLDER.match(value) or value.startswith(("/", "./", "~/", "http://", "https://", "=")):
+    start = place
+    while start > max(place - _NAME_CHARS, 0) and (text.text[start - 1].isalnum() or text.text[start - 1] in "_.-"):
+        start -= 1
+    name = text.text[start:end]
+    told = called(name)
+    if told is None or not _joined(text, start, name, sign, found):
         return None
-    if which == "quoted":
-        good = _worth_quoted(value, password)
-    else:
-        good = _worth_plain(text, found, start, name, sign, value, password)
-    return Span(found.start(which), end, Kind.PASSWORD if password else Kind.SECRET) if good else None
+    if sign == ":" and "arn:" in text.low[max(start - 80, 0) : start]:
+        return None
+    if text.text[max(start - 2, 0) : start].endswith(_NOT_BEFORE) and sign != "=":
+        return None
+    fold = _FOLD.match(text.text, found.end()) if sign == ":" else None
+    if fold is not None:
+        return Span(fold.start(2), fold.start(2) + len(fold[2].rstrip()), told.kind)
+    value = _value(text.text, found, start, name, sign)
+    if value is None or not _worth(text, found, start, name, sign, value, told):
+        return None
+    return Span(value.start, _to_the_end(text.text, value), told.kind)
 
 
-def _keyed(text: Text, place: int) -> Span | None:
-    """A key whose word before says what it opens."""
-    before = text.low[max(place - _WHOSE_CHARS_MAX, 0) : place]
-    whose = before[:-1] if before.endswith(("_", "-", " ")) else before
-    first = next((one for one in _WHOSE if whose.endswith(one)), None) if whose.endswith(_WHOSE) else None
-    return None if first is None else _named(text, place - len(before) + len(whose) - len(first))
-
-
-def _joined(text: Text, start: int, name: str, sign: str, close: str | None) -> bool:
+def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) -> bool:
     """Whether a sign joins a name and a value: a blank does after an option, a bracket after an opening one."""
+    close = found["close"]
     if sign == "":
-        return name.startswith("--") and close is None
+        quoted = text.text[found.end() : found.end() + 1] in ("'", '"')
+        return close is None and (
+            name.startswith("-") or "_" in name or name in _BLANK or (quoted and found["gap"] != "")
+        )
     if sign == ">":
-        return start > 0 and text.text[start - 1] == "<"
+        return (start > 0 and text.text[start - 1] == "<") or (close or "") in ('"', "'")
+    if sign == ",":
+        return (close or "]") != "]"
+    if sign == "(":
+        return close is None and found["gap"] == ""
     return sign not in ("is", "was") or close is None
 
 
-def _worth_quoted(value: str, password: bool) -> bool:
+def _value(text: str, found: re.Match[str], start: int, name: str, sign: str) -> _Value | None:
+    at = found.end()
+    quote = _QUOTE.match(text, at)
+    if quote is not None and (inside := _quoted(text, quote)) is not None:
+        return inside
+    if quote is not None and (quote.end() == at + 1 or sign in (",", "(", "")):
+        at = quote.end()  # never closed: up to the end of its run
+    if sign in (",", "("):
+        return None
+    fours = _FOURS.match(text, at)
+    if fours is not None:
+        return _Value(at, fours.end(), fours[0].replace(" ", "-1"), True, "")
+    shape = _shape(text, found, start, name, sign)
+    run = shape.match(text, at, at + JUDGED_CHARS)
+    long = run.end() - at if run else 0
+    if long < 3:
+        return None
+    value = text[at : at + long]
+    if long == JUDGED_CHARS:
+        return _Value(at, at + long, value, False, "", shape)
+    if shape is not _LINE and shape is not _ELEMENT:
+        whole = _LINE.match(text, at, at + JUDGED_CHARS)
+        begins = text[text.rfind("\n", max(start - 40, 0), start) + 1 : start].strip(" \t-") == ""
+        if whole is not None and begins and _whole_line(text, whole, long):
+            return _Value(at, whole.end(), whole[0], False, "")
+    kept = value if shape is _LINE or value.endswith("...") else value.rstrip(".:?")
+    if shape is _LINE and text[at + long : at + long + 1] in (" ", "\t"):
+        kept = value.rstrip(",;)")  # a sentence goes on
+    return _Value(at, at + len(kept), kept, False, text[at + long : at + long + 1])
+
+
+def _whole_line(text: str, whole: re.Match[str], long: int) -> bool:
+    """Whether a value takes the rest of its line though signs of code are in it, and it is no code."""
+    if len(whole[0]) <= long or text[whole.end() : whole.end() + 1] not in ("", "\n", "\r"):
+        return False
+    return _CALL.match(whole[0]) is None and _strong(whole[0], 6)
+
+
+def _shape(text: str, found: re.Match[str], start: int, name: str, sign: str) -> re.Pattern[str]:
+    """What a value without quotes is made of, by where it stands."""
+    if sign == ">" or (found["pair"] or "").endswith(">"):
+        return _ELEMENT
+    if _settings(name, sign, found):
+        return _LINE
+    return _PLAIN if text[max(start - 1, 0) : start] == ";" else _CODE
+
+
+def _settings(name: str, sign: str, found: re.Match[str]) -> bool:
+    """Whether a name and its value stand as a file of settings has them."""
+    return name.isupper() and sign == "=" and not (found["gap"] or found["space"] or found["close"])
+
+
+def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
+    """What stands in quotes; None where they are not closed and it is not taken for a key on several lines."""
+    mark, at = quote[1], quote.end()
+    if len(mark) == 3 and mark[0] != "\\":
+        close = text.find(mark, at, at + JUDGED_CHARS)
+        return _Value(at, close, text[at:close], True, "") if close > at else None
+    shape = _NESTED if mark[0] == "\\" else _INSIDE[mark]
+    inside = shape.match(text, at, at + JUDGED_CHARS)
+    end = inside.end() if inside else at
+    if end - at == JUDGED_CHARS:
+        return _Value(at, end, text[at:end], True, "", shape)
+    if text.startswith(mark, end):
+        return _Value(at, end, text[at:end], True, "") if end - at >= 3 else None
+    if _BASE64.fullmatch(text, at, end):
+        return _Value(at, end, text[at:end], True, "", _LINES)
+    return None
+
+
+def _to_the_end(text: str, value: _Value) -> int:
+    """Where a value ends that was taken for a secret."""
+    end = value.end
+    if value.more is not None:
+        found = value.more.match(text, value.start if value.more is not _LINES else end)
+        end = max(end, found.end()) if found else end
+    if _BASE64.match(text, max(end - 40, value.start), end):
+        for shape in (_LINES, _STRINGS):
+            found = shape.match(text, end)
+            end = found.end() if found else end
+    return end
+
+
+def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called) -> bool:
+    """Whether a value is a secret."""
+    if value.more is not None and len(value.text) >= JUDGED_CHARS:
+        return " " not in value.text and (told.sure or random(value.text))
+    if is_placeholder(value.text) or value.text.startswith(("/", "./", "~/", "http://", "https://", "=")):
+        return False
+    if not told.sure:
+        return random(value.text) or (name.lower().endswith("auth") and pair(value.text))
+    if sign in ("(", ",") or (sign == ">" and found["close"]):
+        return (
+            value.quoted is (sign != ">") and _strong(value.text, 6) and ("/" not in value.text or random(value.text))
+        )
+    password = told.kind is Kind.PASSWORD
+    if not password and _SHOWN.match(value.text):
+        return False
+    if sign == "" and not name.startswith("-") and not value.quoted and name not in _BLANK:
+        return random(value.text)
+    if sign == "" and not name.startswith("-") and name not in _BLANK:
+        return password and (_strong(value.text, 6) or name.isupper()) and not _prose(value.text)
+    if name.lower() in ("pass", "pw") and not _bare(name, sign, value):
+        return False
+    if value.quoted:
+        return _worth_quoted(value.text, password, _parts_end(name))
+    return _worth_plain(text, found, start, name, sign, value, password)
+
+
+def _parts_end(name: str) -> bool:
+    return name.lower().endswith(("phrase", "mnemonic"))
+
+
+def _bare(name: str, sign: str, value: _Value) -> bool:
+    """Whether `pass` alone is a name: tests pass, too."""
+    if value.quoted:
+        return True
+    made = _strong(value.text, 6) and "/" not in value.text and "::" not in value.text
+    return made and (sign == "=" or name.islower())
+
+
+def _worth_quoted(value: str, password: bool, phrase: bool = False) -> bool:
     """Whether a value in quotes is a secret: no prose, and, where the name is not sure, no plain word."""
     if " " in value.strip():
-        return password and not _prose(value)
-    return (password and not _MEMBER.match(value)) or _strong(value, 6)
+        return password and (not _prose(value) or (phrase and 3 <= value.count(" ") <= 24))
+    if password and (_MEMBER.match(value) or (_WORDS.match(value) and called(value) is not None)):
+        return False  # a member of something, or the word itself in another language
+    return password or _strong(value, 6)
 
 
 def _worth_plain(
-    text: Text, found: re.Match[str], start: int, name: str, sign: str, value: str, password: bool
+    text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, password: bool
 ) -> bool:
     """Whether a value without quotes is a secret and no piece of code."""
-    if found["after"] or len(value) < 4:
+    told = value.text
+    if _settings(name, sign, found):
+        return not (told.isdigit() and not password) and not (_CALL.match(told) and "(" in told)
+    if (value.after in ("(", "[", "{") and value.after) or len(told) < 4:
         return False
     if sign in ("is", "was"):
-        return _strong(value, 6)
-    tight = text.text[found.end("sign") - 1] in "=:\uff1a" and text.text[found.start("sign") - 1] not in " \t"
-    tight = tight and found.start("plain") == found.end("sign")
-    if name.isupper() and sign == "=" and tight:
-        return not (value.isdigit() and not password)  # the way of a file of settings
-    if _MEMBER.match(value):
+        return _strong(told, 6)
+    tight = sign[-1:] in ("=", ":", "\uff1a") and not found["gap"] and not found["space"]
+    if _MEMBER.match(told):
         return False
-    if _WORDS.match(value) and not any(sign.isdigit() for sign in value):
-        return _bare_word(text, found, start, sign, value, password)
+    if _WORDS.match(told) and not any(one.isdigit() for one in told):
+        return _bare_word(text, found, value, start, sign, password)
     if password:
-        return any(not one.isalpha() for one in value)
-    return _strong(value, 8 if tight or sign in ("", ":", ">") else 12)
+        return any(not one.isalpha() for one in told)
+    return _strong(told, 8 if tight or sign in ("", ":", ">") else 12)
 
 
-def _bare_word(text: Text, found: re.Match[str], start: int, sign: str, value: str, password: bool) -> bool:
+def _bare_word(text: Text, found: re.Match[str], value: _Value, start: int, sign: str, password: bool) -> bool:
     """Whether a plain word is the value: in an address or a tag it is, and, of a password, alone on its line."""
     if sign == ">" or (start and text.text[start - 1] in "?&;"):
         return True
-    if not password or sign != ":" or not value.islower():
+    if not password or sign != ":" or not value.text.islower():
         return False
-    line = text.text.rfind("\n", 0, start) + 1
-    after = text.text[found.end() : found.end() + 1]
+    line = text.text.rfind("\n", max(start - 80, 0), start) + 1
+    after = text.text[value.end : value.end + 1]
     return text.text[line:start].strip(" \t-") == "" and after in ("", "\n", "\r")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only says that one belongs there."""
+    value = value[:JUDGED_CHARS]
+    if _REFERENCE.match(value):
+        return True
+    if _PLACEHOLDER.match(value):
+        return not (_SIGNED.match(value) and _strong(value[1:], 8) and value[0] in "$%#@*" and _mixed(value))
+    return len(value) < JUDGED_CHARS and SAMPLE.search(value) is not None and _strong(value, 12)
+
+
+def _mixed(value: str) -> bool:
+    """Whether signs stand among letters and digits, as in no name of a variable."""
+    return any(not one.isalnum() and one not in "_{}()<>[].:-" for one in value[1:])
 
 
 def _strong(value: str, least: int) -> bool:
@@ -145,106 +369,66 @@ def _strong(value: str, least: int) -> bool:
     return any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
 
 
+def random(value: str) -> bool:
+    """Whether a value looks drawn at random: a long piece of it in which letters and digits, or cases, change of"
+    "ten."""
+    if len(value) < 20 or " " in value or _UUID.match(value):
+        return False
+    if sum(one.isdigit() for one in value) < 2:
+        return False
+    return any(len(piece) >= 12 and len(_SWITCH.findall(piece)) >= 3 for piece in _PIECES.split(value))
+
+
 def _prose(value: str) -> bool:
     return all(one.isalpha() or one in " .,:;!?'-" for one in value) or value.count(" ") > 8
 
 
-# ---- headers and addresses
-
-_BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,4000}={0,2})")
-_BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=])")
-_HEADER = re.compile(
-    r"(?i:authorization)\\?[\"']?[ \t]*[:=][ \t]*\\?[\"']?(?i:token |apikey |key |digest )?"
-    r"(?=[\w.~+/=-]{0,80}\d)([\w.~+/:-]{16,4000}={0,2})"
-)
-_ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]{1,200})@[\w\[]")
-_USER = re.compile(r"(?:-u|--user)[ =]+[\"']?[\w.@-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,100})")
-
-
-def _bearer(text: Text, place: int) -> Span | None:
-    found = _BEARER.match(text.text, place)
-    return Span(*found.span(1), Kind.AUTHORIZATION) if found else None
-
-
-def _basic(text: Text, place: int) -> Span | None:
-    """What follows `Basic` where it is a name and a password, decoded."""
-    found = _BASIC.match(text.text, place)
-    if found is None:
-        return None
-    try:
-        said = base64.b64decode(found[1], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return Span(*found.span(1), Kind.AUTHORIZATION) if b":" in said and said.isascii() else None
-
-
-def _header(text: Text, place: int) -> Span | None:
-    found = _HEADER.match(text.text, place)
-    return Span(*found.span(1), Kind.AUTHORIZATION) if found else None
-
-
-def _address(text: Text, place: int) -> Span | None:
-    found = _ADDRESS.match(text.text, place)
-    return Span(*found.span(1), Kind.PASSWORD) if found else None
-
-
-def _user(text: Text, place: int) -> Span | None:
-    """The password of `curl -u name:password`; other commands mean other things by it."""
-    found = _USER.match(text.text, place)
-    if found is None or not any(one in text.low[max(place - 200, 0) : place] for one in ("curl", "wget", "http")):
-        return None
-    return Span(*found.span(1), Kind.PASSWORD)
-
-
-_OPTION = re.compile(
-    r"-p(?P<gap> {0,4})(?!\d+:\d)(?:'([^'\n]{4,100})'|\"([^\"\n]{4,100})\"|([^\s'\"$<{*\[%-][^\s'\"]{3,99}))"
-)
-_COOKIE = re.compile(
-    r"(?i:cookie)\\?[\"']?: ?\\?[\"']?(?:[\w.-]{1,80}=[^;\s]{0,200}; ?){0,30}?"
-    r"(?i:[\w.-]{0,40}(?:sess|sid|auth|token|jwt)[\w.-]{0,40})=(?=[^;\s]{0,80}\d)([^;\s\"'\\]{16,4000})"
-)
-
-
-def _option(text: Text, place: int) -> Span | None:
-    """The password of `mysql -p…` and `sshpass -p …`; other commands mean other things by it."""
-    found, before = _OPTION.match(text.text, place), text.low[max(place - 100, 0) : place].rpartition("\n")[2]
-    if found is None or not ("sshpass" in before or ("mysql" in before and not found["gap"])):
-        return None
-    value = found.lastindex or 0
-    return None if _PLACEHOLDER.match(found[value]) else Span(*found.span(value), Kind.PASSWORD)
-
-
-def _cookie(text: Text, place: int) -> Span | None:
-    """What a header sends to stay signed in."""
-    found = _COOKIE.match(text.text, place)
-    return Span(*found.span(1), Kind.SECRET) if found else None
-
-
 def named(key: str, value: str) -> Kind | None:
     """What the value of a field is by the name of the field; None where it is nothing to hide."""
-    told = f'"{key}": "{value}"'
-    if "\n" in value or '"' in value:
+    told = called(key)
+    head = value[:JUDGED_CHARS]
+    if told is None or len(value) < 3 or is_placeholder(head):
         return None
-    text = small(told)
-    for name in NAMES:
-        place = text.low.rfind(name.literal, 0, len(key) + 1)
-        if place >= 0 and (found := name.at(text, place)) is not None:
-            return found.kind
-    return None
+    if head.startswith(("/", "./", "~/", "http://", "https://", "=")) and len(value) < JUDGED_CHARS:
+        return None
+    if len(value) >= JUDGED_CHARS:
+        good = " " not in head and (told.sure or random(head))
+    elif not told.sure:
+        good = random(head) or (key.lower().endswith("auth") and pair(head))
+    else:
+        good = _worth_quoted(head, told.kind is Kind.PASSWORD, _parts_end(key))
+    return told.kind if good else None
 
 
-NAMES = (
-    *(Literal(word, _named, low=True) for word in _WORDS_ALONE),
-    Literal("key", _keyed, low=True),
+_LITERALS = (
+    "pass",
+    "pw",
+    "psk",
+    "secret",
+    "token",
+    "cred",
+    "key",
+    "auth",
+    "jwt",
+    "bearer",
+    "saml",
+    "cookie",
+    "kennwort",
+    "mdp",
+    "_pat",
+    "pepper",
+    "sessionid",
+    "sessid",
+    "mnemonic",
+    "clave",
+    "senha",
+    "wachtwoord",
+    "parola",
+    "haslo",
+    "heslo",
+    "salasana",
+    "contrase",
+    "adgangskode",
+    *(one for one in words.FOREIGN if not one.isascii() and " " not in one),
 )
-NAMED = (
-    *NAMES,
-    Literal("bearer ", _bearer, low=True),
-    Literal("basic ", _basic, low=True),
-    Literal("authorization", _header, low=True),
-    Literal("://", _address),
-    Literal("-u ", _user),
-    Literal("--user", _user),
-    Literal("-p", _option),
-    Literal("cookie", _cookie, low=True),
-)
+NAMES = tuple(Literal(word, _named, low=True) for word in _LITERALS)

@@ -1,0 +1,473 @@
+"""Secrets in files and texts of a known form: each a literal that must stand there, and a pattern with the `value`.
+
+A pattern is tried where its literal stands and reads on from there, so a text is read once for each form it could be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vmstore.redact import words
+from vmstore.redact.named import is_placeholder, random
+from vmstore.redact.span import Kind, Scan, Span, Text
+
+
+class Form(NamedTuple):
+    """What stands in a text of one form: literals, in small letters, and a pattern with the `value`.
+
+    The pattern is tried where a literal stands, or `around` it.
+    """
+
+    literals: tuple[str, ...]
+    shape: re.Pattern[str]
+    kind: Kind = Kind.PASSWORD
+    random: bool = False  # whether the value must look it
+    around: int = 0  # characters before the literal in which the value may begin, and behind it
+
+
+_WORD = r"[a-z]{3,8}+(?![a-z])"
+_CODE = r"(?=[A-Za-z]{0,11}\d|[a-z0-9]{4,12}[-][a-z0-9]{4,12})[A-Za-z0-9]{4,12}(?:[ -][A-Za-z0-9]{4,12}){0,5}"
+
+FORMS: tuple[Form, ...] = (
+    Form(  # netrc
+        ("machine ", "default login"),
+        re.compile(
+            r"(?:machine\s+\S{1,200}|default)\s+(?:account\s+\S{1,80}\s+)?login\s+\S{1,200}\s+(?:account\s+\S{1,80"
+            r"}\s+)?"
+            r"password\s+(?P<value>\S++)"
+        ),
+    ),
+    Form(  # pgpass
+        (":5432:", ":5433:", ":6432:", ":*:", "pgpass"),
+        re.compile(
+            r"(?m)^(?:[\w.-]{1,100}|\*):(?:\d{1,5}|\*):[\w.*-]{1,80}:[\w.@*-]{1,80}:(?P<value>(?![\d:]{1,8}$)\S{4,})$"
+        ),
+        around=400,
+    ),
+    Form(
+        ("private-lines:",),
+        re.compile(r"(?i:private-lines): ?\d+\s+(?P<value>(?:[A-Za-z0-9+/=]++(?:\r?\n|\\n|\Z))+)"),
+        Kind.PRIVATE_KEY,
+    ),
+    Form(  # a private key as JSON has it
+        ('"kty"',),
+        re.compile(r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,8}:\s{0,8}\"(?P<value>[\w-]{20,}+)\""),
+        Kind.PRIVATE_KEY,
+        around=6_000,
+    ),
+    Form(
+        ("<rsakeyvalue>",),
+        re.compile(r"<(?:D|P|Q|DP|DQ|InverseQ)>(?P<value>[\w+/=\s]{20,}+)</"),
+        Kind.PRIVATE_KEY,
+        around=8_000,
+    ),
+    Form(  # the words of a wallet
+        ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
+        re.compile(
+            r"[\w-]{3,10}[^\n:=]{0,40}?(?:[:=]|\bis\b|[\"'`]|\n)[\s\"'`]{0,4}"
+            rf"(?P<value>(?:1[.)] ?)?{_WORD}(?:[ ,\n]{{1,3}}(?:\d{{1,2}}[.)] ?)?{_WORD}){{11,23}}+)(?![ ,]{{0,2}}[A"
+            rf"-Za-z])"
+        ),
+    ),
+    Form(  # the key that goes with an id of AWS
+        ("akia", "asia"),
+        re.compile(
+            r"A[KS]IA[A-Z2-7]{16}[^\n]{0,40}?[\s\"',:/=|](?P<value>(?=[^\n]{0,39}\d)[A-Za-z0-9+/]{40})(?![A-Za-z0-"
+            r"9+/=])"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        (
+            "client(",
+            "sdk(",
+            "api(",
+            "apikey(",
+            "oauthhandler(",
+            "translator(",
+            "algoliasearch(",
+            "configure(",
+            "initialize(",
+            "connect(",
+        ),
+        re.compile(
+            r"[a-zA-Z]{3,13}\((?:[\"'`][^\"'`\n]{0,120}[\"'`], ?){0,3}?(?:\w{1,20} ?[=:] ?)?[\"'`](?P<value>[\w-]{"
+            r"32,}+)[\"'`]"
+        ),
+        Kind.SECRET,
+        True,
+    ),
+    Form(
+        ("chpasswd",),
+        re.compile(
+            r"[\"'\s](?!-)[\w.-]{1,40}:(?P<value>[^\s\"'$]{4,100})[\"']?[ \t]{0,4}\|[ \t]{0,4}(?:sudo )?chpasswd"
+        ),
+        around=300,
+    ),
+    Form(  # what is piped to a command that asks for it
+        ("--password-stdin", "sudo -s ", "--with-token", "passwd --stdin", "passphrase-fd"),
+        re.compile(
+            r"\b(?:echo|printf)(?: -\w+)?(?: '%s')? (?P<q>[\"']?)(?P<value>(?![$<{])[^\s\"'|]{4,}+)(?P=q) ?\|[^\n]"
+            r"{0,80}?"
+            r"(?:--password-stdin|sudo -S|--with-token|passwd --stdin|passphrase-fd)"
+        ),
+        around=300,
+    ),
+    Form(  # a name and a password as drivers of Go have them
+        ("@tcp(", "@unix("),
+        re.compile(r"(?<![\w.-])[\w.-]{1,60}:(?P<value>(?![$<{%])[^\s\"'`@]{1,200})@(?:tcp|unix)\("),
+        around=300,
+    ),
+    Form(
+        ("as the password", "as password", "als passwort", "as the passphrase", "comme mot de passe", "como contrase"),
+        re.compile(
+            r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
+            r"(?:as (?:the )?pass|als pass|comme mot|como contr)"
+        ),
+        around=220,
+    ),
+    Form(  # a name and a password side by side
+        (
+            "credentials",
+            "login",
+            "zugangsdaten",
+            "identifiants",
+            "credenciales",
+            "credenziali",
+            "inloggegevens",
+            "anmeldedaten",
+        ),
+        re.compile(
+            r"\w{5,14}(?: (?:is|are|sind|sont|son|sono|zijn|for [\w ]{1,20}))?[: ]\s{0,2}[\"'`]?(?:(?!https?)[\w.@"
+            r"-]{2,40})(?: ?/ ?|:)"
+            r"(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])(?=[^\s]{0,60}[A-Z!#$%&*+@^_-])[^\s\"'`/]{8,}+)"
+        ),
+    ),
+    Form(
+        ("private key", "privkey", "private-key", "priv key", "wif "),
+        re.compile(
+            r"[\w-]{3,7}(?: ?key)?[^\n\w]{0,4}(?:(?:is|ist|es|est)[^\n\w]{1,3})?"
+            r"(?P<value>0x[0-9a-fA-F]{64}|[0-9a-fA-F]{64}|[5KL9c][1-9A-HJ-NP-Za-km-z]{50,51})(?!\w)"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        ("license", "licence", "product key", "activation", "lizenz"),
+        re.compile(
+            r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8"
+            r"}){2,7})(?![\w-])"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        (
+            "verification code",
+            "security code",
+            "one-time code",
+            "one-time password",
+            "login code",
+            "otp",
+            "access code",
+            "best\u00e4tigungscode",
+            "sicherheitscode",
+            "c\u00f3digo de verificaci\u00f3n",
+            "code de v\u00e9rification",
+            "door code",
+        ),
+        re.compile(
+            r"[\w -]{3,24}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es )(?P<value>\d{3}[ -]?\d{3}|\d"
+            r"{4}|\d{5,8})(?![\w.:-])"
+        ),
+        Kind.SECRET,
+    ),
+    Form(
+        (
+            "passport",
+            "reisepass",
+            "passeport",
+            "pasaporte",
+            "passaporto",
+            "paspoort",
+            "personalausweis",
+            "ausweisnummer",
+        ),
+        re.compile(
+            r"(?i:[a-z]{8,16})[ -]?(?i:no|nr|number|nummer|num[e\u00e9]ro|n[\u00b0\u00ba])?\.?[\"']?[ :#=]{1,4}(?:"
+            r"is |ist )?[\"']?"
+            r"(?P<value>(?=[A-Z]{0,3}\d)[A-Z0-9]{8,10})(?![A-Za-z0-9])"
+        ),
+        Kind.SSN,
+    ),
+    Form(
+        ("pin",),
+        re.compile(
+            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [a-z]"
+            r"{2,8}){1,3}?)?"
+            r"(?:: ?| is | ist | lautet | est | es | \u00e8 )(?P<value>\d{4,5})(?![\w.:-])"
+        ),
+        Kind.SECRET,
+    ),
+)
+"""The forms, in no order."""
+
+_LIST = ("code", "codici", "c\u00f3dig")  # what a list of codes is called, and what stands before and behind it
+_BEFORE_LIST = re.compile(
+    r"(?:(?:backup|recovery|rescue|emergency|scratch|one-time)[ -]|wiederherstellungs-?|ersatz-?|backup-?|herstel)$"
+)
+_BEHIND_LIST = re.compile(
+    r"\w{0,4}(?P<of> (?:de|di) (?:secours|r\u00e9cup\u00e9ration|respaldo|recuperaci\u00f3n|recupera\u00e7\u00e3o|"
+    r"backup|recupero))?"
+    r"(?:[^\n:]{0,60}[:\n]| (?:is|are|ist|sind) )"
+)
+_CODES_LINE = re.compile(
+    rf"\s{{0,8}}(?:\d{{1,2}}[.)]\s{{1,3}}|[-*\u2022]\s{{1,3}})?(?P<value>{_CODE})(?=[ \t]{{0,4}}(?:[,;\n]|\Z|[ \t]{{"
+    rf"2,}}|\d))[,;]?"
+)
+
+
+def _forms(text: Text) -> Iterator[Span]:
+    for form in FORMS:
+        for found in _places(text, form):
+            value = found["value"]
+            if not is_placeholder(value) and (not form.random or random(value)):
+                start = found.start("value")
+                yield Span(start, start + len(value.rstrip()), form.kind)
+    yield from _codes(text)
+
+
+def _places(text: Text, form: Form) -> Iterator[re.Match[str]]:
+    for literal in filter(text.has, form.literals):
+        if form.around:
+            place, done = text.low.find(literal), 0
+            while place >= 0:
+                end = place + form.around
+                yield from form.shape.finditer(text.text, max(place - form.around, done), end)
+                done = end
+                place = text.low.find(literal, end)
+            continue
+        place = text.low.find(literal)
+        while place >= 0:
+            found = None
+            if not place or not text.text[place - 1].isalnum() or len(literal) > 3:
+                found = form.shape.match(text.text, place)
+            if found is not None:
+                yield found
+            place = text.low.find(literal, max(place + len(literal), found.end() if found else 0))
+
+
+def _codes(text: Text) -> Iterator[Span]:
+    """Codes that stand in a list behind a line that says they let somebody in."""
+    for word in filter(text.has, _LIST):
+        place = text.low.find(word)
+        while place >= 0:
+            end = place + len(word)
+            head = _BEHIND_LIST.match(text.low, end)
+            if head is not None and (head["of"] or _BEFORE_LIST.search(text.low[max(place - 20, 0) : place])):
+                end = head.end()
+                while (found := _CODES_LINE.match(text.text, end)) is not None:
+                    yield Span(*found.span("value"), Kind.SECRET)
+                    end = found.end()
+            place = text.low.find(word, end)
+
+
+# ---- prose
+
+_KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
+_PASSWORDS = (
+    "password",
+    "passwort",
+    "passphrase",
+    "passcode",
+    "passwd",
+    "pwd",
+    "pw",
+    "mdp",
+    "pass",
+    *words.FOREIGN,
+)
+_SAID = re.compile(
+    r"[^\W\d_]{0,12}[\"'\u201c\u201d\u00bb)]?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
+    r"(?:[:\uff1a=]|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
+    r"|\u00e9|jest|to|on"
+    r"|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740"
+    r"|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
+    r"[ \t]{0,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb\u3002\uff0c]{6,}+)"
+)
+_NEXT = re.compile(
+    r"[^\W\d_]{0,12}(?P<between>)[ \t]{1,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb"
+    r"]{8,}+)"
+)
+_ABOUT = re.compile(
+    r"(?i)hash|policy|length|reset|manager|version|field|file|url|link|\bid\b|expire|ttl|type|limit|count|usage|bu"
+    r"cket|error"
+)
+_UNIT = re.compile(
+    r"(?i)[\d.,:/-]+[a-z\u00b0%]{0,8}\W*$|v?\d+(?:\.\d+)+|https?://|[\w./-]*/[\w./-]+\.\w{1,5}\W*$|[\w-]+\.(?:py|j"
+    r"s|ts|rs|go|java|md|json|ya?ml|toml|txt|html?)\b"
+    r"|[a-z_]+\(|.*[(){}\[\]=]|(?:sha|md|hmac|aes|rsa|rfc|utf|pbkdf|bcrypt|argon|hs|es|rs|oauth|base|http|tls|ipv?"
+    r")-?\d|p\d+@|\$|--|@"
+)
+
+
+def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
+    """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
+    if place and (
+        text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))
+    ):
+        return None
+    found = _SAID.match(text.text, end) if end - place != 4 or text.low[place:end] != "pass" else None
+    value = found and _worth(found, password)
+    if value is None and password and text.text[end - 1].islower() | (not text.text[end - 1].isascii()):
+        found = _NEXT.match(text.text, end)
+        value = found and (_worth(found, True) if any(one.isdigit() for one in found["value"][:300]) else None)
+        if value and not (_signs(value[:300]) or _both(value[:300])):
+            return None
+    if not found or not value:
+        return None
+    return Span(found.start("value"), found.start("value") + len(value), Kind.PASSWORD if password else Kind.SECRET)
+
+
+_JOINED = re.compile(r"[a-z]{2,}(?:-[a-z]{2,}){3,}")
+_HINT = re.compile(r"\n|\d|[!#%&*+@^]|-[a-z]+-[a-z]")
+_LONG = re.compile(r"\n|[\w+/=.~-]{16}")
+_DIGIT = re.compile(r"\d")
+_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS | words.NOT_TOKENS))})[ _-]?$")
+
+
+def _worth(found: re.Match[str], password: bool) -> str | None:
+    """The value that a sentence names, without its last stop; None where it is a word, a number or a name of som"
+    "ething."""
+    value = found["value"]
+    if not found["open"]:
+        value = value.rstrip(".,;:)")
+        value = value.rstrip("!?") if value.rstrip("!?").isalpha() else value
+    head = value[:300]
+    if _ABOUT.search(found["between"]) or is_placeholder(head) or _UNIT.match(head) or len(head) < 6:
+        return None
+    if password and _JOINED.fullmatch(head):
+        return value
+    if not any(one.isdigit() or one in "!#%&*+@^" for one in head) or not any(one.isalpha() for one in head):
+        return None
+    sign = found.string[found.end("between") : found.start("value")].strip(" \t\"'`\u201c\u201e\u00ab").lower()
+    if sign in ("to", "on", "er", "-", "now", "this", "je") and not (len(head) >= 8 and (_signs(head) or _both(head))):
+        return None
+    if (
+        not password
+        and not random(head)
+        and not (len(head) >= 16 and _both(head) and sum(one.isdigit() for one in head) > 2)
+    ):
+        return None
+    return value
+
+
+def _signs(value: str) -> bool:
+    return any(not one.isalnum() and one not in "._/:" for one in value)
+
+
+def _both(value: str) -> bool:
+    return any(one.isupper() for one in value) and any(one.islower() for one in value)
+
+
+def _prose(text: Text) -> Iterator[Span]:
+    """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
+    for listed, password, hints in ((_PASSWORDS, True, _HINT), (_KEYS, False, _LONG)):
+        for word in listed:
+            if not text.has(word):
+                continue
+            place = text.low.find(word)
+            while place >= 0:
+                end = place + len(word)
+                hint = hints.search(text.text, end, end + _SENTENCE_CHARS)
+                good = hint is not None and hint[0] != "\n" and _begins(text.text, place, word)
+                if hint and good and (password or _DIGIT.search(text.text, hint.start(), hint.start() + 40)):
+                    found = _said(text, place, end, password)
+                    if found is not None:
+                        yield found
+                        end = found.end
+                place = text.low.find(word, end)
+
+
+_SENTENCE_CHARS = 200  # behind the word, in which a sign must stand that makes something a value
+
+
+def _begins(text: str, place: int, word: str) -> bool:
+    """Whether a word begins here, or ends a longer one that is written with small letters."""
+    if not place or not text[place - 1].isalnum():
+        return True
+    return len(word) > 4 and not (text[place].isupper() and text[place - 1].islower())
+
+
+# ---- tables
+
+_COLUMN = (
+    "password",
+    "passwd",
+    "passwort",
+    "kennwort",
+    "pwd",
+    "secret",
+    "token",
+    "api_key",
+    "apikey",
+    "api key",
+    "pin",
+)
+_DELIMITERS = ",;\t|"
+
+
+def _tables(text: Text) -> Iterator[Span]:
+    """The values of a column whose heading says that they are secret."""
+    for word in filter(text.has, _COLUMN):
+        place = text.low.find(word)
+        while place >= 0:
+            first = text.text.rfind("\n", max(place - 300, 0), place) + 1
+            last = text.text.find("\n", place, place + 300)
+            end = place + len(word)
+            if (
+                last > 0
+                and (first or place < 300)
+                and (sign := _delimiter(text.text[first:place], text.text[end:last]))
+            ):
+                at, fields = text.text[first:place].count(sign), text.text[first:last].count(sign)
+                values, end = _column(text.text, last + 1, sign, at, fields)
+                yield from values
+            place = text.low.find(word, end)
+
+
+def _delimiter(before: str, after: str) -> str:
+    """What parts the fields of a line of headings around one of them; empty where it is none."""
+    left, right = before.rstrip(" \"'")[-1:], after.lstrip(" \"'")[:1]
+    sign = left or right
+    good = sign in _DELIMITERS and (right or sign) == sign and (left or sign) == sign
+    return sign if sign and good and _HEADING.fullmatch(before + after) else ""
+
+
+_HEADING = re.compile(r"[\w \"'.,;\t|-]{2,300}\r?")
+
+
+def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[list[Span], int]:
+    """The secrets of a column, from its first line on, and where its last line ends."""
+    values: list[Span] = []
+    while place < len(text):
+        end = text.find("\n", place)
+        end = len(text) if end < 0 else end
+        parts = text[place:end].split(sign)
+        if len(parts) != fields + 1:
+            break
+        start = place + sum(len(part) + 1 for part in parts[:at])
+        value = parts[at].strip(" \"'\r")
+        start += parts[at].find(value)
+        made = any(not one.isalpha() for one in value) and not set(value) <= set("-: ")
+        if made and len(value) >= 4 and " " not in value and not is_placeholder(value):
+            values.append(Span(start, start + len(value), Kind.PASSWORD))
+        place = end + 1
+    return values, place - 1
+
+
+SCANS = (
+    Scan(frozenset((Kind.PASSWORD,)), _tables),
+    Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN)), _forms),
+    Scan(frozenset((Kind.PASSWORD, Kind.SECRET)), _prose),
+)

@@ -1,0 +1,222 @@
+"""Secrets that a header, an address, a cookie or an option of a command carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from vmstore.redact.keys import pair
+from vmstore.redact.named import is_placeholder, random
+from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+
+_BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={0,2})")
+_BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}+={0,2})(?![\w+/=])")
+_HEADER = re.compile(
+    r"(?i:authorization)\\?[\"']?[ \t]*(?:[:=]|,(?=[ \t]*[\"']))[ \t]*\\?[\"']?(?i:token |apikey |key |digest |bot"
+    r" |ssws |splunk |genie"
+    r"key |snowflake token=|token token=|aws |sharedkey |negotiate |ntlm |oauth )?\\?[\"']?(?=[\w.~+/=-]{0,80}\d)("
+    r"[\w.~+/:-]{16,}+={0,2})"
+)
+_ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]+)@[\w\[]")
+_ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry))[\w\[]")
+_USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]*[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
+
+
+def _group(pattern: re.Pattern[str], text: Text, place: int, kind: Kind) -> Span | None:
+    found = pattern.match(text.text, place)
+    return Span(*found.span(1), kind) if found and not is_placeholder(found[1]) else None
+
+
+def _bearer(text: Text, place: int) -> Span | None:
+    return _group(_BEARER, text, place, Kind.AUTHORIZATION)
+
+
+def _basic(text: Text, place: int) -> Span | None:
+    """What follows `Basic` where it is a name and a password, decoded."""
+    found = _BASIC.match(text.text, place)
+    return Span(*found.span(1), Kind.AUTHORIZATION) if found and pair(found[1]) else None
+
+
+def _header(text: Text, place: int) -> Span | None:
+    found = _group(_HEADER, text, place, Kind.AUTHORIZATION)
+    return None if found and text.text.startswith("AWS4-", found.start) else found
+
+
+def _address(text: Text, place: int) -> Span | None:
+    """The password before the `@` of an address; one that stands alone there is a token where it looks random."""
+    found = _group(_ADDRESS, text, place, Kind.PASSWORD)
+    if found is not None:
+        return found if text.text[found.start : found.end].lower() not in _SHOWN else None
+    alone = _group(_ALONE, text, place, Kind.SECRET)
+    return alone if alone and random(text.text[alone.start : alone.end]) else None
+
+
+_SHOWN = frozenset(["password", "passwd", "pass", "pwd", "secret", "token"])
+
+
+def _user(text: Text, place: int) -> Span | None:
+    """The password of `curl -u name:password`; other commands mean other things by it."""
+    found = _USER.match(text.text, place)
+    if found is None or not any(one in text.low[max(place - 200, 0) : place] for one in ("curl", "wget", "http")):
+        return None
+    return Span(*found.span(1), Kind.PASSWORD)
+
+
+# ---- options of commands, and calls: what they take, by the name of the command
+
+_ARG = r"(?P<q>[\"'`]?)(?P<value>(?<=[\"'`])[^\"'`\n]{4,}+|(?![$<{*\[%-])[^\s\"'`]{4,}+)"
+_STRING = r"[\"'`](?P<value>[^\"'`\s]{6,}+)[\"'`]"
+_ANY = r"[^\n,()]{1,120}"
+COMMANDS: tuple[tuple[str, str], ...] = (
+    ("sshpass", rf"[^\n|]{{0,40}}?\s-p ?{_ARG}"),
+    ("mysql", rf"[^\n|]{{0,160}}?\s-p(?!\d+:\d){_ARG}"),
+    ("mariadb", rf"[^\n|]{{0,160}}?\s-p(?!\d+:\d){_ARG}"),
+    ("redis-cli", rf"[^\n|]{{0,120}}?\s(?:-a|--pass) {_ARG}"),
+    ("login", rf"[^\n|]{{0,160}}?\s-(?:p|password) {_ARG}"),
+    ("net use", r" [^\n|/]{2,100}? (?P<value>(?!\\|[A-Za-z]:|/|\*)[^\s/]{4,100})(?= /| *\n| *$)"),
+    ("net user", r" \S{1,40} (?!/|\*)(?P<value>\S{4,100}) /"),
+    ("htpasswd", rf" -[a-zA-Z]*b[a-zA-Z]* \S{{1,100}} \S{{1,60}} {_ARG}"),
+    ("smbclient", rf"[^\n|]{{0,160}}?\s-U ?[\"']?[^%\s]{{1,60}}%{_ARG}"),
+    ("mount", r"[^\n|]{0,160}?[, ]password=(?P<value>[^\s,]{3,100})"),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-w {_ARG}")
+        for one in ("ldapsearch", "ldapmodify", "ldapadd", "ldapwhoami", "ldappasswd")
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-P ?{_ARG}")
+        for one in ("unzip ", "zip ", "ipmitool", "sqlcmd", "mosquitto_pub", "mosquitto_sub", "bcp ")
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?\s-p ?{_ARG}")
+        for one in (
+            "7z ",
+            "mongosh",
+            "mongo ",
+            "mongodump",
+            "mongorestore",
+            "cqlsh",
+            "xfreerdp",
+            "rdesktop",
+            "psexec",
+            "telnet ",
+            "evil-winrm",
+            "vncpasswd",
+        )
+    ),
+    *(
+        (one, rf"[^\n|]{{0,160}}?(?:/p:|/pass(?:word)?:|-p:){_ARG}")
+        for one in ("xfreerdp", "cmdkey", "mstsc", "schtasks", "psexec", "runas")
+    ),
+    ("lftp", rf"[^\n|]{{0,60}}?\s-u [^,\s]{{1,60}},{_ARG}"),
+    ("openssl", rf"[^\n|]{{0,160}}?\s-pass(?:in|out)? pass:{_ARG}"),
+    ("openssl", rf"[^\n|]{{0,160}}?\s-(?:K|k) {_ARG}"),
+    ("rabbitmqctl", rf" (?:add_user|change_password) \S{{1,60}} {_ARG}"),
+    ("snmp", rf"[^\n|]{{0,160}}?\s-A {_ARG}"),
+    ("snmp", rf"[^\n|]{{0,160}}?\s-X {_ARG}"),
+    ("kinit", rf"[^\n]{{0,80}}?<<< ?{_ARG}"),
+    ("sudo -s", rf"[^\n]{{0,80}}?<<< ?{_ARG}"),
+    ("identified by", rf" {_ARG}"),
+    ("identified with", rf" [^\n]{{1,40}}? (?:by|as) {_ARG}"),
+    ("converttosecurestring", rf"[^\n]{{0,40}}?{_STRING}"),
+    ("convertto-securestring", rf"[^\n]{{0,40}}?{_STRING}"),
+    ("networkcredential(", rf"{_ANY}, ?{_STRING}"),
+    ("basicauth(", rf"{_ANY}, ?{_STRING}"),
+    ("basic_auth(", rf"{_ANY}, ?{_STRING}"),
+    ("passwordauthentication(", rf"{_ANY}, ?{_STRING}"),
+    ("httpdigestauth(", rf"{_ANY}, ?{_STRING}"),
+    ("basicawscredentials(", rf"{_ANY}, ?{_STRING}"),
+    ("awsbasiccredentials.create(", rf"{_ANY}, ?{_STRING}"),
+    ("staticcredentialsprovider(", rf"{_ANY}, ?{_STRING}"),
+    ("new pdo(", rf"[^\n()]{{1,200}}?[\"'], ?[^,\n]{{1,60}}, ?{_STRING}"),
+    ("mysqli(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
+    ("mysqli_connect(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
+    ("getconnection(", rf"{_ANY}, ?[^,\n]{{1,60}}, ?{_STRING}"),
+    (".login(", rf"{_ANY}, ?{_STRING}"),
+    (".authenticate(", rf"{_ANY}, ?{_STRING}"),
+    ("bind_s(", rf"[^\n()]{{1,120}}?, ?{_STRING}"),
+    ("ldap_bind(", rf"[^\n()]{{1,160}}?, ?{_STRING}"),
+    *(
+        (one, rf"[\"'][^\"'\n]{{1,60}}[\"'], ?[\"'][^\"'\n]{{1,40}}[\"'], ?{_STRING}")
+        for one in ("connect(", "sequelize(")
+    ),
+    ("curlopt_userpwd", r", ?[\"'][^:\"']{1,60}:(?P<value>[^\"'\s]{4,}+)[\"']"),
+    ("auth=(", rf"[\"'`][^\"'`\n]{{1,80}}[\"'`], ?{_STRING}"),
+    ("jdbc:oracle:thin:", r"[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
+    ("sqlplus", r" (?:-\w+ )*[^\s/:@]{1,60}/(?P<value>[^\s/@]{3,100})@"),
+    ("private-key <(echo", r" (?P<value>[\w+/=]{40,})"),
+    ("preshared-key <(echo", r" (?P<value>[\w+/=]{40,})"),
+    ("unseal key", r"[ \t]\d{1,2}: ?(?P<value>[\w+/=]{20,}+)"),
+    ("tunnel run --token", rf"[ =]{_ARG}"),
+    ("setup key", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("secret key", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("authenticator", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("totp", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("2fa", r"[^\n:]{0,60}: ?(?P<value>[A-Z2-7]{16,}+|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,}+)"),
+    ("wandb login", r" (?:--?\w+ )*(?P<value>[0-9a-f]{40})"),
+    ("auth plain", r" (?P<value>[A-Za-z0-9+/]{12,}={0,2})"),
+    ("ssh-keygen", rf"[^\n|]{{0,160}}?\s-N {_ARG}"),
+    ("mc alias set", rf" \S{{1,60}} \S{{1,100}} \S{{1,100}} {_ARG}"),
+    ("swaks", rf"[^\n|]{{0,200}}?\s-ap {_ARG}"),
+    ("http", rf"[^\n|]{{0,100}}?\s(?:-a|--auth)[ =][\w.@-]{{1,60}}:{_ARG}"),
+    ("--auth", rf"[ =][\w.@-]{{1,60}}:{_ARG}"),
+    ('"auth"', r"\s*:\s*\"(?P<value>[A-Za-z0-9+/]{8,}={0,2})\""),
+)
+"""A literal in small letters, and what follows it up to the `value`."""
+
+
+def _command(literal: str, follows: str) -> Literal:
+    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + r")\w{0,8}?" + follows)
+
+    def at(text: Text, place: int) -> Span | None:
+        found = shape.match(text.text, place)
+        if found is None or is_placeholder(found["value"]) or found["value"].startswith(("/", "./")):
+            return None
+        if found["value"].isdigit() or (literal == '"auth"' and not pair(found["value"])):
+            return None  # a port, or no name and password
+        return Span(*found.span("value"), Kind.PASSWORD)
+
+    return Literal(literal, at, low=True)
+
+
+# ---- cookies
+
+_COOKIES = re.compile(r"(?i)cookies?\d?\b[\w.]{0,12}\\?[\"']?\s{0,4}[:=,(]?\s{0,4}\\?[\"']?")
+_ONE = re.compile(
+    r"(?<![\w.%-])(?=[\w.%-]{0,100}?(?i:sess|sid\b|auth|token|jwt|csrf|xsrf|remember|log(?:ged_?)?in|identity|tick"
+    r"et|aspnet"
+    r"|cf_clearance|sso))[\w.%-]{1,100}=(?P<value>[^;\s\"'\\]{16,}+)"
+)
+_JAR = re.compile(r"(?m)^(?:#HttpOnly_)?[\w.-]+\t(?:TRUE|FALSE)\t\S*\t(?:TRUE|FALSE)\t\d+\t\S+\t(?P<value>\S{12,})$")
+
+
+def _cookies(text: Text) -> Iterator[Span]:
+    """What a header sends to stay signed in: each value that is long, in a line that speaks of cookies."""
+    done = 0
+    place = text.low.find("cookie")
+    while place >= 0:
+        head = _COOKIES.match(text.text, place)
+        if head is None or place < done:
+            place = text.low.find("cookie", max(place + 6, done))
+            continue
+        done = text.text.find("\n", head.end())
+        done = len(text.text) if done < 0 else done
+        place = text.low.find("cookie", done)
+        for one in _ONE.finditer(text.text, head.end(), done):
+            if any(sign.isdigit() for sign in one["value"][:200]) and not is_placeholder(one["value"][:300]):
+                yield Span(*one.span("value"), Kind.SECRET)
+    if "\ttrue\t" in text.low or "\tfalse\t" in text.low:
+        for one in _JAR.finditer(text.text):
+            yield Span(*one.span("value"), Kind.SECRET)
+
+
+HEADERS: tuple[Literal, ...] = (
+    Literal("bearer ", _bearer, low=True),
+    Literal("basic ", _basic, low=True),
+    Literal("authorization", _header, low=True),
+    Literal("://", _address, low=True),
+    Literal("-u", _user, low=True),
+    Literal("-user", _user, low=True),
+    Literal("--user", _user, low=True),
+    *(_command(literal, follows) for literal, follows in COMMANDS),
+)
+COOKIES = Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie", "true", "false"))
