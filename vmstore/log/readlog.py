@@ -72,6 +72,7 @@ class ReadLog(ABC):
         after: int = 0,
         seen: int | None = None,
         dense: bool = False,
+        tip: int = 0,
     ) -> NoReturn:
         """Refused."""
         raise self._refused()
