@@ -116,7 +116,7 @@ def test_a_spent_batch_takes_nothing_more() -> None:
         made(batch, b"one")
         batch.commit(1)
         for act in (lambda: made(batch, b"two"), lambda: batch.cell(b"one"), lambda: batch.commit(1)):
-            with pytest.raises(ConflictError, match="was committed.*begin another"):
+            with pytest.raises(ConflictError, match=r"was committed.*begin another"):
                 act()
     with session.batch() as ended:
         pass

@@ -59,7 +59,7 @@ class MemoryLog:
                 stored.append(msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=()))
             self._cells += cells
             self._all.extend(stored)
-            self._heads |= {session: Head(one.last, one.hash) for one in stored[-1:]}
+            self._heads[session] = Head(stored[-1].last, stored[-1].hash)
             return stored
 
     def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
