@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
+from vmstore.cells import schema
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.cells.keyring import unwrapped
 from vmstore.cells.storekey import StoreKey
@@ -141,6 +142,7 @@ def rewrap(path: Path, wrapped: Callable[[bytes], bytes]) -> None:
     """Puts keys in the place of those that an archive carries, by their ids; what was there is overwritten."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
         db.execute("PRAGMA secure_delete = ON").fetchall()
         names = [blob(name) for (name,) in db.execute("SELECT id FROM keys")]
         db.executemany("UPDATE keys SET wrapped = ? WHERE id = ?", [(wrapped(name), name) for name in names])
@@ -151,6 +153,8 @@ def rewrap(path: Path, wrapped: Callable[[bytes], bytes]) -> None:
 
 class ArchiveFile(LogFile):
     """The file of an archive, for reading."""
+
+    made = schema.made_by(_SCHEMA)
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, readonly=True, formats=FORMATS)

@@ -14,10 +14,11 @@ from typing import Any
 import apsw
 import msgspec
 
+from vmstore.cells import schema
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, MADE, format_of
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import ENCRYPTED, FILES, RAW, ZSTD, Frame, cut, named, opened
 from vmstore.log.port import Progress
@@ -63,9 +64,14 @@ def _alone(path: Path) -> apsw.Connection:
     """The log, with everybody else kept out; what is flushed stays."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
+        schema.check(db, path, MADE)
         db.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON").fetchall()
         db.execute("BEGIN IMMEDIATE; COMMIT").fetchall()
         return db
+    except CorruptError:
+        db.close()
+        raise
     except apsw.BusyError as error:
         db.close()
         raise StoreError(f"{path} is open elsewhere; close it there, then encrypt it") from error

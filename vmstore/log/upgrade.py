@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.file import FORMAT, FORMATS, create, format_of
+from vmstore.log.file import FORMAT, FORMATS, MADE, create, format_of
 from vmstore.log.files import CellFiles, flush
 from vmstore.log.frame import FILES, Frame, cut, named
 from vmstore.log.port import Progress
@@ -27,6 +28,7 @@ from vmstore.log.sqlite import SqliteLog
 
 BATCH = 256
 KEPT = ".format-0"
+_OLD = schema.made_by("CREATE TABLE cells(number INTEGER PRIMARY KEY, salt BLOB, content BLOB, form INTEGER)")
 _CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
 
 
@@ -84,8 +86,13 @@ def _held(path: Path) -> apsw.Connection:
     """The old log, with everybody else kept out."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
+        schema.check(db, path, MADE | _OLD)
         db.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT").fetchall()
         return db
+    except CorruptError:
+        db.close()
+        raise
     except apsw.BusyError as error:
         db.close()
         raise StoreError(f"{path} is open in another process; close it there, then upgrade") from error
