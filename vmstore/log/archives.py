@@ -115,7 +115,7 @@ class Archives:
     def _found(self, file: ArchiveFile, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
         """The cells of some numbers in a file, None where any is damaged."""
         try:
-            found = cells_of(file, numbers, no_file, None, self._vault)
+            found = dict(cells_of(file, numbers, no_file, None, self._vault, dense=True))
         except CorruptError:
             return None
         return None if DAMAGED in found.values() else found

@@ -168,7 +168,10 @@ class _Rewriting:
         return self._names[session]
 
     def _holding(self, number: int) -> Frame:
-        return frame_of(self._db.execute(_FRAME, (number,)).fetchone())
+        row = self._db.execute(_FRAME, (number,)).fetchone()
+        if row is None or not (frame := frame_of(row)).first <= number < frame.after:
+            raise CorruptError(f"cell {number} of {self._path} is missing; put back a backup, then encrypt that")
+        return frame
 
     def _cell(self, number: int) -> Cell:
         return self._sound(number, dict(opened(self._holding(number), [number], self._plain.read))[number])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 
@@ -85,6 +85,10 @@ class MemoryLog:
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers; none is archived."""
         return {n: self._cells[n - 1] for n in numbers if self._all and 0 < n <= len(self._cells)}
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The same: all of it is in memory."""
+        return iter(self.cells(numbers).items())
 
     def open_cell(self, number: int) -> OpenCell | None:
         """A cell's bytes to be read in pieces."""

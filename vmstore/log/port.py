@@ -5,7 +5,7 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
@@ -129,6 +129,10 @@ class Log(Protocol):
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers; one that is not there is left out, and unless `archived` one in an archive."""
+        ...
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The same one after the other, for whoever lets go of them: memory holds those of one frame."""
         ...
 
     def open_cell(self, number: int) -> OpenCell | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 from pathlib import Path
@@ -30,6 +30,10 @@ class ReadLog(ABC):
     @abstractmethod
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers."""
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The cells of these numbers, some at a time."""
+        return iter(self.cells(numbers).items())
 
     @property
     @abstractmethod

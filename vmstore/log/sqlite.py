@@ -322,7 +322,11 @@ class SqliteLog:
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers, each frame read once; one that is not there is left out."""
-        return cells_of(self.file, numbers, self.files.read, self.archives if archived else None, self.vault)
+        return dict(cells_of(self.file, numbers, self.files.read, self.archives if archived else None, self.vault))
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The cells of these numbers, one frame at a time."""
+        return cells_of(self.file, numbers, self.files.read, self.archives, self.vault)
 
     def open_cell(self, at: int) -> OpenCell | None:
         """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""
