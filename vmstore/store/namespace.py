@@ -24,7 +24,7 @@ from vmstore.engine.opening import Opening
 from vmstore.errors import CorruptError, InputError, OvertakenError, ReadOnlyError, RefusedError, StoreError
 from vmstore.log.port import Log
 from vmstore.search.corpus import Corpus, Scan
-from vmstore.search.index import TextIndex, installed
+from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
@@ -219,11 +219,19 @@ class Namespace(process.Owner):
 
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""
-        if self.views_folder is None or self.readonly or not installed():
-            return Scan(self.log, self.views)
-        if self._index is None:
+        index = self._text()
+        return Scan(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+
+    def _text(self) -> TextIndex | None:
+        if self._index is None and self.views_folder is not None and installed():
             self._index = TextIndex(self.views_folder, self.log, self.views)
-        return self._index.corpus(ordinal)
+        return self._index
+
+    def text_problem(self) -> str | None:
+        """What is wrong with the text index, where there is one that can be asked."""
+        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self._text()) is None:
+            return None
+        return index.problem()
 
     def check(self) -> None:
         """Raises InputError where the store was closed, UnknownError where it is a region of others."""
