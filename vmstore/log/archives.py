@@ -216,7 +216,7 @@ class Archives:
             os.close(handle)
             beside = Path(name)
             try:
-                os.chmod(beside, 0o644)
+                os.chmod(beside, self.folder.stat().st_mode & 0o666)  # as the umask left the folder
                 made = make(beside)
                 former = beside.with_suffix(FORMER)
                 with contextlib.suppress(FileNotFoundError):

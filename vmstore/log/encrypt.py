@@ -114,6 +114,8 @@ class _Rewriting:
             self._db.execute("DELETE FROM frames WHERE first >= ? AND first < ?", (start, frames[-1].after))
             self._db.executemany("INSERT INTO frames VALUES(?,?,?,?,?,?)", new)
             self._db.execute("COMMIT")
+            if frames[-1].after <= start:
+                raise CorruptError(f"{self._path} is damaged (its rows are out of order); put back a backup")
             start = frames[-1].after
             if progress is not None:
                 progress(start - 1, last)
