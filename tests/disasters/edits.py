@@ -131,7 +131,7 @@ def damage(store: Path, chance: random.Random) -> str:
 
 
 class Doors:
-    """What came of asking a damaged store through every door: whether it was noticed, and what was raised not of ours."""
+    """What came of asking a damaged store through every door: whether it was noticed, what was raised not of ours."""
 
     def __init__(self, store: Path, beside: Path) -> None:
         self.noticed = False
