@@ -38,10 +38,8 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_edits_end_in_findings(told: Path, tmp_path: Path) -> None:
-    """Whatever is written into any column or file, no door raises anything but an error of ours, and many are noticed.
-
-    A question alone may stumble over a value of another type in the views, where verify names it.
-    """
+    """Whatever is written into any column or file, every door raises errors of ours alone, and many are noticed."""
+    # A question alone may stumble over a value of another type in the views, where verify names it.
     noticed, foreign = 0, {}
     for seed in range(EDITS):
         store = copied(told, tmp_path / "a.vms")
