@@ -367,8 +367,8 @@ class Store:
         `columns` are the column segments; with all they are cut again where there are any.
         """
         with self._ns.lock:
-            if self._ns.access is not None:
-                self._ns.access.change()
+            if (access := self._ns.let.access) is not None:  # who may read no more is told of no region
+                access.change()
             if view != VIEW:
                 self._ns.let.projection.rebuild(view, progress)
             positions = self._ns.let.projection.positions()
