@@ -90,7 +90,11 @@ def test_dense_frames_hold_everything() -> None:
     cells = [*CELLS, Cell(b"l" * 16, b"long" * 500_000), ERASED, Cell(b"e" * 16, b"")]
     frames = list(densely(1, cells))
     assert len(frames) == 3 and sum(frame.cells for frame in frames) == len(cells)
-    found = [cell for frame in frames for _, cell in opened(frame, range(frame.first, frame.after), lambda _: None)]
+    found = [
+        cell
+        for frame in frames
+        for _, cell in opened(frame, range(frame.first, frame.after), lambda _: None, dense=True)
+    ]
     assert found == cells
     frame: Frame = frames[1]
     content = bytearray(frame.content)

@@ -243,6 +243,17 @@ def test_a_search_of_one_session_does_not_go_through_others(tmp_path: Path) -> N
         assert grows_at_most(lambda: asked(few), lambda: asked(many), 1.6)
 
 
+def followed(path: Path) -> dict[str, object]:
+    """What the mark says, but for the names of files, which are drawn anew."""
+    told = json.loads(mark_of(path).read_text())
+    return {name: told[name] for name in told if name != "files"}
+
+
+def index_files(path: Path) -> list[Path]:
+    """The files of an index that hold what it knows."""
+    return sorted(file for file in mark_of(path).parent.iterdir() if file.suffix in (".idx", ".term", ".fast", ".json"))
+
+
 DAMAGES = [
     lambda path: changed(path, documents=3),
     lambda path: changed(path, version=0),
@@ -261,11 +272,44 @@ def test_an_index_that_is_not_right_is_made_anew(path: Path, damage: Any) -> Non
     """An index that was lost in part, is of another log or version, or was never finished answers as before."""
     with vmstore.open(path) as store:
         right = answers(store)
-        marked = mark_of(path).read_text()
+        marked = followed(path)
     damage(path)
     with vmstore.open(path) as store:
         assert answers(store) == right
-        assert mark_of(path).read_text() == marked
+        assert followed(path) == marked
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("share", range(3, 100, 32))
+def test_no_damage_of_a_file_changes_an_answer(path: Path, share: int) -> None:
+    """A byte changed anywhere in a file of the index is named by verify, and a search answers as before."""
+    with vmstore.open(path) as store:
+        right = answers(store)
+        for number, file in enumerate(index_files(path)):
+            if file.name == "at.json":
+                continue
+            held = bytearray(file.read_bytes())
+            held[len(held) * share // 100] ^= 1 << (number % 8)
+            file.write_bytes(held)
+    for mode in ("r", "rw"):
+        with vmstore.open(path, mode) as store:
+            (problem,) = store.verify().problems
+            assert problem.kind == "text" and "is damaged" in problem.what
+            assert answers(store) == right
+    with vmstore.open(path) as store:
+        assert store.verify().ok
+
+
+def test_a_panic_is_an_error_of_ours(path: Path) -> None:
+    """What tantivy panics over, which is no Exception, comes out as a CorruptError with the remedy."""
+
+    class PanicException(BaseException):
+        pass
+
+    with pytest.raises(vmstore.CorruptError, match="delete it"), index_module.panics_named(path):
+        raise PanicException("slice index")
+    with pytest.raises(KeyboardInterrupt), index_module.panics_named(path):
+        raise KeyboardInterrupt
 
 
 @pytest.mark.usefixtures("eager")

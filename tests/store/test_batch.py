@@ -11,7 +11,7 @@ from tests.engine.stories import chat
 from vmstore.core.mutation import Create, Link, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role
 from vmstore.engine.batch import Batch
-from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.errors import ConflictError, CorruptError, InputError, RefusedError
 from vmstore.store.store import memory_store
 
 
@@ -95,3 +95,59 @@ def test_what_cannot_be_written_is_met_at_the_door() -> None:
     with pytest.raises(InputError, match="a str is no mutation"), session.batch() as batch:
         batch.add("create")  # type: ignore[arg-type]
     assert session.info().position == 1 and session.pages() == []
+
+
+def test_a_batch_committed_by_hand_is_not_committed_again(store_path: Path) -> None:
+    """A batch that was committed in its block is there once, the store is sound, and the session goes on."""
+    with vmstore.open(store_path) as store:
+        session = store.session("s", create=True)
+        with session.batch() as batch:
+            made(batch, b"one")
+            batch.commit(1_000_000)
+        with session.batch() as batch:
+            made(batch, b"two")
+        assert len(session.pages()) == 2 and store.verify().ok
+
+
+def test_a_spent_batch_takes_nothing_more() -> None:
+    """After its commit or its block a batch refuses mutations, cells and commits, and says to begin another."""
+    session = memory_store().session("s", create=True)
+    with session.batch() as batch:
+        made(batch, b"one")
+        batch.commit(1)
+        for act in (lambda: made(batch, b"two"), lambda: batch.cell(b"one"), lambda: batch.commit(1)):
+            with pytest.raises(ConflictError, match=r"was committed.*begin another"):
+                act()
+    with session.batch() as ended:
+        pass
+    with pytest.raises(ConflictError, match="ended with its block"):
+        made(ended, b"three")
+    assert len(session.pages()) == 1
+
+
+def test_the_log_refuses_what_follows_nothing(store_path: Path) -> None:
+    """A batch that forgets where it began is refused by the log itself, and the store stays whole."""
+    with vmstore.open(store_path) as store:
+        session = store.session("s", create=True)
+        with session.batch() as batch:
+            made(batch, b"one")
+            batch.commit(1)
+            batch._spent = ""
+            with pytest.raises(ConflictError, match="stands at position 2"):
+                batch.commit(1)
+        assert store.verify().ok
+
+
+def test_views_that_are_wrong_end_no_chain(store_path: Path) -> None:
+    """Where the views give another hash for a session than the log, nothing is appended to it."""
+    with vmstore.open(store_path) as store, store.session("s", create=True).batch() as batch:
+        made(batch, b"one")
+    with vmstore.open(store_path) as store:
+        assert len(store.session("s").pages()) == 1
+        store.views.execute("UPDATE sessions SET hash = zeroblob(32)")
+        with pytest.raises(CorruptError, match="rebuild"), store.session("s").batch() as batch:
+            made(batch, b"two")
+        store.rebuild()
+        with store.session("s").batch() as batch:
+            made(batch, b"two")
+        assert store.verify().ok

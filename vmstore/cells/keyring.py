@@ -20,6 +20,7 @@ from typing import Protocol
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.cells.storekey import KEY_BYTES, StoreKey
 from vmstore.core import process
 from vmstore.core.clock import IdSource
@@ -38,6 +39,7 @@ PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = 1;
 CREATE TABLE keys(id BLOB PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID;
 """
+MADE = schema.made_by(_SCHEMA)
 
 
 class Keys(Protocol):
@@ -245,10 +247,12 @@ def _opened(path: Path) -> apsw.Connection:
         db = None
         try:
             db = apsw.Connection(uri + query, flags=flags | apsw.SQLITE_OPEN_URI)
+            schema.guard(db)
             db.setbusytimeout(BUSY_MS)
             if not query:
                 db.execute(_SETTINGS).fetchall()
             if db.execute("PRAGMA application_id").get == APPLICATION_ID:
+                schema.check(db, path, MADE)
                 return db
             db.close()
             break
@@ -257,6 +261,10 @@ def _opened(path: Path) -> apsw.Connection:
                 db.close()
         except apsw.Error as error:
             raise CorruptError(f"{path} is damaged ({error}); put it back from a backup") from error
+        except CorruptError:
+            assert db is not None, "it holds something"
+            db.close()
+            raise
     raise CorruptError(f"{path} is no file of keys, or cannot be opened; put it back from a backup")
 
 

@@ -35,15 +35,16 @@ from vmstore.core.erasure import Erase
 from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.redaction import Approve, Redact
 from vmstore.core.sharing import Revoke, Share
+from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL = 1, 2  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "Approve", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure", "Create",
-    "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark", "Message",
-    "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply",
-    "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin", "Update",
-    "body", "cell_refs", "decode", "encode", "sealed_again", "wire",
+    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure",
+    "Create", "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark",
+    "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference",
+    "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin",
+    "Update", "body", "cell_refs", "decode", "encode", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -309,10 +310,14 @@ def encode(mutations: Sequence[AnyMutation]) -> bytes:
     return body([wire(mutation) for mutation in mutations])
 
 
+class BodyError(CorruptError, ValueError):
+    """Bytes that are no body of a commit."""
+
+
 def decode(body: bytes) -> list[AnyMutation]:
     """The mutations of a commit's body; kinds of a later version come back as Unknown.
 
-    Raises ValueError for bytes that are no body.
+    Raises BodyError for bytes that are no body.
     """
     try:
         found: list[AnyMutation] = _decode_all(body)  # type: ignore[assignment]
@@ -324,8 +329,8 @@ def decode(body: bytes) -> list[AnyMutation]:
 def _decode_leniently(body: bytes) -> list[AnyMutation]:
     try:
         return [_decode_any(bytes(raw)) for raw in _decode_raw(body)]
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"no list of mutations: {error}") from error
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise BodyError(f"a commit holds no list of mutations ({error}); run `vmstore verify`") from error
 
 
 def _decode_any(raw: bytes) -> AnyMutation:

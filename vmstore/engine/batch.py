@@ -65,6 +65,7 @@ class Batch:
         self._engine = engine
         self.commits: list[Commit] = []
         self.erased: list[tuple[int, int]] = []  # cells without bytes of commits that ended, which an erasure names
+        self._spent = ""  # why nothing more can be done with it
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
         self._begin()
 
@@ -93,6 +94,7 @@ class Batch:
         """Seals bytes; bytes this session sealed before are named, not written again."""
         if not isinstance(content, bytes):
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
+        self._check()
         known, told = self._engine.known, content
         if self.passing is not None:
             content = self.passing.content(told)
@@ -121,6 +123,7 @@ class Batch:
         return ref
 
     def _seal(self, content: bytes, digest: bytes) -> int:
+        self._check()
         index = self._sealing.add(content, digest)
         self.place.cells = index + 1
         return index
@@ -146,6 +149,7 @@ class Batch:
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
+        self._check()
         head, place = self.head, self.place
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)
@@ -204,8 +208,23 @@ class Batch:
         return told
 
     def close(self, at: int) -> None:
-        """Ends the last commit, so that nothing is left to do but write."""
+        """Ends the last commit, so that nothing is left to do but write, once."""
+        self._check()
         if self._wires:
             self._end(at)
         if not self.commits:
             raise ConflictError("a batch with no mutation cannot be committed")
+        self.spend("was committed")
+
+    def spend(self, why: str) -> None:
+        """Refuses from now on whatever would be added or committed."""
+        self._spent = self._spent or why
+
+    @property
+    def spent(self) -> bool:
+        """Whether it was committed, or its block ended."""
+        return bool(self._spent)
+
+    def _check(self) -> None:
+        if self._spent:
+            raise ConflictError(f"this batch {self._spent}, and is not taken again; begin another one")

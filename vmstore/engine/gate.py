@@ -204,7 +204,9 @@ class Engine:
         told, before = list[Append](), 0
         for batch in batches:
             seen = None if batch.seen is None else batch.seen + before
-            told.append(Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense))
+            told.append(
+                Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense, batch.head.tip)
+            )
             before += len(batch.commits)
         try:
             found = self.log.together(told)
@@ -222,7 +224,7 @@ class Engine:
     def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
         """Takes a batch's head as its session's."""
         head = batch.head
-        head.session, head.known = stored[-1].session, stored[-1].ordinal
+        head.session, head.known, head.tip = stored[-1].session, stored[-1].ordinal, stored[-1].ordinal
         if batch.base is not None:
             batch.base.take(head)
             head = batch.base

@@ -114,6 +114,7 @@ class Head:
         self.session = 0
         self.begins = 0  # the position its own mutations come after: where a fork began
         self.known = 0  # the ordinal as of which it stands so
+        self.tip = 0  # the ordinal of its last commit
         self.position = 0
         self.hash = b""
         self.turn = 0

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.core import process
 from vmstore.errors import StoreError
 from vmstore.views.lane import Lane, Stretch
@@ -39,6 +40,8 @@ CREATE TABLE IF NOT EXISTS commits(session INTEGER, position INTEGER, digests BL
   PRIMARY KEY(session, position)) WITHOUT ROWID;
 INSERT INTO key SELECT randomblob(16) WHERE NOT EXISTS (SELECT 1 FROM key);
 """  # the key is random, and nothing of the log depends on it
+
+_MADE = schema.made_by(_SCHEMA)
 
 _RENEW = """
 PRAGMA secure_delete = ON;
@@ -212,11 +215,12 @@ class Known:
             raise apsw.CantOpenError("it is the parent's")
         db = apsw.Connection(name)
         try:
+            schema.guard(db)
             db.setbusytimeout(BUSY_MS)
             db.execute(_SCHEMA).fetchall()
             key = db.execute("SELECT key FROM key").get
-            if not isinstance(key, bytes):
-                raise apsw.CorruptError("the key is gone")
+            if not isinstance(key, bytes) or schema.stranger(db, _MADE) is not None:
+                raise apsw.CorruptError("it is not as it was made")
         except BaseException:
             db.close()
             raise

@@ -114,6 +114,7 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     head = Head(row[0], lookups)
     head.session, head.opened = session, True
     head.begins = lookups.lane.stretches[0].low
+    head.tip = db.execute(_TIP, (session,)).get or 0
     position, head.hash, head.turn, head.call = row[1:5]
     head.charter = row[5] == Open.CHARTER
     head.redaction = policy_at(lookups.lane)
@@ -146,3 +147,6 @@ def fork_hash(db: apsw.Connection, log: Log, session: int, position: int) -> byt
             + (f"the next one is {row[0]}" if row else "the session ends before it")
         )
     return log.tail(row[1] - 1, 1)[0].hash
+
+
+_TIP = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last DESC LIMIT 1"

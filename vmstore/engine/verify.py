@@ -6,7 +6,7 @@ replaying each session through the gate's own predicates, the views against a fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from vmstore.views.residency import resident_at
 PROBLEMS_MAX = 1000
 READ = 256  # commits at a time
 CELLS = 256  # cells at a time, and those of one commit beyond
+SOME = 64  # cells in memory at once
 ROWS = 1000
 ARCHIVE = "archive"  # a finding about one
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
@@ -220,21 +221,34 @@ class ChainCheck:
 
     def _sealed(self, commits: Sequence[Commit]) -> None:
         """Checks the bytes of cells against their commitments."""
-        numbers = [number for commit in commits for number in range(commit.cell, commit.cell + commit.cell_count)]
-        cells, whole = self._read(numbers) if numbers else ({}, True)
-        if not whole and len(commits) > 1:
-            for commit in commits:
-                self._sealed([commit])
-            return
-        for commit in commits:
-            for index, number in enumerate(range(commit.cell, commit.cell + commit.cell_count)):
-                cell = cells.get(number)
-                if cell is None and not whole:  # its archive is named
-                    continue
-                if unsound(cell, number, commit.commitment(index), self.erased) is not None:
-                    self._unsound(commit, number, commit.commitment(index))
+        sealed = {
+            commit.cell + index: (commit, commit.commitment(index))
+            for commit in commits
+            for index in range(commit.cell_count)
+        }
+        wrong = set(sealed)  # until each was read and found sound
+        try:
+            for number, cell in self.log.each(sealed) if sealed else ():
+                if unsound(cell, number, sealed[number][1], self.erased) is None:
+                    wrong.discard(number)
+        except CorruptError:  # an archive
+            if len(commits) > 1:
+                for commit in commits:
+                    self._sealed([commit])
+                return
+            wrong = {number for some in _batched(list(sealed)) for number in self._beside(some, sealed)}
+        for number in sorted(wrong):
+            self._unsound(*sealed[number], number)
 
-    def _unsound(self, commit: Commit, number: int, commitment: bytes) -> None:
+    def _beside(self, numbers: Sequence[int], sealed: Mapping[int, tuple[Commit, bytes]]) -> Iterator[int]:
+        """Those of some cells that are unsound, where an archive cannot be read, which is named."""
+        cells, whole = self._read(numbers)
+        for number in numbers:
+            cell = cells.get(number)
+            if (cell is not None or whole) and unsound(cell, number, sealed[number][1], self.erased) is not None:
+                yield number
+
+    def _unsound(self, commit: Commit, commitment: bytes, number: int) -> None:
         """Looks at a cell once more, when nobody destroys any, and names it where it is still not as it should be."""
         with self.log.settled():
             cells, whole = self._read([number])
@@ -276,12 +290,14 @@ class ChainCheck:
 
     def _there(self, numbers: Sequence[int]) -> Iterator[int]:
         """Those of some cells that were not destroyed."""
-        for start in range(0, len(numbers), CELLS):
-            found = self.log.cells(numbers[start : start + CELLS]).items()
-            yield from (number for number, cell in found if not cell.erased)
+        yield from (number for number, cell in self.log.each(numbers) if not cell.erased)
 
     def _add(self, kind: str, where: str, what: str) -> None:
         self.problems.append(Finding(kind, where, what))
+
+
+def _batched(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (numbers[at : at + SOME] for at in range(0, len(numbers), SOME))
 
 
 def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import apsw
 import msgspec
 
+from vmstore.cells import schema
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.cells.keyring import unwrapped
 from vmstore.cells.storekey import StoreKey
@@ -40,6 +41,7 @@ FORMAT = 1002  # far from those of logs, which a file like this is not
 ENCRYPTED_FORMAT = 1003  # as that, with its frames under keys
 FORMATS = (FORMAT, ENCRYPTED_FORMAT)
 COMMITS_MAX = 512
+COLUMNS_BYTES, COLUMNS_RATIO = 16 << 20, 32  # of all commits of a file; more than both is not believed
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.
 DAMAGE = (ValueError, TypeError, KeyError, OverflowError, StopIteration, RuntimeError, struct.error)
 _SCHEMA = f"""
@@ -59,17 +61,21 @@ CREATE TABLE erased(number INTEGER PRIMARY KEY, commitment BLOB NOT NULL, positi
 _HEADS = "SELECT session, CAST(start AS BLOB), CAST(hash AS BLOB) FROM heads ORDER BY session"
 
 
+_SOME = msgspec.Meta(max_length=COMMITS_MAX)
+_Ints = Annotated[list[int], _SOME]
+
+
 class _Columns(msgspec.Struct, frozen=True, array_like=True):
     """Some commits, column by column."""
 
-    session: list[int]
-    first: list[int]
-    count: list[int]
-    at: list[int]
-    lag: list[int]
-    request: list[int]
-    cells: list[int]
-    body: list[bytes]
+    session: _Ints
+    first: _Ints
+    count: _Ints
+    at: _Ints
+    lag: _Ints
+    request: _Ints
+    cells: _Ints
+    body: Annotated[list[bytes], _SOME]
 
 
 Start = Callable[[Commit], bytes]
@@ -141,6 +147,7 @@ def rewrap(path: Path, wrapped: Callable[[bytes], bytes]) -> None:
     """Puts keys in the place of those that an archive carries, by their ids; what was there is overwritten."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
         db.execute("PRAGMA secure_delete = ON").fetchall()
         names = [blob(name) for (name,) in db.execute("SELECT id FROM keys")]
         db.executemany("UPDATE keys SET wrapped = ? WHERE id = ?", [(wrapped(name), name) for name in names])
@@ -151,6 +158,8 @@ def rewrap(path: Path, wrapped: Callable[[bytes], bytes]) -> None:
 
 class ArchiveFile(LogFile):
     """The file of an archive, for reading."""
+
+    made = schema.made_by(_SCHEMA)
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, readonly=True, formats=FORMATS)
@@ -221,8 +230,11 @@ class ArchiveLog(ReadLog):
         stated = {session: end for session, _, end in heads}
         ends = dict(self._starts)
         commitments = self._commitments(db)
-        ordinal, cell = 0, 0
+        ordinal, cell, held, packed = 0, 0, 0, 0
         for first, size, content in db.execute("SELECT first, size, CAST(content AS BLOB) FROM runs ORDER BY first"):
+            held, packed = held + number(size), packed + len(content)
+            if held > COLUMNS_BYTES and held > COLUMNS_RATIO * packed:
+                raise self._damaged(f"its commits are said to be {held} bytes long, which lie in {packed}")
             columns = msgspec.msgpack.decode(stretched(content, number(size)) or b"", type=_Columns)
             if first != ordinal + 1:
                 raise self._damaged("commits are missing")
@@ -249,7 +261,7 @@ class ArchiveLog(ReadLog):
             if frame.first != after:
                 raise self._damaged(f"cell {after} is missing")
             after = frame.after
-            for at, cell in opened(frame, range(frame.first, frame.after), no_file):
+            for at, cell in opened(frame, range(frame.first, frame.after), no_file, dense=True):
                 if cell is None or cell == DAMAGED:
                     raise self._damaged(f"cell {at} cannot be read")
                 yield gone[at] if cell.erased else cell.commitment
@@ -269,7 +281,11 @@ class ArchiveLog(ReadLog):
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers."""
-        return cells_of(self.file, numbers, no_file, None, self._vault)
+        return dict(self.each(numbers))
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The cells of these numbers, one frame at a time."""
+        return cells_of(self.file, numbers, no_file, None, self._vault, dense=True)
 
     @property
     def ordinal(self) -> int:

@@ -115,7 +115,7 @@ class Archives:
     def _found(self, file: ArchiveFile, numbers: Sequence[int]) -> Mapping[int, Cell] | None:
         """The cells of some numbers in a file, None where any is damaged."""
         try:
-            found = cells_of(file, numbers, no_file, None, self._vault)
+            found = dict(cells_of(file, numbers, no_file, None, self._vault, dense=True))
         except CorruptError:
             return None
         return None if DAMAGED in found.values() else found
@@ -216,7 +216,7 @@ class Archives:
             os.close(handle)
             beside = Path(name)
             try:
-                os.chmod(beside, 0o644)
+                os.chmod(beside, self.folder.stat().st_mode & 0o666)  # as the umask left the folder
                 made = make(beside)
                 former = beside.with_suffix(FORMER)
                 with contextlib.suppress(FileNotFoundError):

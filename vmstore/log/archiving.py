@@ -15,7 +15,7 @@ from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.errors import CorruptError, OvertakenError, StoreError
 from vmstore.log.archived import FORMS, PLACE_BYTES, Place, archived, kept, opened_there, place_of
 from vmstore.log.archives import Archives
-from vmstore.log.compaction import Hold, replace, shrink
+from vmstore.log.compaction import Hold, changed, replace, shrink
 from vmstore.log.file import LogFile
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import (
@@ -73,13 +73,14 @@ class Mover:
 
         The archive holds all of them already. Files that nothing names any more are deleted.
         """
-        moved = 0
+        moved, refused = 0, list[Frame]()
         for done, run in enumerate(runs):
             at, end = run.first, run.first + run.cells
             while at < end:
                 old = self._step(at, end)
                 new, size = self._turned(old, uid, run, keep)
                 if not self._put(old, new):
+                    refused = changed(self._file, refused, old)
                     continue
                 self._drop_files(old, new)
                 at, moved = max(old[-1].after, at + 1), moved + size
@@ -96,7 +97,7 @@ class Mover:
 
     def back(self, uid: bytes) -> int:
         """Moves all cells in the archive of a session back; how many. The archive is deleted then."""
-        moved = 0
+        moved, refused = 0, list[Frame]()
         for first, cells in [(first, cells) for first, cells, place in self.places() if place.uid == uid]:
             at = first
             while at < first + cells:
@@ -104,6 +105,8 @@ class Mover:
                 new, size = self._returned(old, uid)
                 if self._put(old, new):
                     at, moved = max(old[-1].after, at + 1), moved + size
+                else:
+                    refused = changed(self._file, refused, old)
         self._archives.drop(uid)
         self._give_back()
         return moved

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from vmstore.cells.cell import SALT_BYTES
-from vmstore.errors import StoreError
+from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import LogFile
 from vmstore.log.frame import CELLS_MAX, ENCRYPTED, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
 from vmstore.log.port import Packed, Progress
@@ -70,13 +70,15 @@ def pack(
     """Packs the frames from a cell on, in steps; gives what they freed back to the disk."""
     done = Packed()
     total = _last(file)
+    refused: list[Frame] = []
     while steps is None or steps > 0:
         old = list(_stretch(file, start))
         if not old:
             break
         new = list(vault.framed_again(old, lambda frames, _: packed_again(frames)))
         if new != old and not replace(file, hold, old, new):
-            continue  # changed meanwhile: read it again
+            refused = changed(file, refused, old)
+            continue
         done = plus(done, old, new)
         start = old[-1].after
         steps = None if steps is None else steps - 1
@@ -85,6 +87,18 @@ def pack(
     if done.bytes_after < done.bytes_before:
         shrink(file, hold)
     return done
+
+
+def changed(file: LogFile, before: Sequence[Frame], now: Sequence[Frame]) -> list[Frame]:
+    """Frames that changed before others could stand in their place, to be read again; CorruptError the second time."""
+    if list(before) == list(now):  # nobody changed them: the table gives other rows to another question
+        raise disorder(file, now[0].first)
+    return list(now)
+
+
+def disorder(file: LogFile, number: int) -> CorruptError:
+    """What is said of rows that are out of order."""
+    return CorruptError(f"{file.path} is damaged (the rows at cell {number} are out of order); put back a backup")
 
 
 def _last(file: LogFile) -> int:
@@ -99,6 +113,8 @@ def _stretch(file: LogFile, start: int) -> Iterator[Frame]:
         with file as db:
             frames = [frame_of(row) for row in db.execute(_READ, (start, 64))]
         for frame in frames:
+            if frame.first < start:  # else pages that changed places are walked for ever
+                raise disorder(file, frame.first)
             yield frame
             held += len(frame.content)
             start = max(frame.after, frame.first + 1)

@@ -14,10 +14,11 @@ from typing import Any
 import apsw
 import msgspec
 
+from vmstore.cells import schema
 from vmstore.cells.cell import DAMAGED, Cell
 from vmstore.cells.keyring import ID_BYTES
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.file import ENCRYPTED_FORMAT, HALF_ENCRYPTED_FORMAT, MADE, format_of
 from vmstore.log.files import CellFiles
 from vmstore.log.frame import ENCRYPTED, FILES, RAW, ZSTD, Frame, cut, named, opened
 from vmstore.log.port import Progress
@@ -63,9 +64,14 @@ def _alone(path: Path) -> apsw.Connection:
     """The log, with everybody else kept out; what is flushed stays."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
+        schema.check(db, path, MADE)
         db.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON").fetchall()
         db.execute("BEGIN IMMEDIATE; COMMIT").fetchall()
         return db
+    except CorruptError:
+        db.close()
+        raise
     except apsw.BusyError as error:
         db.close()
         raise StoreError(f"{path} is open elsewhere; close it there, then encrypt it") from error
@@ -108,6 +114,8 @@ class _Rewriting:
             self._db.execute("DELETE FROM frames WHERE first >= ? AND first < ?", (start, frames[-1].after))
             self._db.executemany("INSERT INTO frames VALUES(?,?,?,?,?,?)", new)
             self._db.execute("COMMIT")
+            if frames[-1].after <= start:
+                raise CorruptError(f"{self._path} is damaged (its rows are out of order); put back a backup")
             start = frames[-1].after
             if progress is not None:
                 progress(start - 1, last)
@@ -162,7 +170,10 @@ class _Rewriting:
         return self._names[session]
 
     def _holding(self, number: int) -> Frame:
-        return frame_of(self._db.execute(_FRAME, (number,)).fetchone())
+        row = self._db.execute(_FRAME, (number,)).fetchone()
+        if row is None or not (frame := frame_of(row)).first <= number < frame.after:
+            raise CorruptError(f"cell {number} of {self._path} is missing; put back a backup, then encrypt that")
+        return frame
 
     def _cell(self, number: int) -> Cell:
         return self._sound(number, dict(opened(self._holding(number), [number], self._plain.read))[number])

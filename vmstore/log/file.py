@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.core import process
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 
@@ -48,6 +49,7 @@ CREATE TABLE frames(
   first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
   salts BLOB NOT NULL, content BLOB NOT NULL);
 """
+MADE = schema.made_by(_SCHEMA)
 _WRITER = f"""
 PRAGMA synchronous = FULL;
 PRAGMA fullfsync = ON;
@@ -90,6 +92,8 @@ class LogFile(process.Owner):
     """
 
     lock_order = process.FILE
+
+    made = MADE  # all that such a file may hold
 
     def __init__(
         self, path: Path, *, readonly: bool = False, formats: tuple[int, ...] = FORMATS, wait_s: float | None = None
@@ -135,10 +139,11 @@ class LogFile(process.Owner):
             raise StoreError(reason)
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
+            schema.guard(db)
             db.setbusytimeout(self._busy_ms)
             if not self.readonly:
                 db.execute(_WRITER).fetchall()
-            db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+            schema.check(db, self.path, self.made)
             if self.format != (now := db.execute("PRAGMA user_version").get) and now in _OTHERS:
                 raise StoreError(
                     f"{self.path} was encrypted meanwhile, or half of it; open the store again, with its key"

@@ -29,6 +29,7 @@ LEVEL = 3
 DENSE_BYTES_MAX = 1 << 20  # of content in a frame of an archive, which is read seldom
 DENSE_CELLS_MAX = 4096
 DENSE_LEVEL = 19
+BOMB_BYTES, BOMB_RATIO = 16 << 20, 128  # more than both of one zstd frame is not believed, nor written
 
 Files = Callable[[bytes], bytes | None]
 """The bytes of the file of a commitment, or None where there is none."""
@@ -90,7 +91,9 @@ def densely(first: int, cells: Iterable[Cell]) -> Iterator[Frame]:
 
 def _dense(first: int, cells: Sequence[Cell]) -> Frame:
     frame = raw(first, cells)
-    return frame._replace(form=ZSTD, content=squeezed(frame.content)) if frame.content else frame
+    content = squeezed(frame.content)
+    fits = frame.content and believable(len(frame.content), len(content))
+    return frame._replace(form=ZSTD, content=content) if fits else frame
 
 
 def in_file_of_its_own(first: int, cell: Cell) -> Frame:
@@ -120,15 +123,20 @@ def _framed(first: int, cells: Sequence[Cell], dense: bool) -> Frame:
     return packed(raw(first, cells)) if dense else raw(first, cells)
 
 
-def opened(frame: Frame, wanted: Iterable[int], files: Files) -> Iterator[tuple[int, Cell | None]]:
-    """The cells of a frame by number; DAMAGED ones where the row is, None where a file is gone."""
+def opened(
+    frame: Frame, wanted: Iterable[int], files: Files, *, dense: bool = False
+) -> Iterator[tuple[int, Cell | None]]:
+    """The cells of a frame by number; DAMAGED ones where the row is, None where a file is gone.
+
+    `dense` frames, of an archive, may hold more than those of a log.
+    """
     lengths = frame.lengths
     if frame.form == FILES:
         yield from _from_files(frame, wanted, files)
         return
     held = [0 if length == ERASED_SIZE else length for length in lengths or ()]
     ends = list(accumulate(held, initial=0))
-    content = unpacked(frame, ends[-1]) if lengths is not None else None
+    content = unpacked(frame, ends[-1], dense=dense) if lengths is not None else None
     for number in wanted:
         at = number - frame.first
         if content is None or lengths is None:
@@ -171,11 +179,12 @@ def named(frame: Frame, at: int) -> bytes:
     return frame.content[at * COMMITMENT_BYTES : (at + 1) * COMMITMENT_BYTES]
 
 
-def unpacked(frame: Frame, size: int) -> bytes | None:
-    """The bytes of a RAW or ZSTD frame's cells, or None where they are damaged."""
+def unpacked(frame: Frame, size: int, *, dense: bool = False) -> bytes | None:
+    """The bytes of a RAW or ZSTD frame's cells, or None where they are damaged, or more than a frame holds."""
     content: bytes | None = frame.content
     if frame.form == ZSTD:
-        content = _inflated(frame.content, size)
+        fits = size <= (DENSE_BYTES_MAX if dense else FRAME_BYTES_MAX) or (dense and frame.cells == 1)
+        content = _inflated(frame.content, size) if fits else None
     elif frame.form != RAW:
         return None
     return content if content is not None and len(content) == size else None
@@ -197,9 +206,16 @@ def stretched(content: bytes, size: int) -> bytes | None:
     return found if found is not None and len(found) == size else None
 
 
+def believable(size: int, packed: int) -> bool:
+    """Whether a zstd frame may hold what it states: more is a few bytes that ask for all the memory there is."""
+    return size <= BOMB_BYTES or size <= BOMB_RATIO * packed
+
+
 def _inflated(content: bytes, size: int) -> bytes | None:
     import zstandard
 
+    if not believable(size, len(content)):
+        return None
     try:
         if zstandard.frame_content_size(content) != size:  # asked first: a flipped length would be reserved
             return None

@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 
 
 class Heads:
-    """The last commit of each session that has one in `(start, end]`."""
+    """The last commit of each session that has one in `(start, end]`, and of some that were asked about."""
 
     def __init__(self, end: int) -> None:
         self.start = self.end = end
@@ -43,6 +43,10 @@ class Heads:
             if session not in self._seen or self._seen[session].ordinal < ordinal:
                 self._seen[session] = Seen(ordinal, head)
         self.start = start
+
+    def remember(self, ordinal: int, session: int, head: Head) -> None:
+        """Keeps where a session stands whose last commit was found before the start."""
+        self._seen.setdefault(session, Seen(ordinal, head))
 
     def head(self, session: int, after: int) -> Head | None:
         """Where a session stands, or None where it has no commit beyond `after`, which is not before the start."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from io import BytesIO
 
@@ -33,6 +33,7 @@ class MemoryLog:
     def __init__(self) -> None:
         self._commits: list[Commit] | None = []
         self._cells: list[Cell] = []
+        self._heads: dict[int, Head] = {}
         self._turn = threading.RLock()
         self.erased: Mapping[int, int] = NOTHING
 
@@ -45,10 +46,11 @@ class MemoryLog:
         after: int = 0,
         seen: int | None = None,
         dense: bool = False,
+        tip: int = 0,
     ) -> list[Commit]:
         """Stores commits of one session, all or none; there is no room to save."""
         with self._turn:
-            check_expected(self.head(session, after), session, expected, after)
+            check_expected(self._heads.get(session), session, expected, commits)
             check_seen(self.ordinal, seen)
             stored, cells, session = [], list[Cell](), session or self.ordinal + 1
             for ordinal, commit in enumerate(commits, self.ordinal + 1):
@@ -57,6 +59,7 @@ class MemoryLog:
                 stored.append(msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=()))
             self._cells += cells
             self._all.extend(stored)
+            self._heads[session] = Head(stored[-1].last, stored[-1].hash)
             return stored
 
     def together(self, appends: Sequence[Append]) -> list[list[Commit] | Exception]:
@@ -83,6 +86,10 @@ class MemoryLog:
         """The cells of these numbers; none is archived."""
         return {n: self._cells[n - 1] for n in numbers if self._all and 0 < n <= len(self._cells)}
 
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The same: all of it is in memory."""
+        return iter(self.cells(numbers).items())
+
     def open_cell(self, number: int) -> OpenCell | None:
         """A cell's bytes to be read in pieces."""
         cell = self.cells([number]).get(number)
@@ -90,11 +97,8 @@ class MemoryLog:
 
     def head(self, session: int, after: int = 0) -> Head | None:
         """Where a session stands, where that is beyond an ordinal."""
-        found = self._all
-        for at in range(len(found) - 1, after - 1, -1):
-            if found[at].session == session:
-                return Head(found[at].last, found[at].hash)
-        return None
+        moved = any(commit.session == session for commit in self._all[after:])
+        return self._heads[session] if moved else None
 
     ordinal = property(lambda self: len(self._all), doc="The ordinal of the last commit.")
     last_cell = property(lambda self: len(self._cells), doc="The number of the last cell.")

@@ -5,15 +5,15 @@ A log orders commits and keeps their cells. It knows positions and bytes, not th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
-from vmstore.errors import OvertakenError
-from vmstore.log.commit import Commit
+from vmstore.errors import ConflictError, CorruptError, OvertakenError
+from vmstore.log.commit import Commit, follows
 
 
 class Head(NamedTuple):
@@ -32,6 +32,7 @@ class Append(NamedTuple):
     after: int = 0
     seen: int | None = None
     dense: bool = False
+    tip: int = 0
 
 
 class OpenCell(NamedTuple):
@@ -86,13 +87,16 @@ class Log(Protocol):
         after: int = 0,
         seen: int | None = None,
         dense: bool = False,
+        tip: int = 0,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns.
 
         `session` is 0 for a new one. Raises OvertakenError when the session's last position is not
         `expected` (0 for a new one), or when the log goes on beyond the ordinal `seen`. A writer
         who knows that the session stood there at the ordinal `after` says so, and the log looks
-        only beyond it. `dense` asks to spend time on space, where nobody waits. Returns the
+        only beyond it; the ordinal of the session's last commit, as `tip`, spares the log a search.
+        Raises CorruptError or ConflictError where the commits do not follow the session's last one
+        in this log, whatever the writer knows. `dense` asks to spend time on space, where nobody waits. Returns the
         commits as stored, cells left out.
         """
         ...
@@ -125,6 +129,10 @@ class Log(Protocol):
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers; one that is not there is left out, and unless `archived` one in an archive."""
+        ...
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The same one after the other, for whoever lets go of them: memory holds those of one frame."""
         ...
 
     def open_cell(self, number: int) -> OpenCell | None:
@@ -175,15 +183,31 @@ class Log(Protocol):
         ...
 
 
-def check_expected(head: Head | None, session: int, expected: int, after: int) -> None:
-    """Raises OvertakenError where a session moved on since its writer decided."""
-    if not session or (head is None and after):
-        return
+def check_expected(head: Head | None, session: int, expected: int, commits: Iterable[Commit]) -> None:
+    """Raises OvertakenError where a session moved on since its writer decided.
+
+    Where the commits do not follow `head`, which is where the session stands in the log, or each
+    other, raises CorruptError or ConflictError. What a new session's first one follows the log does
+    not know: it may be a fork.
+    """
     held = 0 if head is None else head.position
-    if held != expected:
+    if session and held != expected:
         raise OvertakenError(
             f"session {session} stands at position {held}, not {expected}: read what was added and decide again"
         )
+    before = head
+    for commit in commits:
+        if before is not None and commit.first != before.position + 1:
+            raise ConflictError(
+                f"a commit that begins at position {commit.first} does not follow position {before.position} "
+                f"of session {session}; nothing was written: read the session and decide again"
+            )
+        if before is not None and not follows(before.hash, commit):
+            raise CorruptError(
+                f"a commit at position {commit.first} of session {session} follows another hash than the log's; "
+                "nothing was written: the views may be damaged, run `vmstore rebuild`"
+            )
+        before = Head(commit.last, commit.hash)
 
 
 def check_seen(ordinal: int, seen: int | None) -> None:
@@ -197,7 +221,7 @@ def one_by_one(append: Callable[..., list[Commit]], appends: Iterable[Append]) -
     told: list[list[Commit] | Exception] = []
     for one in appends:
         try:
-            stored = append(one.commits, one.session, one.expected, after=one.after, seen=one.seen, dense=one.dense)
+            stored = append(*one[:3], after=one.after, seen=one.seen, dense=one.dense, tip=one.tip)
         except Exception as error:
             told.append(error)
         else:

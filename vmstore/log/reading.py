@@ -25,7 +25,7 @@ def frames_of(file: LogFile, numbers: Sequence[int], vault: Clear = PLAIN) -> It
             row = db.execute(_FRAME, (numbers[start],)).fetchone()
         frame = None if row is None else vault.opened(frame_of(row))
         end = start + 1
-        if frame is not None and frame.after > numbers[start]:
+        if frame is not None and frame.first <= numbers[start] < frame.after:  # else rows changed places
             end = bisect_left(numbers, frame.after, start)
             yield frame, numbers[start:end]
         start = end
@@ -37,26 +37,31 @@ def key_under(file: LogFile, number: int) -> bytes:
 
 
 def cells_of(
-    file: LogFile, numbers: Iterable[int], files: Files, archive: Archive | None, vault: Clear = PLAIN
-) -> dict[int, Cell]:
-    """The cells of these numbers, each frame read once; one that is not there is left out.
+    file: LogFile,
+    numbers: Iterable[int],
+    files: Files,
+    archive: Archive | None,
+    vault: Clear = PLAIN,
+    *,
+    dense: bool = False,
+) -> Iterator[tuple[int, Cell]]:
+    """The cells of these numbers, each frame read once and one at a time; one that is not there is left out.
 
     Bytes may move to a file or out of one between a look at the frame and one at the file, so what
     is not found is looked for once more. Without `archive` what lies in one is left out; with it
-    CorruptError names one that is missing or damaged.
+    CorruptError names one that is missing or damaged. `dense` is a file whose frames are those of an archive.
     """
-    found: dict[int, Cell] = {}
     gone: Sequence[int] = sorted({at for at in numbers if 0 < at <= NEVER})
     for last in (False, True):
         later: list[int] = []
         for frame, wanted in frames_of(file, gone, vault):
-            there = opened_there(frame, wanted, archive) if frame.form == ARCHIVED else opened(frame, wanted, files)
+            away = frame.form == ARCHIVED and not dense
+            there = opened_there(frame, wanted, archive) if away else opened(frame, wanted, files, dense=dense)
             for at, cell in there:
                 if cell is None:
                     if last and archive is not None and (place := place_of(frame)) is not None:
                         raise archive.missing(place.uid)
                     later.append(at)
                 else:
-                    found[at] = cell
+                    yield at, cell
         gone = later
-    return found

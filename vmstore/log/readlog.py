@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from io import BytesIO
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import NoReturn
 from vmstore.cells.cell import Cell
 from vmstore.errors import ReadOnlyError
 from vmstore.log.commit import Commit
-from vmstore.log.port import NOTHING, Append, Destroyed, Head, OpenCell, Packed, Progress, Stray
+from vmstore.log.port import NOTHING, Append, Destroyed, Head, Log, OpenCell, Packed, Progress, Stray
 
 BATCH = 256
 
@@ -30,6 +30,10 @@ class ReadLog(ABC):
     @abstractmethod
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers."""
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The cells of these numbers, some at a time."""
+        return iter(self.cells(numbers).items())
 
     @property
     @abstractmethod
@@ -72,6 +76,7 @@ class ReadLog(ABC):
         after: int = 0,
         seen: int | None = None,
         dense: bool = False,
+        tip: int = 0,
     ) -> NoReturn:
         """Refused."""
         raise self._refused()
@@ -107,3 +112,37 @@ class ReadLog(ABC):
 
     def _refused(self) -> ReadOnlyError:
         return ReadOnlyError(f"{self.path} is only read; write to the store it came from")
+
+
+class LentLog(ReadLog):
+    """A log of somebody else's, for looking, as long as `let` raises nothing."""
+
+    def __init__(self, log: Log, path: Path, let: Callable[[], object]) -> None:
+        super().__init__(path)
+        self._lent = log
+        self._let = let
+
+    def tail(self, after: int, limit: int) -> list[Commit]:
+        """Up to `limit` commits with an ordinal above `after`."""
+        self._let()
+        return self._lent.tail(after, limit)
+
+    def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
+        """The cells of these numbers."""
+        self._let()
+        return self._lent.cells(numbers, archived=archived)
+
+    @property
+    def ordinal(self) -> int:
+        """The ordinal of the last commit."""
+        self._let()
+        return self._lent.ordinal
+
+    @property
+    def last_cell(self) -> int:
+        """The number of the last cell."""
+        self._let()
+        return self._lent.last_cell
+
+    def close(self) -> None:
+        """Nothing: it is not its own."""

@@ -47,8 +47,10 @@ def commit_of(row: Any) -> Commit:
 
 def frame_of(row: Any) -> Frame:
     """A frame as it was read."""
-    first, count, form, sizes, salts, content = row
-    return Frame(first, max(number(count), 0), number(form, -1), blob(sizes), blob(salts), blob(content))
+    first, count, form, *blobs = row
+    sizes, salts, content = map(blob, blobs)
+    cells = min(max(number(count), 0), len(sizes) // 4 + 1)  # one that counts more is damaged as well, and no longer
+    return Frame(number(first), cells, number(form, -1), sizes, salts, content)
 
 
 def number(value: object, otherwise: int = 0) -> int:

@@ -57,6 +57,9 @@ _SEEN = (
     "SELECT ordinal, session, first + count - 1, CAST(hash AS BLOB) FROM commits"
     " WHERE ordinal > ? AND ordinal <= ? ORDER BY ordinal"
 )
+_STANDS = "SELECT ordinal, first + count - 1, CAST(hash AS BLOB) FROM commits"
+_TIP = f"{_STANDS} WHERE ordinal = ? AND session = ? AND first + count - 1 = ?"
+_SEARCH = f"{_STANDS} WHERE ordinal >= ? AND ordinal <= ? AND session = ? ORDER BY ordinal DESC LIMIT 1"
 _INSERT_COMMIT = f"INSERT INTO commits({COMMITS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 _INSERT_FRAME = "INSERT INTO frames VALUES(?,?,?,?,?,?)"
 _LAST_CELL = "SELECT first + count - 1 FROM frames ORDER BY first DESC LIMIT 1"
@@ -102,9 +105,10 @@ class SqliteLog:
         after: int = 0,
         seen: int | None = None,
         dense: bool = False,
+        tip: int = 0,
     ) -> list[Commit]:
         """Stores commits of one session, all or none, durable before it returns."""
-        (told,) = self.together([Append(commits, session, expected, after, seen, dense)])
+        (told,) = self.together([Append(commits, session, expected, after, seen, dense, tip)])
         if isinstance(told, Exception):
             raise told
         return told
@@ -250,8 +254,8 @@ class SqliteLog:
         for one in together:
             try:
                 told = one.told
-                head = ahead.get(told.session) or self._head(db, told.session, told.after)
-                check_expected(head, told.session, told.expected, told.after)
+                head = ahead.get(told.session) or self._standing(db, told)
+                check_expected(head, told.session, told.expected, told.commits)
                 check_seen(ordinal, told.seen)
                 stored, laid = self._numbered(db, one, ordinal, cell)
             except Exception as error:
@@ -301,6 +305,24 @@ class SqliteLog:
             self._heads.reach_back(after, ((ordinal, key, Head(last, h)) for ordinal, key, last, h in rows))
         return self._heads.head(session, after)
 
+    def _standing(self, db: apsw.Connection, told: Append) -> Head | None:
+        """Where the session of an append stands in the log; None where it holds no such session.
+
+        Of one that wrote nothing since this handle was opened, the commit that the writer calls its
+        last is looked at; where that is another one, the last one is searched for.
+        """
+        session = told.session
+        if not session:
+            return None
+        head = self._head(db, session, told.after) or self._heads.head(session, 0)
+        if head is None:
+            row = db.execute(_TIP, (told.tip, session, told.expected)).fetchone()
+            row = row or db.execute(_SEARCH, (session, self._heads.end, session)).fetchone()
+            if row is not None:
+                head = Head(*row[1:])
+                self._heads.remember(row[0], session, head)
+        return head
+
     def _last_cell(self, db: apsw.Connection) -> int:
         return _number(db, _LAST_CELL) if self._cell is None else self._cell
 
@@ -316,7 +338,11 @@ class SqliteLog:
 
     def cells(self, numbers: Iterable[int], *, archived: bool = True) -> dict[int, Cell]:
         """The cells of these numbers, each frame read once; one that is not there is left out."""
-        return cells_of(self.file, numbers, self.files.read, self.archives if archived else None, self.vault)
+        return dict(cells_of(self.file, numbers, self.files.read, self.archives if archived else None, self.vault))
+
+    def each(self, numbers: Iterable[int]) -> Iterator[tuple[int, Cell]]:
+        """The cells of these numbers, one frame at a time."""
+        return cells_of(self.file, numbers, self.files.read, self.archives, self.vault)
 
     def open_cell(self, at: int) -> OpenCell | None:
         """A cell's bytes as they lie, to be read in pieces from any place; None where it is not there."""

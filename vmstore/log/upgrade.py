@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit
-from vmstore.log.file import FORMAT, FORMATS, create, format_of
+from vmstore.log.file import FORMAT, FORMATS, MADE, create, format_of
 from vmstore.log.files import CellFiles, flush
-from vmstore.log.frame import FILES, Frame, cut, named
+from vmstore.log.frame import BOMB_BYTES, BOMB_RATIO, FILES, Frame, cut, named
 from vmstore.log.port import Progress
 from vmstore.log.readlog import ReadLog
 from vmstore.log.rows import COMMITS, READ_COMMITS, blob, commit_of
@@ -27,6 +28,7 @@ from vmstore.log.sqlite import SqliteLog
 
 BATCH = 256
 KEPT = ".format-0"
+_OLD = schema.made_by("CREATE TABLE cells(number INTEGER PRIMARY KEY, salt BLOB, content BLOB, form INTEGER)")
 _CELLS = "SELECT * FROM cells WHERE number >= ? ORDER BY number LIMIT ?"
 
 
@@ -84,8 +86,13 @@ def _held(path: Path) -> apsw.Connection:
     """The old log, with everybody else kept out."""
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
+        schema.check(db, path, MADE | _OLD)
         db.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; COMMIT").fetchall()
         return db
+    except CorruptError:
+        db.close()
+        raise
     except apsw.BusyError as error:
         db.close()
         raise StoreError(f"{path} is open in another process; close it there, then upgrade") from error
@@ -166,12 +173,21 @@ def _cell(expected: int, row: Any) -> Cell:
     if number != expected:
         raise CorruptError(f"cell {expected} is missing; put back a backup, then upgrade")
     try:
-        cell = Cell(blob(salt), zlib.decompress(blob(content)) if form is not None else blob(content))
+        cell = Cell(blob(salt), _inflated(blob(content)) if form is not None else blob(content))
     except zlib.error as error:
         raise CorruptError(f"cell {number} cannot be read ({error}); put back a backup, then upgrade") from error
     if len(cell.salt) != SALT_BYTES:
         raise CorruptError(f"cell {number} is damaged; put back a backup, then upgrade")
     return cell
+
+
+def _inflated(content: bytes) -> bytes:
+    """What was deflated; no more than a few bytes may rightly ask for."""
+    stream = zlib.decompressobj()
+    found = stream.decompress(content, max(BOMB_BYTES, BOMB_RATIO * len(content)))
+    if not stream.eof:
+        raise zlib.error("it is cut short, or holds much more than it is likely to")
+    return found
 
 
 def _compare(old: apsw.Connection, new: Path, prove: Prove | None) -> None:

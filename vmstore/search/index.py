@@ -8,17 +8,21 @@ until that is much.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import apsw
 
 from vmstore.core.notice import notices
+from vmstore.errors import CorruptError
 from vmstore.log.port import Log, Progress
 from vmstore.search.corpus import Content, Gain, Scan, Totals
 from vmstore.views.applier import Applier
@@ -26,7 +30,9 @@ from vmstore.views.lane import Stretch
 
 TEXT = "text"
 MARK = "at.json"
-VERSION = 2
+CHANGING = ("meta.json", ".managed.json")  # tantivy's lists of its files; the others are never written again
+States = dict[str, tuple[int, int, int] | None]
+VERSION = 3
 HEAP_BYTES = 15_000_000
 BEHIND = 1024  # mutations since it last followed, or a quarter as many commits: fewer are read by each who asks
 HEAPS, M_ARENA_MAX = 2, -8  # how many of glibc's, and what glibc calls that
@@ -68,12 +74,24 @@ def _allocator(function: str, *arguments: int) -> None:
 
 
 class Mark(NamedTuple):
-    """How far an index has followed the log: the commit, its hash, and how many documents there are then."""
+    """How far an index has followed the log: the commit, its hash, how many documents there are then, its files."""
 
     version: int = VERSION
     ordinal: int = 0
     hash: str = ""
     documents: int = 0
+    files: Mapping[str, str] = MappingProxyType({})  # SHA-256 by name
+
+
+@contextmanager
+def panics_named(path: Path) -> Iterator[None]:
+    """Turns what tantivy says of damaged files, a panic that is no Exception among it, into an error of ours."""
+    try:
+        yield
+    except BaseException as error:
+        if not isinstance(error, (ValueError, OSError)) and type(error).__name__ != "PanicException":
+            raise
+        raise CorruptError(f"{path} is damaged ({error}); delete it, and it is made again") from error
 
 
 class TextIndex:
@@ -85,6 +103,7 @@ class TextIndex:
         self._log = log
         self._db = db
         self._library = library()
+        self._proven: tuple[Mark, States] | None = None  # the files whose bytes were compared, and their states then
         self._schema = schema()
 
     def corpus(self, ordinal: int, progress: Progress | None = None) -> Indexed:
@@ -102,7 +121,9 @@ class TextIndex:
             give_back()
             mark = self._mark()
             index, _ = self._open(mark)
-        return Indexed(self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0))
+        return Indexed(
+            self.path, self._schema, index, Scan(self._log, self._db, mark.ordinal if index is not None else 0)
+        )
 
     def _behind(self, mark: Mark, ordinal: int) -> bool:
         """Whether more was written since than each who asks should read again."""
@@ -119,12 +140,55 @@ class TextIndex:
         found = self._log.tail(mark.ordinal - 1, 1)
         if not found or found[0].hash.hex() != mark.hash:
             return None, "follows another log"
+        if (changed := self._changed(mark)) is not None:
+            return None, f"is damaged ({changed} is not what was written)"
         try:
-            index = self._library.Index.open(str(self.path))
-            documents = index.searcher().num_docs
-        except (ValueError, OSError) as error:
-            return None, f"is damaged ({error})"
+            with panics_named(self.path):
+                index = self._library.Index.open(str(self.path))
+                documents = index.searcher().num_docs
+        except CorruptError as error:
+            return None, f"is damaged ({error.__cause__})"
         return (index, None) if documents == mark.documents else (None, "lost some of its texts")
+
+    def _changed(self, mark: Mark) -> str | None:
+        """A file that is not what it was when the index was marked; what was compared once is not read again.
+
+        What the mark does not name a killed process left, and the list of files that is named leaves it out.
+        """
+        states = {name: _state(self.path / name) for name in mark.files}
+        if self._proven == (mark, states):
+            return None
+        for name in sorted(mark.files):
+            if _digest(self.path / name) != mark.files[name]:
+                return name
+        self._proven = mark, states
+        return None
+
+    def _files(self) -> list[Path]:
+        """The files that answers come from: locks and the mark are none."""
+        try:
+            return [file for file in self.path.iterdir() if file.suffix != ".lock" and not file.name.startswith(MARK)]
+        except OSError:
+            return []
+
+    def problem(self) -> str | None:
+        """What is wrong with the index, which is made anew when something is searched; None where nothing is.
+
+        While another process is at it nothing is said.
+        """
+        try:
+            alone = self._lock.take()
+        except OSError:  # a folder that may only be read: nobody writes there
+            alone = None
+        if alone is False:
+            return None
+        try:
+            mark = self._mark()
+            _, wrong = self._open(mark)
+        finally:
+            if alone:
+                self._lock.release()
+        return wrong if mark.ordinal and mark.version == VERSION else None
 
     def close(self) -> None:
         """Lets go of the lock's file."""
@@ -148,7 +212,9 @@ class TextIndex:
         writer.commit()
         writer.wait_merging_threads()
         end = self._log.tail(ordinal - 1, 1)[0]
-        self._write(Mark(VERSION, ordinal, end.hash.hex(), mark.documents + added))
+        files = {file.name: mark.files.get(file.name) or _digest(file) for file in self._files()}
+        changing = {name: _digest(self.path / name) for name in CHANGING}
+        self._write(Mark(VERSION, ordinal, end.hash.hex(), mark.documents + added, files | changing))
 
     def _sound(self) -> Mark:
         """How far the index is; one that is damaged, of another log or of another version is made anew."""
@@ -158,12 +224,14 @@ class TextIndex:
             return mark
         if mark.ordinal:
             notices().warning("%s %s and is made anew from the log", self.path, wrong)
-        shutil.rmtree(self.path)
+        if self.path.exists():
+            shutil.rmtree(self.path)
         return Mark()
 
     def _mark(self) -> Mark:
         try:
-            return Mark(**json.loads((self.path / MARK).read_bytes()))
+            mark = Mark(**json.loads((self.path / MARK).read_bytes()))
+            return mark if isinstance(mark.files, dict) and type(mark.ordinal) is int else Mark()
         except (OSError, ValueError, TypeError):
             return Mark()
 
@@ -174,10 +242,28 @@ class TextIndex:
         os.replace(beside, self.path / MARK)
 
 
+def _state(file: Path) -> tuple[int, int, int] | None:
+    """What shows that a file may have changed; None where it is not there."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _digest(file: Path) -> str:
+    try:
+        with file.open("rb") as reading:
+            return hashlib.file_digest(reading, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
 class Indexed:
     """A corpus: what the index knows, and what was written after it, read."""
 
-    def __init__(self, schema: Any, index: Any, rest: Scan) -> None:
+    def __init__(self, path: Path, schema: Any, index: Any, rest: Scan) -> None:
+        self._path = path
         self._schema = schema
         self._searcher = None if index is None else index.searcher()
         self.rest = rest
@@ -190,9 +276,10 @@ class Indexed:
             for stretch in stretches:
                 query = self._within(stretch, term)
                 most = min(self._searcher.num_docs, stretch.high - stretch.low)
-                hits = [address for _, address in self._searcher.search(query, limit=most).hits]
-                for position in self._searcher.fast_field_values("position", hits):
-                    yield stretch.session, position
+                with panics_named(self._path):
+                    hits = [address for _, address in self._searcher.search(query, limit=most).hits]
+                    positions = self._searcher.fast_field_values("position", hits)
+                yield from ((stretch.session, position) for position in positions)
         yield from self.rest.holding(wanted, stretches)
 
     def texts(self, contents: Iterable[Content]) -> Iterator[tuple[Content, str]]:
@@ -207,7 +294,8 @@ class Indexed:
             which = "alone" if alone else "seen"
             sums = {name: {"sum": {"field": f"{which}_{name}"}} for name in Totals._fields}
             for stretch in stretches:
-                told = self._searcher.aggregate(self._within(stretch), sums)
+                with panics_named(self._path):
+                    told = self._searcher.aggregate(self._within(stretch), sums)
                 found = found.plus(Totals(*(int(told[name]["value"] or 0) for name in Totals._fields)))
         return found
 

@@ -248,7 +248,11 @@ def _copy_files(source: Path, target: Path) -> None:
 
 def _proven(folder: Path, of: Path, vault: Vault | None, progress: Progress | None) -> BackupPart:
     """Checks every hash and rule of a copied log; what it holds. Raises CorruptError naming the first problem."""
-    log = SqliteLog(folder / LOG, readonly=True, vault=vault)
+    try:
+        log = SqliteLog(folder / LOG, readonly=True, vault=vault)
+    except CorruptError as error:
+        what = str(error).replace(str(folder), str(of / folder.name))
+        raise CorruptError(f"{of} cannot be relied on: {what}") from error
     views = Projection(log, apsw.Connection(":memory:"))
     try:
         counts, problems = verify(log, views, progress)

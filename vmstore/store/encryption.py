@@ -53,11 +53,19 @@ def none_plain_beside(path: Path, namespace: str) -> None:
     """Raises StoreError where a namespace would be made that is plain, in a store of which another is encrypted."""
     others = namespaces(path) if os.path.isdir(path) else []
     for other in others if namespace not in others else ():
-        if encrypted(path / other):
+        if _under_key(path / other):
             raise StoreError(
                 f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
                 "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store"
             )
+
+
+def _under_key(folder: Path) -> bool:
+    """Whether a namespace is encrypted, as far as that can be told: a damaged one is nobody else's matter."""
+    try:
+        return (folder / KEYS).is_file() or encrypted(folder)
+    except StoreError:
+        return False
 
 
 def encrypted(folder: Path) -> bool:

@@ -95,13 +95,13 @@ def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
     except OSError as error:
         raise StoreError(f"{parent} cannot be written to ({error.strerror}); name a path that can") from error
     try:
-        os.chmod(beside, 0o755)
-        folder = beside / namespace
-        folder.mkdir()
+        made = beside / path.name  # within a folder that is nobody else's, with the rights that the umask leaves
+        folder = made / namespace
+        folder.mkdir(parents=True)
         _make_within(folder, make)
         _flush(folder)
-        _flush(beside)
-        _rename(beside, path)
+        _flush(made)
+        _rename(made, path)
         _flush(parent)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -110,10 +110,11 @@ def _make(path: Path, namespace: str, make: Callable[[Path], None]) -> None:
 def _make_namespace(folder: Path, make: Callable[[Path], None]) -> None:
     beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
     try:
-        os.chmod(beside, 0o755)
-        _make_within(beside, make)
-        _flush(beside)
-        _rename(beside, folder)
+        made = beside / folder.name
+        made.mkdir()
+        _make_within(made, make)
+        _flush(made)
+        _rename(made, folder)
         _flush(folder.parent)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -33,8 +33,9 @@ from vmstore.errors import (
     VmstoreError,
 )
 from vmstore.log.port import Log
+from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
-from vmstore.search.index import TextIndex, installed
+from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.store.answers import SessionInfo
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
@@ -102,6 +103,7 @@ class Namespace(process.Owner):
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
+        self._lent: apsw.Connection | None = None  # of a region: the views, for looking
 
     @property
     def parts(self) -> Parts:
@@ -141,6 +143,8 @@ class Namespace(process.Owner):
                 parts.known.close()
                 if self._index is not None:
                     self._index.close()
+                if self._lent is not None:
+                    self._lent.close()
                 parts.projection.close()
                 parts.log.close()
 
@@ -153,13 +157,17 @@ class Namespace(process.Owner):
 
     def connections(self) -> list[apsw.Connection]:
         """The views' and the digests'; the log has its own owner."""
-        return [] if self._parts is None else self._parts.projection.connections() + self._parts.known.connections()
+        found = [] if self._lent is None else [self._lent]
+        if self._parts is not None:
+            found += self._parts.projection.connections() + self._parts.known.connections()
+        return found
 
     def forked(self, quiet: bool) -> None:
         """Forgets what its parent opened and read: the next use opens it here."""
         self.lock.forked(quiet)
         if self._opened is not None or not quiet:
             self._parts = None
+            self._lent = None
         if self.folder is not None:  # whoever forks to go on alone may go to another folder too
             self.folder, self.views_folder = self._place, self.views_folder and self._place
         self._forget()
@@ -241,11 +249,19 @@ class Namespace(process.Owner):
 
     def corpus(self, ordinal: int) -> Corpus:
         """The texts as of the moment asked; from the text index, or read where there is none."""
-        if self.views_folder is None or self.readonly or not installed():
-            return Scan(self.log, self.views)
-        if self._index is None:
+        index = self._text()
+        return Scan(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+
+    def _text(self) -> TextIndex | None:
+        if self._index is None and self.views_folder is not None and installed():
             self._index = TextIndex(self.views_folder, self.log, self.views)
-        return self._index.corpus(ordinal)
+        return self._index
+
+    def text_problem(self) -> str | None:
+        """What is wrong with the text index, where there is one that can be asked."""
+        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self._text()) is None:
+            return None
+        return index.problem()
 
     def check(self) -> None:
         """Raises InputError where the store was closed, UnknownError where it is a region of others."""
@@ -259,6 +275,30 @@ class Namespace(process.Owner):
         """Itself, where it is open, and no region or one that may be read."""
         self.check()
         return self
+
+    @property
+    def lent_log(self) -> Log:
+        """The log for whoever holds the handle: of a region for looking, as long as they may read."""
+        return self.log if self.access is None else LentLog(self.log, self.folder or Path(self.name), self.check)
+
+    @property
+    def lent_views(self) -> apsw.Connection:
+        """The views for whoever holds the handle: of a region a connection of its own that writes nothing.
+
+        It refuses each statement once they may read no more. Views in memory are this process's own.
+        """
+        if self.access is None or not self.views.filename:
+            return self.views
+        if self._lent is None:
+            uri = Path(self.views.filename).as_uri() + "?mode=ro"
+            self._lent = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            self._lent.exec_trace = self._lets
+        return self._lent
+
+    def _lets(self, *statement: object) -> bool:
+        """Whether a statement may be run on lent views: raises where nothing may be read any more."""
+        self.check()
+        return True
 
     def guard(self, access: Warden) -> None:
         """Lets this handle do what the principals of `access` may."""

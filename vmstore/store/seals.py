@@ -21,6 +21,7 @@ from vmstore.engine.verify import ChainCheck, batches_of
 from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.exports.newfile import naming, new_file
 from vmstore.log.port import Log, Progress
+from vmstore.log.readlog import LentLog
 from vmstore.store.keys import Key, public_key, read_key
 from vmstore.store.reports import SealInfo
 
@@ -60,6 +61,8 @@ def seal(
     folder = None if store.folder is None else folder_of(store.folder)
     if folder is None and out is None:
         raise InputError("a store in memory has no folder of seals beside it; name a file")
+    if out is None and isinstance(store.log, LentLog):
+        raise RefusedError("the seals of a region lie with who keeps it; name a file of your own")
     earlier = next(seals_in(folder, _name(store), last=True), None) if folder is not None else None
     made = sealed(_followed(store.log, earlier, progress), (clock or SystemClock()).now(), signer.public, signer.sign)
     if out is None:

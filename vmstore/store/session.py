@@ -311,9 +311,12 @@ class Session:
             told = within("at", at)
             happened = self._ns.clock.now() if told is None else told
             batch = self._ns.engine.batch(self._key)
-            yield batch
-            if not batch.empty:
-                batch.commit(happened)
+            try:
+                yield batch
+                if not batch.spent and not batch.empty:
+                    batch.commit(happened)
+            finally:
+                batch.spend("ended with its block")
 
     def annotate(
         self,

@@ -72,13 +72,13 @@ class Store:
 
     @property
     def log(self) -> Log:
-        """The log, the only truth."""
-        return self._ns.let.log
+        """The log, the only truth; of a region for looking alone."""
+        return self._ns.let.lent_log
 
     @property
     def views(self) -> apsw.Connection:
-        """The views' database, for looking."""
-        return self._ns.let.views
+        """The views' database, for looking; of a region a connection that writes nothing."""
+        return self._ns.let.lent_views
 
     @property
     def folder(self) -> Path | None:
@@ -372,6 +372,8 @@ class Store:
         `columns` are the column segments; with all they are cut again where there are any.
         """
         with self._ns.lock:
+            if (access := self._ns.let.access) is not None:  # who may read no more is told of no region
+                access.change()
             if view != VIEW:
                 self._ns.let.projection.rebuild(view, progress)
             positions = self._ns.let.projection.positions()

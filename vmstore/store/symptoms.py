@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.patience import WAIT_S
@@ -31,6 +32,7 @@ from vmstore.store.opening import open_namespace
 from vmstore.store.reports import Held, Symptom
 from vmstore.store.seals import SEAL, folder_of, read_seal
 from vmstore.store.verdict import verdict_on
+from vmstore.views.projection import stranger
 
 BEHIND_MIN = 10_000  # commits that take a moment to fold
 RESTING_US = 3_600_000_000
@@ -40,7 +42,10 @@ BACKUP = "keep a copy, stop writing, and put back a backup"
 
 def mended(error: str, store: Path) -> str:
     """What to do about a log that cannot be opened."""
-    return f"vmstore upgrade {store}" if "vmstore upgrade" in error else BACKUP
+    if "vmstore upgrade" in error:
+        return f"vmstore upgrade {store}"
+    _, taken, command = error.partition(schema.TAKEN_OUT)
+    return f"{BACKUP}; or {command}" if taken else BACKUP
 
 
 # ---- the log
@@ -134,8 +139,9 @@ def views(folder: Path, store: Path, end: int, now: int) -> tuple[dict[str, int]
         return {}, found
     try:
         with closing(as_it_is(file)) as db:
+            schema.guard(db)
             told = db.execute("PRAGMA quick_check(1)").get
-            if told != "ok":
+            if told != "ok" or (told := stranger(db)) is not None:
                 raise apsw.CorruptError(str(told))
             behind = {view: max(end - at, 0) for view, at in db.execute("SELECT view, ordinal FROM positions")}
             unfinished: list[Any] = db.execute(_UNFINISHED, (now - RESTING_US,)).fetchall()

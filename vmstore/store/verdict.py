@@ -43,6 +43,8 @@ def verdict_on(
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
+            if (wrong := ns.text_problem()) is not None:
+                problems.append(Finding("text", "text", f"{wrong}; the next search makes it anew"))
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.cells import schema
 from vmstore.core import process
 from vmstore.core.notice import notices
 from vmstore.core.patience import WAIT_S
@@ -17,7 +18,7 @@ from vmstore.errors import LockedError, StoreError
 from vmstore.log.port import Log
 from vmstore.store.folder import VIEWS, views_file
 from vmstore.views.applier import Applier
-from vmstore.views.projection import Projection
+from vmstore.views.projection import Projection, stranger
 
 # What says nothing against the file: it cannot be written now, or not by us.
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
@@ -67,12 +68,15 @@ def _look(path: Path, log: Log, applier: Applier) -> tuple[Projection | None, st
         raise apsw.CantOpenError(reason)
     db = apsw.Connection(str(path))
     try:
+        schema.guard(db)
         db.setbusytimeout(applier.busy_ms)
         db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL").fetchall()
-        projection = Projection(log, db, applier=applier)
-        if projection.follows():
-            return projection, ""
-        reason = "follows another log"
+        foreign = stranger(db)
+        if foreign is None:
+            projection = Projection(log, db, applier=applier)
+            if projection.follows():
+                return projection, ""
+        reason = foreign or "follows another log"
     except UNWRITABLE:
         db.close()
         raise
@@ -110,11 +114,12 @@ def forget(path: Path) -> None:
 
 def _in_memory(path: Path, log: Log) -> Projection:
     memory = apsw.Connection(":memory:")
+    schema.guard(memory)
     if path.is_file() and process.busy(path) is None:
         try:
             _copy(path, memory)
-            projection = Projection(log, memory)
-            if projection.follows():
+            projection = None if stranger(memory) else Projection(log, memory)
+            if projection is not None and projection.follows():
                 return projection
         except (apsw.Error, ValueError, TypeError):
             pass  # a damaged or unreadable file is worth no more than none

@@ -154,6 +154,36 @@ class LogContract(ABC):
             log.append(chain([Told(5)], first.hash, 2), 1, 2, after=2)
         assert log.append(chain([Told(5)], second.hash, 3), 1, 3, after=3)[0].ordinal == 5
 
+    @pytest.mark.parametrize("knows", [0, 2])
+    def test_a_commit_follows_the_head_of_the_log(self, log: Log, knows: int) -> None:
+        """A commit that leaves positions out, comes twice or follows another hash is refused, whoever wrote it."""
+        first = log.append(chain([Told(2)]), 0, 0)[0]
+        log.append(chain([Told(4)], genesis(b"two")), 0, 0)
+        again = chain([Told(1)], first.hash, 2)
+        for wrong in (chain([Told(1)], first.hash, 3), chain([Told(1)], genesis(b"other"), 2)):
+            with pytest.raises(VmstoreError, match="session 1"):
+                log.append(wrong, 1, 2, after=knows)
+        with pytest.raises(VmstoreError, match="session 1"):
+            log.append([*again, *chain([Told(1)], genesis(b"other"), 3)], 1, 2, after=knows)
+        assert log.append(again, 1, 2, after=knows, tip=1)[0].ordinal == 3
+        with pytest.raises(ConflictError, match="position 3, not 2"):
+            log.append(again, 1, 2, after=3)
+        assert log.ordinal == 3
+
+    @pytest.mark.parametrize("tip", [0, 1, 2, 3, 99])
+    def test_a_head_is_found_again(self, log: Log, tip: int, tmp_path: Path) -> None:
+        """Opened again a log holds commits against its heads, whatever the writer calls the session's last commit."""
+        first = log.append(chain([Told(2)]), 0, 0)[0]
+        last = log.append(chain([Told(1)], first.hash, 2), 1, 2)[0]
+        log.append(chain([Told(4)], genesis(b"two")), 0, 0)
+        if self.durable:
+            log.close()
+            log = self.make_log(tmp_path)
+        with pytest.raises(VmstoreError, match="session 1"):
+            log.append(chain([Told(1)], first.hash, 3), 1, 3, after=3, tip=tip)
+        assert log.append(chain([Told(1)], last.hash, 3), 1, 3, after=3, tip=tip)[0].ordinal == 4
+        log.close()
+
     # ---- several threads
 
     def test_threads_append_at_once(self, log: Log) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import apsw
 import msgspec
 
+from vmstore.cells import schema
 from vmstore.core.notice import notices
 from vmstore.errors import CorruptError, LockedError, StoreError, UnknownError
 from vmstore.log.commit import Commit
@@ -47,6 +49,7 @@ PROJECTORS: tuple[type[Projector], ...] = (
     Erased,
     Redactions,
 )
+_POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
 IN_MEMORY_MAX = 512 << 20  # of a file that is left; SQLite holds no more than twice that in memory
@@ -61,6 +64,17 @@ def fingerprint(projectors: Sequence[type[Projector]] = PROJECTORS) -> str:
         [(p.name, p.version, sorted(p.schema.items()), sorted(p.selects.items()), p.indexes) for p in projectors]
     )
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+@cache
+def _made() -> frozenset[str]:
+    return schema.kept([_POSITIONS, *(one for projector in PROJECTORS for one in projector.statements())])
+
+
+def stranger(db: apsw.Connection) -> str | None:
+    """What is wrong with a file of views that holds something no projector makes; None where it holds nothing else."""
+    found = schema.stranger(db, _made())
+    return None if found is None else f"holds the {found[0]} {found[1]!r}, which no view makes"
 
 
 class Projection:
@@ -93,7 +107,7 @@ class Projection:
         with self._transaction():
             if self.db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'positions'").fetchone() is not None:
                 return
-            self.db.execute("CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID")
+            self.db.execute(_POSITIONS)
             for projector in self.projectors:
                 projector.create(self.db)
                 self.db.execute("INSERT INTO positions VALUES(?, 0, NULL)", (projector.name,))

@@ -9,7 +9,7 @@ last flush left them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -88,12 +88,15 @@ class Projector:
     @classmethod
     def create(cls, db: apsw.Connection) -> None:
         """Makes the view's empty tables."""
-        for table, columns in cls.schema.items():
-            db.execute(f"CREATE TABLE {table}({columns}) WITHOUT ROWID")
-        for name, select in cls.selects.items():
-            db.execute(f"CREATE VIEW {name} AS {select}")
-        for index in cls.indexes:
-            db.execute(index)
+        for statement in cls.statements():
+            db.execute(statement)
+
+    @classmethod
+    def statements(cls) -> Iterator[str]:
+        """What makes its tables, what is read as one, and its indexes."""
+        yield from (f"CREATE TABLE {table}({columns}) WITHOUT ROWID" for table, columns in cls.schema.items())
+        yield from (f"CREATE VIEW {name} AS {select}" for name, select in cls.selects.items())
+        yield from cls.indexes
 
     @classmethod
     def drop(cls, db: apsw.Connection) -> None:

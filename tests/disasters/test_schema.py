@@ -1,0 +1,170 @@
+"""What somebody else put into the files of a store, to be obeyed: triggers, tables, views, other columns."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+import vmstore
+from tests.engine.stories import chat, tell
+from vmstore.errors import CorruptError
+from vmstore.log.archive import ArchiveLog
+from vmstore.store.archiving import archive
+from vmstore.store.backup import backup, restore
+from vmstore.store.doctor import doctor
+from vmstore.store.encrypting import encrypt
+from vmstore.store.merging import merge
+from vmstore.store.storekey import new_store_key
+
+LOG = "default/log.sqlite"
+PLANTED = {
+    "trigger": "CREATE TRIGGER planted AFTER INSERT ON commits BEGIN DELETE FROM frames; END",
+    "table": "CREATE TABLE planted(content)",
+    "index": "CREATE INDEX planted ON commits(session)",
+    "view": "CREATE VIEW planted AS SELECT 1",
+}
+
+
+def plant(file: Path, *statements: str) -> None:
+    """Runs statements on a database by hand."""
+    db = apsw.Connection(str(file))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+def a_view_for_a_table(file: Path) -> None:
+    """Puts a view in the place of the table of commits."""
+    plant(file, "ALTER TABLE commits RENAME TO kept", "CREATE VIEW commits AS SELECT * FROM kept WHERE ordinal < 3")
+
+
+def another_column(file: Path) -> None:
+    """Adds a column to a table of ours."""
+    plant(file, "ALTER TABLE frames ADD COLUMN more BLOB DEFAULT x''")
+
+
+def refusals(path: Path, beside: Path) -> list[str]:
+    """What each door says of a store that is not to be opened."""
+    doors: list[Callable[[], object]] = [
+        lambda: vmstore.open(path),
+        lambda: vmstore.open(path, "r"),
+        lambda: backup(path, beside / "bak"),
+        lambda: merge(beside / "other.vms", path),
+    ]
+    found = []
+    vmstore.open(beside / "other.vms").close()
+    for door in doors:
+        with pytest.raises(CorruptError) as error:
+            door()
+        found.append(str(error.value))
+    return found
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_was_planted_in_a_log_is_named(store_path: Path, kind: str) -> None:
+    """A log with a trigger, table, index or view of others opens nowhere; taken out as told it does."""
+    tell(store_path)
+    plant(store_path / LOG, PLANTED[kind])
+    told = refusals(store_path, store_path.parent)
+    assert all(f"holds the {kind} 'planted'" in one and "put back a backup" in one for one in told)
+    (symptom,) = doctor(store_path).symptoms
+    assert f"holds the {kind} 'planted'" in symptom.what
+    command = symptom.remedy.rpartition("; or ")[2]
+    assert command == f"sqlite3 {store_path / LOG} 'DROP {kind.upper()} planted'"
+    plant(store_path / LOG, command.split("'")[1])
+    with vmstore.open(store_path) as store:
+        assert store.verify().ok
+
+
+@pytest.mark.parametrize("how", [a_view_for_a_table, another_column])
+def test_what_was_changed_in_a_log_is_named(store_path: Path, how: Callable[[Path], None]) -> None:
+    """A log whose tables are not as they are made opens nowhere, and a backup is the remedy."""
+    tell(store_path)
+    how(store_path / LOG)
+    told = refusals(store_path, store_path.parent)
+    assert all("does not make like that" in one and "DROP" not in one.replace("DROP TABLE kept", "") for one in told)
+    assert len(doctor(store_path).symptoms) == 1
+
+
+def test_a_hostile_backup_is_not_obeyed(store_path: Path) -> None:
+    """A backup whose log holds a trigger is refused before anything of it runs, however its list was made to fit."""
+    tell(store_path)
+    kept = store_path.parent / "kept.bak"
+    backup(store_path, kept)
+    plant(kept / LOG, PLANTED["trigger"])
+    listing = json.loads((kept / "backup.json").read_text())
+    for file in listing["files"]:
+        content = (kept / file["path"]).read_bytes()
+        file |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (kept / "backup.json").write_text(json.dumps(listing))
+    with pytest.raises(CorruptError, match="trigger 'planted'"):
+        restore(kept, store_path.parent / "new.vms")
+    assert not (store_path.parent / "new.vms").exists()
+
+
+def test_no_trigger_runs_while_a_store_is_open(store_path: Path) -> None:
+    """A trigger that comes into the log of an open store is not run, and the next open names it."""
+    tell(store_path)
+    with vmstore.open(store_path) as store:
+        plant(store_path / LOG, "CREATE TRIGGER planted AFTER INSERT ON frames BEGIN DELETE FROM commits; END")
+        store.record("later", chat("still here"))
+        assert store.session("later").request() == chat("still here")
+    with pytest.raises(CorruptError, match="planted"):
+        vmstore.open(store_path)
+
+
+@pytest.mark.parametrize("planted", ["CREATE TRIGGER planted AFTER INSERT ON pages BEGIN DELETE FROM pages; END",
+                                     "CREATE TABLE planted(content)"])  # fmt: skip
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_views_with_a_stranger_are_made_anew(
+    store_path: Path, planted: str, mode: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A views file that holds what no view makes is named by the doctor, folded again by a writer, not read else."""
+    tell(store_path)
+    (views,) = (store_path / "default").glob("views-*.sqlite")
+    plant(views, planted, "UPDATE pages SET tokens = 99")
+    (symptom,) = doctor(store_path).symptoms
+    assert "'planted'" in symptom.what and "rebuild" in symptom.remedy
+    caplog.set_level(logging.WARNING, "vmstore")
+    with vmstore.open(store_path, mode) as store:
+        assert all(page.tokens != 99 for page in store.session("plan").pages())
+        assert store.verify().ok
+    assert ("'planted'" in caplog.text) == (mode == "rw")
+    assert bool(doctor(store_path).symptoms) == (mode == "r")
+
+
+def test_known_contents_with_a_stranger_are_forgotten(store_path: Path) -> None:
+    """The file of known contents is made anew where it holds what vmstore does not make."""
+    tell(store_path)
+    plant(store_path / "default/known.sqlite", PLANTED["trigger"])
+    with vmstore.open(store_path) as store:
+        store.record("later", chat("still here"))
+        assert store.verify().ok
+    db = apsw.Connection(str(store_path / "default/known.sqlite"))
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'planted'").get == 0
+
+
+def test_keys_and_archives_with_a_stranger_are_refused(store_path: Path) -> None:
+    """A file of keys, or an archive, that holds what vmstore does not make is named and not read."""
+    tell(store_path)
+    with vmstore.open(store_path) as store:
+        archive(store, sessions=["plan"])
+    (file,) = (store_path / "default/archive").glob("*.archive")
+    plant(file, "CREATE TRIGGER planted AFTER INSERT ON runs BEGIN DELETE FROM runs; END")
+    with pytest.raises(CorruptError, match="trigger 'planted'"):
+        ArchiveLog(file)
+    with vmstore.open(store_path) as store, pytest.raises(CorruptError, match="archive is damaged"):
+        store.session("plan").request()
+    other = store_path.parent / "locked.vms"
+    tell(other)
+    key = new_store_key(store_path.parent / "store.key")
+    encrypt(other, key)
+    plant(other / "default/keys.sqlite", "CREATE TRIGGER planted AFTER INSERT ON keys BEGIN DELETE FROM keys; END")
+    with pytest.raises(CorruptError, match="trigger 'planted'"):
+        vmstore.open(other, key=key)
