@@ -343,7 +343,20 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
             if ns.folder is not None:
                 unmark(ns.folder)
             return 0
-        assert ns.folder is not None, "a store in memory is not killed half way"
-        last = max((one.ordinal for one in certificates(folder_of(ns.folder), ns.name)), default=0)
-        _destroy(ns, last, sum(sizes), None)
+        kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)
+        _destroy(ns, max((one.ordinal for one in kept), default=0), sum(sizes), None)
         return len(sizes)
+
+
+def finish_brought(ns: Namespace) -> None:
+    """Destroys here what came from elsewhere recorded as erased: a session may have been here before that.
+
+    What may bring such was marked as it came; what came before there were marks is looked for.
+    """
+    with ns.lock, ns.engine.log.destroying():
+        erasures = Erasures(ns.log)
+        erasures.follow()
+        if any(not cell.erased for _, cell in _cells(ns, erasures.numbers)):
+            finish(ns, look=True)
+        elif ns.folder is not None and under_way(ns.folder):
+            unmark(ns.folder)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.core.place import destroy
 from vmstore.errors import StoreError
-from vmstore.log.files import overwrite
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS
@@ -60,8 +60,7 @@ def scrub_kept(folder: Path | None) -> None:
         return
     for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
         try:
-            overwrite(file)
-            file.unlink()
+            destroy(folder, file)
         except OSError as error:
             raise StoreError(
                 f"{file} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"

@@ -38,6 +38,7 @@ from vmstore.views.projection import Progress
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
     from vmstore.engine.seal import Seal
+    from vmstore.store.effects import Agree
     from vmstore.store.live import Live
     from vmstore.store.recording import Recording
     from vmstore.vmql.asker import Asker
@@ -232,6 +233,7 @@ class Store:
         format: str | None = None,
         exact: bool = False,
         redaction: str | None = None,
+        agreed: Agree = False,
         progress: Progress | None = None,
     ) -> Import:
         """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
@@ -240,6 +242,8 @@ class Store:
         before anything is written where the file cannot be read at all. A bundle's sessions become
         new ones, or, where `exact`, the very same with their positions, salts and hashes. What is secret
         in another file is masked or refused by `redaction`, by default as the sessions there are have it.
+        An exact bundle that would erase here, or change how a session here works, raises RefusedError
+        unless it was `agreed` to.
         """
         from vmstore.capture.sources import read
         from vmstore.exports.intake import is_bundle
@@ -253,7 +257,7 @@ class Store:
             with self._ns.lock:
                 self._recording.forget()
                 name = None if session is None else session_name(session)
-                return import_bundle(self._ns, file, name=name, exact=exact, progress=progress)
+                return import_bundle(self._ns, file, name=name, exact=exact, progress=progress, agreed=agreed)
         policy = None if redaction is None else policy_of(redaction)
         if exact:
             raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
