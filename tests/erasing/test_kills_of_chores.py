@@ -85,7 +85,7 @@ def uids(path: Path) -> list[str]:
     return [uid.hex() for (uid,) in rows]
 
 
-MERGING = {"brought": (merging, "_erase", True), **STEPS, "marked": (merging, "mark", False)}
+MERGING = {"brought": (merging, "finish_brought", True), **STEPS, "marked": (merging, "mark", False)}
 
 
 @pytest.mark.parametrize("step", [step for step in MERGING if step != "recorded"])

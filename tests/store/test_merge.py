@@ -247,7 +247,7 @@ def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.Mon
 
 
 def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
-    """A session that lost a page there since loses it here with the erasure that comes, once somebody agreed to that."""
+    """A session that lost a page there since loses it here with the erasure that comes, once somebody agreed."""
     with vmstore.open(tmp_path / "there.vms") as store:
         store.record("s", chat("the kestrel flies at dawn"), answer("So."))
         vmstore.backup(tmp_path / "there.vms", tmp_path / "bak")
@@ -257,7 +257,7 @@ def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
     (told,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", dry_run=True).sessions
     assert told.destroyed == 1 and "destroys 1 cell of session 's' here for good" in told.effects[0]
     for agreed in (False, lambda effects: len(effects) > 1):
-        with pytest.raises(RefusedError, match="nothing was taken.*destroys 1 cell.*--yes"):
+        with pytest.raises(RefusedError, match=r"nothing was taken.*destroys 1 cell.*--yes"):
             merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=agreed)
     assert found_in(tmp_path / "here.vms", [b"kestrel"])
     (done,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=lambda effects: len(effects) == 1).sessions

@@ -11,9 +11,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
+BYTES_MAX = 1 << 30  # of a file that is read at once
 CHUNK_BYTES = 1 << 20
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -28,11 +29,13 @@ _KINDS = (
 )
 
 
-def regular(path: str | os.PathLike[str], *, link: bool = True) -> BinaryIO:
+def regular(path: str | os.PathLike[str], *, link: bool = True) -> BufferedReader:
     """A regular file, open for reading; OSError says what it is where it is anything else.
 
     A `link` that a person named is followed, one in a folder of others' making is not.
     """
+    if not link and Path(path).is_symlink():
+        raise OSError(errno.ELOOP, "it is a link, and no regular file", str(path))
     handle = os.open(path, os.O_RDONLY | _NO_WAIT | (0 if link else _NO_LINK))
     try:
         _check(os.fstat(handle).st_mode, path)
@@ -42,7 +45,7 @@ def regular(path: str | os.PathLike[str], *, link: bool = True) -> BinaryIO:
         raise
 
 
-def read_within(path: str | os.PathLike[str], size_max: int, *, link: bool = True) -> bytes:
+def read_within(path: str | os.PathLike[str], size_max: int = BYTES_MAX, *, link: bool = True) -> bytes:
     """What a regular file holds; OSError where it is none, or holds more than `size_max` bytes."""
     with regular(path, link=link) as file:
         content = file.read(size_max + 1)

@@ -38,6 +38,7 @@ READ = 256  # commits at a time
 CELLS = 256  # cells at a time, and those of one commit beyond
 ROWS = 1000
 ARCHIVE = "archive"  # a finding about one
+ERASURE = "erasure"
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
 
 
@@ -266,22 +267,22 @@ class ChainCheck:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
         if self._erases:
             self.erasures.follow()
-            there = list(self._there(self.erasures.numbers))
+            there = left_of(self.log, self.erasures.numbers)
             if there:  # somebody may be about to destroy them
                 with self.log.settled():
-                    there = list(self._there(there))
+                    there = left_of(self.log, there)
             for number in there:
                 what = "it is recorded as erased and still there; run `vmstore erase STORE --finish`"
-                self._add("erasure", f"cell {number}", what)
-
-    def _there(self, numbers: Sequence[int]) -> Iterator[int]:
-        """Those of some cells that were not destroyed."""
-        for start in range(0, len(numbers), CELLS):
-            found = self.log.cells(numbers[start : start + CELLS]).items()
-            yield from (number for number, cell in found if not cell.erased)
+                self._add(ERASURE, f"cell {number}", what)
 
     def _add(self, kind: str, where: str, what: str) -> None:
         self.problems.append(Finding(kind, where, what))
+
+
+def left_of(log: Log, numbers: Sequence[int]) -> list[int]:
+    """Those of some cells that were not destroyed."""
+    parts = (log.cells(numbers[start : start + CELLS]).items() for start in range(0, len(numbers), CELLS))
+    return [number for part in parts for number, cell in part if not cell.erased]
 
 
 def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.core.notice import notices
+from vmstore.core.place import read_within
 from vmstore.log.port import Log, Progress
 from vmstore.search.corpus import Content, Gain, Scan, Totals
 from vmstore.views.applier import Applier
@@ -163,7 +164,7 @@ class TextIndex:
 
     def _mark(self) -> Mark:
         try:
-            return Mark(**json.loads((self.path / MARK).read_bytes()))
+            return Mark(**json.loads(read_within(self.path / MARK, link=False)))
         except (OSError, ValueError, TypeError):
             return Mark()
 

@@ -42,7 +42,6 @@ from vmstore.views.projection import Progress, Projection
 
 LIST = "backup.json"
 VERSION = 1
-LIST_BYTES_MAX = 1 << 30
 STEP_PAGES = 512
 CHUNK_BYTES = 1 << 20
 UNFINISHED = (".new", FORMER)
@@ -126,7 +125,7 @@ def restore(
     from vmstore.store.erasing_again import Again
 
     found = [Restored(str(target), listing.parts, len(ledger), 0)]
-    with suppress(_Looked), beside(target) as part, naming(target):
+    with suppress(_LookedError), beside(target) as part, naming(target):
         part.mkdir()
         _put_back(path, part, listing, store_key, progress)
         again = Again(part, [one.namespace for one in listing.parts], ledger, trusted, store_key)
@@ -135,13 +134,13 @@ def restore(
             found[0], erased=again.cells, signed=again.signed, effects=effects, done=not dry_run
         )
         if dry_run:
-            raise _Looked
+            raise _LookedError
         settle(agreed, effects, path)
         again.erase(beside_store(target))
     return found[0]
 
 
-class _Looked(Exception):
+class _LookedError(Exception):
     """Ends what was only tried, so that nothing of it is left."""
 
 
@@ -185,7 +184,7 @@ def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Cer
 def _listing(path: Path) -> _Listing:
     """What a backup says it holds; StoreError where it is none."""
     try:
-        listing = msgspec.json.decode(read_within(path / LIST, LIST_BYTES_MAX, link=False), type=_Listing)
+        listing = msgspec.json.decode(read_within(path / LIST, link=False), type=_Listing)
     except OSError as error:
         raise StoreError(
             f"{path} is no finished backup (it has no {LIST} to read); name a folder that `vmstore backup` made"
@@ -210,7 +209,7 @@ def _listing(path: Path) -> _Listing:
 
 
 def _of_backup(file: str, names: list[str]) -> bool:
-    """Whether a path is that of a log, of its keys, of a blob or of an archive of these namespaces, and nothing else."""
+    """Whether a path is that of a log, of its keys, of a blob or of an archive of these namespaces."""
     namespace, _, rest = file.partition("/")
     return namespace in names and _PLACES.fullmatch(rest) is not None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -14,7 +13,7 @@ from vmstore.errors import CorruptError, InputError, UnknownError
 from vmstore.exports.bundle import lines_of
 from vmstore.exports.database import write_database
 from vmstore.exports.intake import Bundle, read_bundle, take_anew, take_exact
-from vmstore.exports.newfile import new_file
+from vmstore.exports.newfile import new_file, scratch
 from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, commits_of, select, whole
@@ -156,8 +155,8 @@ def import_bundle(
     if exact and name is not None:
         raise InputError("exact commits keep the name they were sealed with; leave --session out, or --exact")
     engine, effects = ns.engine, list[str]()
-    with _scratch(ns) as scratch:
-        bundle = read_bundle(path, scratch, progress)
+    with _scratch(ns) as log:
+        bundle = read_bundle(path, log, progress)
         try:
             if exact:
                 taken, effects = _exactly(ns, bundle, agreed)
@@ -219,15 +218,15 @@ def take_over(ns: Namespace, source: Namespace, name: str) -> None:
 
 @contextmanager
 def _scratch(ns: Namespace) -> Iterator[Log]:
-    """A log that is gone when it was looked at, in the system's folder for such (TMPDIR), or in memory.
+    """A log that is gone when it was looked at, in a hidden folder of the namespace's, or in memory.
 
     What is taken into an encrypted namespace is nowhere else in the clear.
     """
     if ns.views_folder is None:
         yield MemoryLog()
         return
-    with tempfile.TemporaryDirectory(prefix="vmstore-bundle-") as folder:
-        path = Path(folder) / "log.sqlite"
+    with scratch(ns.views_folder) as folder:
+        path = folder / "log.sqlite"
         SqliteLog.create(path)
         log = SqliteLog(path)
         try:

@@ -16,7 +16,7 @@ import msgspec
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
-from vmstore.exports.newfile import flush
+from vmstore.exports.newfile import destroy_scratches, flush
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
@@ -341,6 +341,7 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
             if ns.folder is not None:
+                destroy_scratches(ns.folder)
                 unmark(ns.folder)
             return 0
         kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)

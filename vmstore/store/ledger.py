@@ -29,7 +29,6 @@ from vmstore.store.keys import Key
 ERASURES = ".erasures"
 KIND = "vmstore erasure 1"
 SUFFIX = ".json"
-BYTES_MAX = 1 << 30
 SIGNATURE_BYTES = 64
 
 
@@ -113,7 +112,7 @@ def read_certificate(path: Path) -> Certificate:
     A signature that holds says that the key it names has signed it; whose key that is, only a caller can know.
     """
     try:
-        found = msgspec.json.decode(read_within(path, BYTES_MAX), type=Certificate)
+        found = msgspec.json.decode(read_within(path), type=Certificate)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of certificates") from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

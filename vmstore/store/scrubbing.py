@@ -10,6 +10,7 @@ import apsw
 
 from vmstore.core.place import destroy
 from vmstore.errors import StoreError
+from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS
@@ -55,9 +56,10 @@ def compacted(db: apsw.Connection) -> None:
 
 
 def scrub_kept(folder: Path | None) -> None:
-    """Overwrites and removes the old log that an upgrade kept, and what a killed one left: both hold every content."""
+    """Overwrites and removes the old log that an upgrade kept, and what killed upgrades and imports left."""
     if folder is None:
         return
+    destroy_scratches(folder)
     for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
         try:
             destroy(folder, file)

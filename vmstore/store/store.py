@@ -14,6 +14,7 @@ from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
 from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
+from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
@@ -357,12 +358,14 @@ class Store:
         return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
-        """Deletes files of large contents that no commit names, as a crash leaves them.
+        """Deletes files of large contents that no commit names, and what a killed import left, as a crash leaves them.
 
         `grace` in seconds spares what was written lately. `dry_run` deletes nothing.
         """
         log = self._ns.let.log if dry_run else self._ns.engine.log
         found = log.sweep(self._ns.clock.now() - round(grace * 1e6), dry=dry_run)
+        if self._ns.let.folder is not None:
+            found += destroy_scratches(self._ns.let.folder, dry=dry_run)
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:
