@@ -48,9 +48,9 @@ def regular(path: str | os.PathLike[str], *, link: bool = True) -> BufferedReade
 def read_within(path: str | os.PathLike[str], size_max: int = BYTES_MAX, *, link: bool = True) -> bytes:
     """What a regular file holds; OSError where it is none, or holds more than `size_max` bytes."""
     with regular(path, link=link) as file:
-        content = file.read(size_max + 1)
-    if len(content) > size_max:
-        raise OSError(errno.EFBIG, f"it holds more than {size_max:,} bytes", str(path))
+        content = b"" if os.fstat(file.fileno()).st_size > size_max else file.read(size_max + 1)
+        if len(content) > size_max or (not content and file.read(1)):
+            raise OSError(errno.EFBIG, f"it holds more than {size_max:,} bytes", str(path))
     return content
 
 

@@ -50,7 +50,7 @@ def merge(
     found: list[MergedSession] = []
     for nth, name in enumerate(name or "default" for name in names):
         its_key = key_for(source, name, key)
-        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
+        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key, believed=False)) as there:
             proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
             mode = "r" if dry_run else "rw"

@@ -21,8 +21,13 @@ from vmstore.store.viewfile import open_views
 from vmstore.views.projection import Projection
 
 
-def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None) -> Namespace:
-    """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key."""
+def open_namespace(
+    path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None, *, believed: bool = True
+) -> Namespace:
+    """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key.
+
+    Where its views are not `believed`, because others made the store, they are folded anew in memory.
+    """
     if mode not in ("r", "rw"):
         raise InputError(f"mode {mode!r} is none of 'r' (read) and 'rw' (read and write)")
     readonly = mode == "r"
@@ -37,7 +42,8 @@ def open_namespace(path: Path, mode: str, name: str, clock: Clock, ids: IdSource
         vault = vault_of(folder, store_key, ids)
         log = SqliteLog(folder / LOG, readonly=readonly, vault=vault)
         try:
-            return log, open_views(folder, log, readonly=readonly) if vault is None else _in_memory(log)
+            kept = believed and vault is None
+            return log, open_views(folder, log, readonly=readonly) if kept else _in_memory(log)
         except BaseException:
             log.close()
             raise
