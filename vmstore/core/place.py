@@ -95,7 +95,7 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 def no_links(folder: Path, path: Path) -> None:
     """Raises OSError where anything from below a folder to a path is a link, as far as it is there."""
     step = folder
-    for part in path.relative_to(folder).parts:
+    for part in _below(folder, path):
         step = step / part
         if step.is_symlink():
             raise OSError(errno.ELOOP, f"{step} is a link, which nobody but a person makes there", str(path))
@@ -112,10 +112,15 @@ def _check(mode: int, path: str | os.PathLike[str]) -> None:
         raise OSError(errno.EINVAL, f"it is {kind}, and no regular file", str(path))
 
 
+def _below(folder: Path, path: Path) -> tuple[str, ...]:
+    """The names on the way from a folder to a path in it."""
+    return path.absolute().relative_to(folder.absolute()).parts
+
+
 @contextmanager
 def _parent(folder: Path, path: Path) -> Iterator[tuple[int | None, str]]:
     """The folder that a path lies in, opened step by step from below `folder`, and its name there."""
-    *steps, name = path.relative_to(folder).parts
+    *steps, name = _below(folder, path)
     handle: int | None = None
     try:
         handle = os.open(folder, _FOLDER & ~_NO_LINK)

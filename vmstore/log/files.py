@@ -15,10 +15,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from vmstore.core.place import kind_of, no_links, regular
+from vmstore.core.place import kind_of, no_links, read_within, regular
 from vmstore.errors import StoreError
 from vmstore.log.port import Stray
 from vmstore.log.vault import PLAIN, Clear
+
+BYTES_MAX = 1 << 32  # a cell's length is told in 32 bits
 
 
 class CellFiles:
@@ -71,8 +73,7 @@ class CellFiles:
     def read(self, commitment: bytes) -> bytes | None:
         """A cell's bytes, or None where the file is not there."""
         try:
-            with regular(self.path(commitment), link=False) as file:
-                return self._vault.opened_file(commitment, file.read())
+            return self._vault.opened_file(commitment, read_within(self.path(commitment), BYTES_MAX, link=False))
         except FileNotFoundError:
             return None
         except OSError as error:
