@@ -6,11 +6,15 @@ import json
 import os
 import shutil
 import signal
+import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
+import zstandard
 
 import vmstore
 from tests.disasters.child import start
@@ -385,3 +389,61 @@ def test_the_command_asks_before_it_obeys(tmp_path: Path, capsys: pytest.Capture
     assert main(["merge", str(path), str(tmp_path / "there.vms"), "--yes"]) == 0
     assert "done here: an erasure" in capsys.readouterr().out
     assert found_in(path, [SECRET.encode()]) == {}
+
+
+PI = {"type": "session", "id": "s-1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"}
+ODD = {
+    "a kind that is a list": json.dumps(PI) + "\n" + json.dumps({"type": [], "id": "a", "parentId": None}) + "\n",
+    "a lone surrogate": json.dumps([{"task_id": "\ud800", "trial": 0, "traj": [{"role": "user", "content": "hi"}]}]),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_value_is_taken_in_as_it_is(tmp_path: Path, what: str) -> None:
+    """A value of another kind than a format's, or half a character, is kept as it stands, and all can be asked."""
+    (tmp_path / "x.jsonl").write_text(ODD[what])
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.import_file(tmp_path / "x.jsonl")
+        assert store.sessions() and store.verify().ok
+
+
+def test_a_file_made_to_fill_memory_is_refused(tmp_path: Path) -> None:
+    """A packed file that holds far more bytes, or far more values, than was packed is refused as they are met."""
+    packer = zstandard.ZstdCompressor(level=19)
+    for content in (bytes(64 << 20), b"[" + b"[]," * 2_000_000 + b"[]]"):
+        (tmp_path / "x.zst").write_bytes(packer.compress(content))
+        tracemalloc.start()
+        with vmstore.memory_store() as store, pytest.raises(InputError, match="values once it is unpacked"):
+            store.import_file(tmp_path / "x.zst")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 100 << 20
+
+
+def test_a_file_that_forks_at_each_step_is_refused(tmp_path: Path) -> None:
+    """Forks that share more records than can be read again are refused before anything is written."""
+    records = [
+        {"type": "user", "uuid": f"u{n}", "parentUuid": f"u{(n - 1) // 2 * 2}" if n else None, "sessionId": "s",
+         "isSidechain": False, "message": {"role": "user", "content": "hi"}}
+        for n in range(2_000)
+    ]  # fmt: skip
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    with vmstore.memory_store() as store:
+        with pytest.raises(InputError, match="1,000 forks that share 499,500 records"):
+            store.import_file(tmp_path / "x.jsonl")
+        assert store.sessions() == []
+
+
+def test_views_of_others_are_not_believed(tmp_path: Path) -> None:
+    """Views that show the other namespace's own session as a user's do not bring its grants along."""
+    told(tmp_path / "here.vms")
+    with vmstore.open(tmp_path / "there.vms") as store:
+        store.record("guest", chat("Hello."), answer("Hi."))
+        vmstore.share(store, "sandbox:mallory", "read,write,grant")
+    (views,) = (tmp_path / "there.vms" / "default").glob("views-*.sqlite")
+    with closing(apsw.Connection(str(views))) as db:
+        db.execute("UPDATE sessions SET hidden = 0").fetchall()
+    merged = vmstore.merge(tmp_path / "here.vms", tmp_path / "there.vms")
+    assert [one.session for one in merged.sessions] == ["guest"]
+    with vmstore.open(tmp_path / "here.vms") as store:
+        assert vmstore.grants(store) == [] and store.verify().ok

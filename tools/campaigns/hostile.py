@@ -261,9 +261,8 @@ def bundles() -> list[Hostile]:
     found += [carried(of, None, exact=False) for of in ("approved", "unmasked", "guest")]
     for word, plant in PLANTS.items():
         for flags in ([], ["--exact"], ["--format", "bundle"]):
-            found.append(
-                Hostile("bundle", f"{word} with {' '.join(flags)}", partial(_in_its_place, plant, flags), True)
-            )
+            name, make = f"{word} with {' '.join(flags)}", partial(_in_its_place, plant, flags)
+            found.append(Hostile("bundle", name, make, True if flags else None))
     return found
 
 

@@ -48,9 +48,12 @@ def regular(path: str | os.PathLike[str], *, link: bool = True) -> BufferedReade
 def read_within(path: str | os.PathLike[str], size_max: int = BYTES_MAX, *, link: bool = True) -> bytes:
     """What a regular file holds; OSError where it is none, or holds more than `size_max` bytes."""
     with regular(path, link=link) as file:
-        content = b"" if os.fstat(file.fileno()).st_size > size_max else file.read(size_max + 1)
-        if len(content) > size_max or (not content and file.read(1)):
-            raise OSError(errno.EFBIG, f"it holds more than {size_max:,} bytes", str(path))
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(size + 1) if size <= size_max else b""
+        while size <= size_max and len(content) <= size_max and (more := file.read(CHUNK_BYTES)):
+            content += more  # it grows, or its size is not told
+    if max(size, len(content)) > size_max:
+        raise OSError(errno.EFBIG, f"it holds more than {size_max:,} bytes", str(path))
     return content
 
 
