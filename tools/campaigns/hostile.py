@@ -316,7 +316,6 @@ def merges() -> list[Hostile]:
         "unmasked": True,
         "approved": False,
         "shared": False,
-        THERE: False,
     }
     found = [Hostile("merge", of, merge(f"{of}.vms"), refused) for of, refused in grown.items()]
     found.append(Hostile("merge", "sound", merge(THERE), False))

@@ -33,6 +33,7 @@ from vmstore.store.retaining import rules
 
 CANARY, PRECIOUS, HERE, THERE, AGAIN = "canary.vms", "precious", "here.vms", "there.vms", "again.vms"
 LIMIT_S = 120  # a process that takes longer waits for something that never comes
+PARTS = 6  # batches that hand in every input
 MEMORY_BYTES = 200 << 20  # beside what a process has that does nothing
 SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
@@ -180,8 +181,8 @@ CHANGES: dict[str, Callable[[vmstore.Store], object]] = {
 # ---- trying
 
 
-def batch(seed: int, folder: Path, part: int = 1) -> Counter[str]:
-    """Hands in every input, or one in so many, in an order of its own."""
+def batch(seed: int, folder: Path, part: int = PARTS) -> Counter[str]:
+    """Hands in one input of so many, in an order of its own: as many seeds in a row hand in all of them."""
     from campaigns.hostile import INPUTS
 
     room = Room(folder / "room")
