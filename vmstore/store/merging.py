@@ -96,7 +96,6 @@ def _check(target: Path, source: Path) -> None:
 def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
     """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
     ordinal = there.log.ordinal
-    there.follow()
     _, problems = verify(there.log, there.projection, progress, views=False)
     if problems:
         kind, where, what = problems[0]
@@ -104,6 +103,7 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
             "`vmstore verify` names all problems"
         )
+    there.follow()
     if Erasures(there.log).beyond:
         raise RefusedError(
             f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
