@@ -425,11 +425,11 @@ def test_a_file_that_forks_at_each_step_is_refused(tmp_path: Path) -> None:
     records = [
         {"type": "user", "uuid": f"u{n}", "parentUuid": f"u{(n - 1) // 2 * 2}" if n else None, "sessionId": "s",
          "isSidechain": False, "message": {"role": "user", "content": "hi"}}
-        for n in range(2_000)
+        for n in range(2_400)
     ]  # fmt: skip
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     with vmstore.memory_store() as store:
-        with pytest.raises(InputError, match="1,000 forks that share 499,500 records"):
+        with pytest.raises(InputError, match="1,200 sessions that share 719,400 records"):
             store.import_file(tmp_path / "x.jsonl")
         assert store.sessions() == []
 

@@ -42,7 +42,6 @@ READERS = {
 for shape in (Shape.RESPONSES, Shape.ANTHROPIC, Shape.GEMINI, Shape.CHAT):
     READERS[SHAPED[shape]] = _Reader(partial(is_written, shape), partial(read_messages, shape))
 FORMATS: tuple[str, ...] = tuple(READERS)
-INHERITED_MAX = 200_000  # records that forks share: a file made to fork at each step would take hours
 
 
 def read(path: Path, format: str | None = None) -> Reading:
@@ -61,14 +60,7 @@ def read(path: Path, format: str | None = None) -> Reading:
     if format is not None and not READERS[format].recognises(source):
         article = "an" if found[0] in "aeiou" else "a"
         raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
-    reading = READERS[format or found].read(source)
-    inherited = sum(track.inherits for track in reading.tracks)
-    if inherited > INHERITED_MAX:
-        raise InputError(
-            f"{path} has {len(reading.tracks):,} forks that share {inherited:,} records, which are read again "
-            f"for each; up to {INHERITED_MAX:,} are taken: split the file"
-        )
-    return reading
+    return READERS[format or found].read(source)
 
 
 LINED = ("pi", "claude-code", "codex")  # whose files are records, a line each
