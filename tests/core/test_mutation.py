@@ -85,7 +85,10 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "valid_to": MOMENT, "tags": st.none() | REF, "untags": st.none() | REF, "anchors": st.none() | REF,
     },
     Link: {"source": POSITION, "target": POSITION, "link": SMALL, "valid_from": MOMENT, "valid_to": MOMENT},
-    Approve: {"granted": SMALL, "artifact": SMALL, "until": MOMENT, "who": st.none() | REF, "page": COUNT},
+    Approve: {
+        "granted": SMALL, "artifact": SMALL, "until": MOMENT, "who": st.none() | REF, "page": COUNT,
+        "session": st.none() | UID,
+    },
     Redact: {
         "page": COUNT, "type": SMALL, "reason": SMALL, "count": COUNT, "by": SMALL,
         "found": st.lists(st.tuples(SMALL, COUNT, COUNT), max_size=3).map(tuple), "tokens_before": COUNT,

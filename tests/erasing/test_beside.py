@@ -204,5 +204,5 @@ def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
     with vmstore.open(into) as store:
         verdict = store.verify()
         assert verdict.ok, verdict.problems
-    assert vmstore.merge(into, path).conflicts == 0
+    assert vmstore.merge(into, path, agreed=True).conflicts == 0
     assert found_in(into, [SECRET.encode(), LONG[:200].encode(), b"violet-tag"]) == {}

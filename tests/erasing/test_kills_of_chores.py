@@ -85,7 +85,7 @@ def uids(path: Path) -> list[str]:
     return [uid.hex() for (uid,) in rows]
 
 
-MERGING = {"brought": (merging, "_erase", True), **STEPS, "marked": (merging, "mark", False)}
+MERGING = {"brought": (merging, "finish_brought", True), **STEPS, "marked": (merging, "mark", False)}
 
 
 @pytest.mark.parametrize("step", [step for step in MERGING if step != "recorded"])
@@ -103,14 +103,14 @@ def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) 
 
     def child() -> None:
         dying(*MERGING[step])
-        merging.merge(path, other)
+        merging.merge(path, other, agreed=True)
 
     assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
     with vmstore.open(path) as store:
         assert store.verify().ok
         if step not in NOT_YET:
             assert store.log.ordinal == last and found_in(path, ALL) == {}
-    assert merging.merge(path, other).conflicts == 0
+    assert merging.merge(path, other, agreed=True).conflicts == 0
     assert found_in(path, ALL) == {} and not (path / "default" / "erasing").exists()
     named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
     assert len(named) == cells

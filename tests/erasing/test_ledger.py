@@ -11,10 +11,10 @@ import vmstore
 from tests.engine.stories import answer, chat, open_seeded
 from tests.erasing.found import found_in
 from vmstore.cells.cell import commit
-from vmstore.errors import CorruptError, ErasedError
+from vmstore.errors import CorruptError, ErasedError, RefusedError
 from vmstore.store.erasing import erase
 from vmstore.store.keys import new_key
-from vmstore.store.ledger import beside, certificates, read_certificate
+from vmstore.store.ledger import beside, certificates, read_certificate, signed
 
 SECRET = "the combination is 4711-violet-9"
 
@@ -30,8 +30,12 @@ def test_a_backup_does_not_bring_it_back(tmp_path: Path) -> None:
         name = store.sessions()[0].session
     (path / "default").rename(tmp_path / "gone")
     path.rmdir()
-    found = vmstore.restore(saved, path)
-    assert (found.certificates, found.erased) == (1, 9)
+    with pytest.raises(RefusedError, match="9 cells of namespace default would be erased by 1 certificate that no key"):
+        vmstore.restore(saved, path)
+    looked = vmstore.restore(saved, path, dry_run=True)
+    assert (looked.done, looked.erased, len(looked.effects)) == (False, 9, 1) and not path.exists()
+    found = vmstore.restore(saved, path, agreed=True)
+    assert (found.certificates, found.erased, found.signed) == (1, 9, 0)
     assert found_in(path, [SECRET.encode()]) == {}
     with vmstore.open(path) as store:
         assert store.verify().ok
@@ -53,7 +57,7 @@ def test_a_ledger_from_elsewhere_is_heeded(tmp_path: Path) -> None:
     blind = vmstore.restore(saved, tmp_path / "b.vms")
     assert (blind.certificates, blind.erased) == (0, 0)
     assert found_in(tmp_path / "b.vms", [SECRET.encode()])
-    held = vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path))
+    held = vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), agreed=True)
     assert (held.certificates, held.erased) == (1, 1)
     assert not found_in(tmp_path / "c.vms", [SECRET.encode()])
 
@@ -68,6 +72,31 @@ def test_what_is_not_the_same_is_left(tmp_path: Path) -> None:
         erase(store, page=next(hit.page for hit in store.search("violet")))
     found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path))
     assert (found.certificates, found.erased) == (1, 0)
+
+
+def test_only_a_named_key_is_obeyed(tmp_path: Path) -> None:
+    """A certificate of the named key is obeyed unasked; one of another key asks; one that was changed is refused."""
+    key, other = new_key(tmp_path / "key"), new_key(tmp_path / "other")
+    path, saved, public = tmp_path / "a.vms", tmp_path / "saved", tmp_path / "key.pub"
+    with vmstore.open(path) as store:
+        store.record("s", chat(SECRET), answer("Noted."))
+        store.backup(saved)
+        done = erase(store, page="p6", key=key)
+    found = vmstore.restore(saved, tmp_path / "b.vms", erasures=beside(path), public_key=public)
+    assert (found.certificates, found.signed, found.erased, found.effects) == (1, 1, 1, [])
+    with pytest.raises(RefusedError, match="1 certificate that the named key did not sign"):
+        vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), public_key=tmp_path / "other.pub")
+    file = Path(done.certificate or "")
+    made = read_certificate(file)
+    forged = msgspec.structs.replace(made, cells=9)
+    for one in (forged, msgspec.structs.replace(made, signature="00" * 64), msgspec.structs.replace(made, key=None)):
+        file.write_bytes(msgspec.json.encode(one))
+        with pytest.raises(CorruptError, match="a signature that does not hold"):
+            vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), public_key=public, agreed=True)
+    file.write_bytes(msgspec.json.encode(signed(msgspec.structs.replace(made, signature=None), other)))
+    with pytest.raises(RefusedError, match="did not sign"):
+        vmstore.restore(saved, tmp_path / "c.vms", erasures=beside(path), public_key=public)
+    assert not (tmp_path / "c.vms").exists()
 
 
 def test_a_certificate_holds_no_word(tmp_path: Path) -> None:

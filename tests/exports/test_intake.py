@@ -169,7 +169,7 @@ def _ended(pid: int) -> bool:
 def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another writes while an exact import looks at what is here, it looks again and loses nothing."""
     with open_store(tmp_path / "agent.vms") as store, open_store(tmp_path / "agent.vms") as other:
-        right, busy = adopt._standing, [True]
+        right, busy = adopt.standing, [True]
 
         def standing(*told: Any) -> Any:
             found = right(*told)
@@ -177,7 +177,7 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
                 other.record("theirs", REQUEST)
             return found
 
-        monkeypatch.setattr(adopt, "_standing", standing)
+        monkeypatch.setattr(adopt, "standing", standing)
         source = filled_in_memory()
         take(store, tmp_path, bundle(source), exact=True)
         assert not busy and len(store.sessions()) == 5 and store.verify().ok

@@ -51,7 +51,7 @@ def test_a_restored_backup_loses_the_key_again(tmp_path: Path) -> None:
         store.backup(tmp_path / "backup")
         erase(store, user="zoe-user")
     shutil.rmtree(tmp_path / "a.vms")
-    found = vmstore.restore(tmp_path / "backup", tmp_path / "a.vms", key=key)
+    found = vmstore.restore(tmp_path / "backup", tmp_path / "a.vms", key=key, agreed=True)
     assert found.erased
     with vmstore.open(tmp_path / "a.vms", key=key) as store:
         assert store.verify().ok and store.search("zanzibar") == []

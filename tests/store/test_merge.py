@@ -16,7 +16,7 @@ from tests.erasing.found import found_in
 from tests.store.archives import everything, told_at
 from vmstore.engine.merge import Merge
 from vmstore.engine.opening import Opening
-from vmstore.errors import CorruptError, InputError, StoreError
+from vmstore.errors import CorruptError, InputError, RefusedError, StoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.archiving import archive
 from vmstore.store.merging import merge
@@ -247,14 +247,21 @@ def test_others_write_meanwhile(here: Path, there: Path, monkeypatch: pytest.Mon
 
 
 def test_what_was_erased_there_is_erased_here(tmp_path: Path) -> None:
-    """A session that both have and that lost a page there since loses it here with the erasure that comes."""
+    """A session that lost a page there since loses it here with the erasure that comes, once somebody agreed."""
     with vmstore.open(tmp_path / "there.vms") as store:
         store.record("s", chat("the kestrel flies at dawn"), answer("So."))
         vmstore.backup(tmp_path / "there.vms", tmp_path / "bak")
         vmstore.erase(store, page=store.search("kestrel")[0].page, in_session="s")
     vmstore.restore(tmp_path / "bak", tmp_path / "here.vms")
     assert found_in(tmp_path / "here.vms", [b"kestrel"])
-    assert outcomes(merge(tmp_path / "here.vms", tmp_path / "there.vms")) == {"s": ("grew", 1)}
+    (told,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", dry_run=True).sessions
+    assert told.destroyed == 1 and "destroys 1 cell of session 's' here for good" in told.effects[0]
+    for agreed in (False, lambda effects: len(effects) > 1):
+        with pytest.raises(RefusedError, match=r"nothing was taken.*destroys 1 cell.*--yes"):
+            merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=agreed)
+    assert found_in(tmp_path / "here.vms", [b"kestrel"])
+    (done,) = merge(tmp_path / "here.vms", tmp_path / "there.vms", agreed=lambda effects: len(effects) == 1).sessions
+    assert (done.outcome, done.commits, done.destroyed) == ("grew", 1, 1)
     assert not found_in(tmp_path / "here.vms", [b"kestrel"])
     with vmstore.open(tmp_path / "here.vms") as store:
         assert store.verify().ok

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from vmstore.aio.live import Live
     from vmstore.columns.pagetable import PageTable
     from vmstore.engine.seal import Seal
+    from vmstore.store.effects import Agree
     from vmstore.store.encryption import Key
 
 ENTRIES = 200  # of a tail, fetched at once
@@ -206,6 +207,7 @@ class Store:
         format: str | None = None,
         exact: bool = False,
         redaction: str | None = None,
+        agreed: Agree = False,
         progress: Progress | None = None,
     ) -> Import:
         """See `vmstore.Store.import_file`."""
@@ -214,6 +216,7 @@ class Store:
             "format": format,
             "exact": exact,
             "redaction": redaction,
+            "agreed": agreed,
             "progress": progress,
         }
         return await self._worker.do(partial(self._store.import_file, **told), path)

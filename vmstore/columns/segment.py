@@ -19,6 +19,7 @@ import msgspec
 from vmstore.columns.cut import Cut
 from vmstore.columns.parquet import write
 from vmstore.columns.table import SCHEMA, TABLES
+from vmstore.core.place import read_within, regular
 
 SEAL = "seal.json"
 UNFINISHED = ".new"
@@ -70,7 +71,7 @@ def found_in(folder: Path) -> list[Segment]:
 
 def seal_of(segment: Segment) -> Seal:
     """A segment's seal; raises ValueError with the reason where it is not what it was when it was sealed."""
-    seal = msgspec.json.decode((segment.path / SEAL).read_bytes(), type=Seal)
+    seal = msgspec.json.decode(read_within(segment.path / SEAL, link=False), type=Seal)
     if (seal.tables, seal.after, seal.upto) != (SCHEMA, segment.after, segment.upto):
         raise ValueError("its seal is another segment's")
     if not seal.last.startswith(segment.last) or set(seal.files) != set(TABLES):
@@ -103,7 +104,7 @@ def sealed(folder: Path, cut: Cut, db: duckdb.DuckDBPyConnection) -> Segment:
 
 
 def _digest(file: Path) -> str:
-    with file.open("rb") as reading:
+    with regular(file, link=False) as reading:
         return hashlib.file_digest(reading, "sha256").hexdigest()
 
 

@@ -101,7 +101,9 @@ class Approve(Mutation, frozen=True, array_like=True, tag=34):
     """Somebody lifts redaction for what leaves of the session, or, not `granted`, puts it back.
 
     `artifact` is the kind of export, `until` the moment it ends, in microseconds since 1970, `who` a
-    cell with a word by whom. `page` is 0: it is of the whole session.
+    cell with a word by whom. `page` is 0: it is of the whole session. It stands in the namespace's own
+    session, which never travels, and names by its uid the `session` it is of. One that stands in a
+    session itself says nothing here: it may have come from anywhere.
     """
 
     NUMBER: ClassVar[int] = 34
@@ -110,6 +112,7 @@ class Approve(Mutation, frozen=True, array_like=True, tag=34):
     until: int | None = None
     who: CellRef | None = None
     page: int = 0
+    session: bytes | None = None
 
 
 def reason_of(kinds: set[int]) -> Reason:

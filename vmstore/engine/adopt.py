@@ -153,7 +153,7 @@ def adopt(engine: Engine, gathering: Gathering) -> list[Adopted]:
     new: Counter[int] = Counter()
     while True:
         seen = engine.follow()
-        there = [_standing(engine, gathering, foreign) for foreign in gathering.sessions()]
+        there = [standing(engine, gathering, foreign) for foreign in gathering.sessions()]
         try:
             _write(engine, gathering, there, seen, new)
         except ConflictError:  # another writer was first: look again at what is here
@@ -161,7 +161,7 @@ def adopt(engine: Engine, gathering: Gathering) -> list[Adopted]:
                 raise
             continue
         engine.follow()
-        return [_adopted(engine, standing.foreign, new) for standing in there]
+        return [_adopted(engine, one.foreign, new) for one in there]
 
 
 def _adopted(engine: Engine, foreign: Foreign, new: Counter[int]) -> Adopted:
@@ -169,7 +169,7 @@ def _adopted(engine: Engine, foreign: Foreign, new: Counter[int]) -> Adopted:
     return Adopted(int(session), new[foreign.session])
 
 
-class _Standing(NamedTuple):
+class Standing(NamedTuple):
     """How far a foreign session is here already: its key (0 where it is not) and position."""
 
     foreign: Foreign
@@ -177,7 +177,8 @@ class _Standing(NamedTuple):
     position: int
 
 
-def _standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> _Standing:
+def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing:
+    """How far a foreign session is here; raises ConflictError where its name is taken or it went on differently."""
     db = engine.projection.db
     row = db.execute("SELECT session, position FROM sessions WHERE uid = ?", (foreign.uid,)).fetchone()
     if row is None:
@@ -186,7 +187,7 @@ def _standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> _Standi
                 f"another session is called {foreign.name!r} here, and exact commits keep their name; "
                 "import into another store, or without --exact"
             )
-        return _Standing(foreign, 0, 0)
+        return Standing(foreign, 0, 0)
     session, position = row
     common = min(position, foreign.position)
     mine = hash_at(engine.projection.db, engine.log, session, common)
@@ -195,7 +196,7 @@ def _standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> _Standi
             f"session {foreign.name!r} went on differently here, somewhere up to position {common}; "
             "import it without --exact, as a session of its own"
         )
-    return _Standing(foreign, session, position)
+    return Standing(foreign, session, position)
 
 
 def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:
@@ -204,7 +205,7 @@ def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes
     return None if ordinal is None else log.tail(ordinal - 1, 1)[0].hash
 
 
-def _write(engine: Engine, gathering: Gathering, there: Iterable[_Standing], seen: int, new: Counter[int]) -> None:
+def _write(engine: Engine, gathering: Gathering, there: Iterable[Standing], seen: int, new: Counter[int]) -> None:
     if engine.warden is not None:
         engine.warden.let((), charter=False)
     for foreign, session, position in there:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from vmstore.core.mutation import AnyMutation, Erase, Mark, Open, Revoke, Share
+from vmstore.core.mutation import AnyMutation, Approve, Erase, Mark, Open, Revoke, Share
 from vmstore.core.sharing import CHARTER_NAME, Principal
 from vmstore.engine.head import Head
 from vmstore.errors import RefusedError
@@ -13,8 +13,11 @@ from vmstore.errors import RefusedError
 OF_CHARTER: frozenset[type] = frozenset((Share, Revoke))
 """The kinds that stand in the namespace's own session alone."""
 
-IN_CHARTER: frozenset[type] = OF_CHARTER | {Open, Mark, Erase}
-"""All that it may hold; what may stand in any session is added here."""
+IN_CHARTER: frozenset[type] = OF_CHARTER | {Open, Mark, Erase, Approve}
+"""All that it may hold; what may stand in any session is added here.
+
+An `approve` of before stands in the session it is of, where nobody heeds it any more.
+"""
 
 
 def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | None:

@@ -120,9 +120,13 @@ class Merge:
         sql = "SELECT ordinal FROM commits WHERE session = ? AND last > ? ORDER BY last"
         return Commits(self._log, [row[0] for row in self._views.db.execute(sql, (guest.session, after))])
 
+    def new(self, standing: Standing) -> Commits:
+        """The commits of a guest that are not here and would come."""
+        return self._commits(standing.guest, standing.position)
+
     def lacks(self, standing: Standing) -> int:
         """How many commits of a guest are not here."""
-        return len(self._commits(standing.guest, standing.position)) if standing.outcome in COMING else 0
+        return len(self.new(standing)) if standing.outcome in COMING else 0
 
     def bring(self, guest: Guest) -> tuple[Standing, int]:
         """Writes what of a guest is not here, durable; what became of it and how many commits are new."""

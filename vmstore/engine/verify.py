@@ -39,6 +39,7 @@ CELLS = 256  # cells at a time, and those of one commit beyond
 SOME = 64  # cells in memory at once
 ROWS = 1000
 ARCHIVE = "archive"  # a finding about one
+ERASURE = "erasure"
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
 
 
@@ -280,17 +281,13 @@ class ChainCheck:
             self._add("cell", f"cell {self._last_cell + 1}", "no commit brought it: commits at the end are missing")
         if self._erases:
             self.erasures.follow()
-            there = list(self._there(self.erasures.numbers))
+            there = left_of(self.log, self.erasures.numbers)
             if there:  # somebody may be about to destroy them
                 with self.log.settled():
-                    there = list(self._there(there))
+                    there = left_of(self.log, there)
             for number in there:
                 what = "it is recorded as erased and still there; run `vmstore erase STORE --finish`"
-                self._add("erasure", f"cell {number}", what)
-
-    def _there(self, numbers: Sequence[int]) -> Iterator[int]:
-        """Those of some cells that were not destroyed."""
-        yield from (number for number, cell in self.log.each(numbers) if not cell.erased)
+                self._add(ERASURE, f"cell {number}", what)
 
     def _add(self, kind: str, where: str, what: str) -> None:
         self.problems.append(Finding(kind, where, what))
@@ -298,6 +295,11 @@ class ChainCheck:
 
 def _batched(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
     return (numbers[at : at + SOME] for at in range(0, len(numbers), SOME))
+
+
+def left_of(log: Log, numbers: Sequence[int]) -> list[int]:
+    """Those of some cells that were not destroyed."""
+    return [number for number, cell in log.each(numbers) if not cell.erased]
 
 
 def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:

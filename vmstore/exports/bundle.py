@@ -159,9 +159,10 @@ class Reader:
         self._name = name
         self._digest = sha256()
         self.done = 0  # bytes read
-        line = self._line()
-        if not line.startswith(BEGINS):
+        begins = file.read(len(BEGINS))  # what is no bundle may have lines without end
+        if begins != BEGINS:
             raise InputError(f"{name} is no vmstore bundle; `vmstore export STORE --out FILE` writes one")
+        line = self._line(begins)
         version = line[len(BEGINS) :].partition(b",")[0]
         if version != str(VERSION).encode():
             raise InputError(
@@ -192,10 +193,10 @@ class Reader:
             cells += len(commit.cells)
             yield told.session, commit
 
-    def _line(self) -> bytes:
-        line = self._file.readline(LINE_BYTES_MAX)
+    def _line(self, begins: bytes = b"") -> bytes:
+        line = begins + self._file.readline(LINE_BYTES_MAX)
         if not line.endswith(b"\n"):
-            if len(line) == LINE_BYTES_MAX:
+            if len(line) >= LINE_BYTES_MAX:
                 raise InputError(f"{self._name} has a line of over {LINE_BYTES_MAX:,} bytes; it is no bundle")
             if self.done or line.startswith(BEGINS):
                 raise self._damaged("it is cut short")

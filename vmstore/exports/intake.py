@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from vmstore.core.mutation import Open
+from vmstore.core.place import regular
 from vmstore.core.sharing import CHARTER_NAME
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt
 from vmstore.engine.anew import opening_of, tell_anew
@@ -27,7 +28,7 @@ class Bundle(NamedTuple):
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as bundles do."""
     try:
-        with path.open("rb") as file:
+        with regular(path) as file:
             return file.read(len(BEGINS)) == BEGINS
     except OSError:
         return False  # whoever reads it says why
@@ -42,7 +43,7 @@ def check_bundle(path: Path) -> None:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return regular(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}; give the path of a bundle") from error
 

@@ -18,12 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from vmstore.core.place import destroy
 from vmstore.errors import StoreError
+from vmstore.log.port import Stray
 
 if sys.platform != "win32":
     import fcntl
 
 SUFFIX = ".part"
+SCRATCH = "scratch"
 
 
 @contextmanager
@@ -63,6 +66,48 @@ def beside(path: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Path]:
+    """A hidden folder in a namespace's folder, gone afterwards; what killed processes left of such goes first.
+
+    It lies there, and not among the system's temporary files, so that the doctor and an erasure find what is left.
+    """
+    destroy_scratches(folder)
+    with naming(folder):
+        place, lock = _held(folder / SCRATCH)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def scratches(folder: Path) -> list[Path]:
+    """The hidden folders of imports that killed processes left in a namespace's folder."""
+    found = []
+    for place in sorted(folder.glob(f"{_prefix(folder / SCRATCH)}*{SUFFIX}")):
+        with contextlib.suppress(OSError):
+            if (lock := _locked(place)) is not None:
+                found.append(place)
+                os.close(lock)
+    return found
+
+
+def destroy_scratches(folder: Path, *, dry: bool = False) -> list[Stray]:
+    """Overwrites and removes what killed imports left in a namespace's folder; the files that were, or would be."""
+    found = []
+    for place in scratches(folder):
+        for file in sorted(one for one in place.rglob("*") if not one.is_dir()):
+            status = file.lstat()
+            found.append(Stray(file, status.st_size, status.st_mtime_ns // 1_000))
+            if not dry:
+                destroy(folder, file)
+        if not dry:
+            shutil.rmtree(place, ignore_errors=True)
+    return found
 
 
 def _held(path: Path) -> tuple[Path, int | None]:

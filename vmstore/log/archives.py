@@ -27,10 +27,11 @@ import msgspec
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
 from vmstore.core.patience import WAIT_S
+from vmstore.core.place import destroy, kind_of
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archive import ArchiveFile, ArchiveLog, Recorded, Source, Under, no_file, rewrap, write
 from vmstore.log.commit import Commit, follows, genesis
-from vmstore.log.files import flush, overwrite
+from vmstore.log.files import flush
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import Stray
 from vmstore.log.reading import cells_of, key_under
@@ -135,6 +136,8 @@ class Archives:
 
     def _open(self, uid: bytes, path: Path) -> ArchiveFile | None:
         """The file of an archive, opened again where another one took its name."""
+        if (kind := kind_of(path)) is not None:
+            raise CorruptError(f"{path} is {kind}, and no archive: {REMEDY}")
         try:
             status = path.stat()
         except FileNotFoundError:
@@ -201,6 +204,8 @@ class Archives:
         return self._put(path, made)
 
     def _read(self, path: Path) -> ArchiveLog:
+        if (kind := kind_of(path)) is not None:
+            raise CorruptError(f"{path} is {kind}, and no archive: {REMEDY}")
         return ArchiveLog(path, vault=self._vault)
 
     def _put(self, path: Path, make: Callable[[Path], T]) -> T:
@@ -222,7 +227,7 @@ class Archives:
                 with contextlib.suppress(FileNotFoundError):
                     os.link(path, former)
                 os.rename(beside, path)
-                _destroy(former)
+                destroy(self.folder, former)
             finally:
                 for suffix in ("", "-journal"):
                     beside.with_name(beside.name + suffix).unlink(missing_ok=True)
@@ -239,7 +244,7 @@ class Archives:
         cell. Nobody else is to write archives meanwhile: see `alone`.
         """
         for left in self.folder.glob(".*"):  # of a kill: nobody else writes here now
-            _destroy(left)
+            destroy(self.folder, left)
         done = 0
         for path in self.files():
             with contextlib.closing(self._read(path)) as old:
@@ -281,7 +286,7 @@ class Archives:
         for path in sorted(self.folder.glob("*")):
             with contextlib.suppress(FileNotFoundError):
                 if path.name not in names and path.is_file():
-                    status = path.stat()
+                    status = path.lstat()
                     yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
 
     def close(self) -> None:
@@ -291,13 +296,6 @@ class Archives:
                 kept.file.close()
             self._opened.clear()
         self._lock.close()
-
-
-def _destroy(path: Path) -> None:
-    """Overwrites a file and removes it, where it is there."""
-    with contextlib.suppress(FileNotFoundError):
-        overwrite(path)
-        path.unlink()
 
 
 def _with_cells(log: ArchiveLog, commit: Commit, without: Collection[int]) -> Commit:

@@ -15,12 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES
+from vmstore.core.place import overwrite, remove
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.archived import without
 from vmstore.log.archives import Archives
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
-from vmstore.log.files import CellFiles, flush, overwrite
+from vmstore.log.files import CellFiles
 from vmstore.log.frame import ARCHIVED, ENCRYPTED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
 from vmstore.log.port import Destroyed
 from vmstore.log.rows import READ_FRAMES, frame_of
@@ -150,11 +151,8 @@ def _remove(files: CellFiles, commitment: bytes) -> None:
     """Overwrites a file and removes it, where it is there."""
     path = files.path(commitment)
     try:
-        overwrite(path)
-        path.unlink()
-        flush(path.parent)
-    except FileNotFoundError:
-        pass
+        overwrite(files.folder.parent, path)
+        remove(files.folder.parent, path)
     except OSError as error:
         raise StoreError(
             f"{path} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"

@@ -18,6 +18,7 @@ import apsw
 
 from vmstore.cells import schema
 from vmstore.core import process
+from vmstore.core.place import regular
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 
 APPLICATION_ID = 0x766D7374  # "vmst"
@@ -329,6 +330,8 @@ def _header(path: Path) -> bytes:
 
     SQLite keeps it open for as long as another handle of this process has one.
     """
+    if path.exists() and not path.is_file():
+        regular(path).close()  # says what it is: a pipe would be waited for
     try:
         file = apsw.VFSFile("", str(path.absolute()), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
     except apsw.CantOpenError:

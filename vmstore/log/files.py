@@ -15,11 +15,12 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+from vmstore.core.place import kind_of, no_links, read_within, regular
 from vmstore.errors import StoreError
 from vmstore.log.port import Stray
 from vmstore.log.vault import PLAIN, Clear
 
-CHUNK_BYTES = 1 << 20
+BYTES_MAX = 1 << 32  # a cell's length is told in 32 bits
 
 
 class CellFiles:
@@ -39,6 +40,7 @@ class CellFiles:
         """Writes a cell's bytes, encrypted where they lie under a key, durable before it returns."""
         path = self.path(commitment)
         try:
+            no_links(self.folder.parent, path.parent)
             if not path.parent.is_dir():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 flush(self.folder.parent)
@@ -65,12 +67,13 @@ class CellFiles:
 
     def holds(self, commitment: bytes) -> bool:
         """Whether the file of a commitment is there."""
-        return self.path(commitment).exists()
+        path = self.path(commitment)
+        return path.exists() and kind_of(path) is None
 
     def read(self, commitment: bytes) -> bytes | None:
         """A cell's bytes, or None where the file is not there."""
         try:
-            return self._vault.opened_file(commitment, self.path(commitment).read_bytes())
+            return self._vault.opened_file(commitment, read_within(self.path(commitment), BYTES_MAX, link=False))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -82,9 +85,11 @@ class CellFiles:
             content = self.read(commitment)
             return None if content is None else BytesIO(content)
         try:
-            return self.path(commitment).open("rb")
+            return regular(self.path(commitment), link=False)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise StoreError(f"{self.path(commitment)} cannot be read ({error.strerror}); mend the disk") from error
 
     def strays(self, named: Callable[[bytes], bool]) -> Iterator[Stray]:
         """Files that no commitment in use names, those a crash left half written included."""
@@ -94,7 +99,7 @@ class CellFiles:
             except ValueError:
                 commitment = b""
             if not (path.suffix == self._suffix and named(commitment)) and path.is_file():
-                status = path.stat()
+                status = path.lstat()
                 yield Stray(path, status.st_size, status.st_mtime_ns // 1_000)
 
 
@@ -105,18 +110,6 @@ def _write(path: Path, content: bytes) -> None:
             done = 0
             while done < len(rest):
                 done += os.write(handle, rest[done:])
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def overwrite(path: str | os.PathLike[str]) -> None:
-    """Writes zeros over a file, durable; what a disk keeps of earlier writes elsewhere is its own."""
-    handle = os.open(path, os.O_WRONLY)
-    try:
-        size = os.fstat(handle).st_size
-        for at in range(0, size, CHUNK_BYTES):
-            os.pwrite(handle, bytes(min(CHUNK_BYTES, size - at)), at)
         os.fsync(handle)
     finally:
         os.close(handle)

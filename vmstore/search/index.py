@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.core.notice import notices
+from vmstore.core.place import read_within
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log, Progress
 from vmstore.search.corpus import Content, Gain, Scan, Totals
@@ -230,7 +231,7 @@ class TextIndex:
 
     def _mark(self) -> Mark:
         try:
-            mark = Mark(**json.loads((self.path / MARK).read_bytes()))
+            mark = Mark(**json.loads(read_within(self.path / MARK, link=False)))
             return mark if isinstance(mark.files, dict) and type(mark.ordinal) is int else Mark()
         except (OSError, ValueError, TypeError):
             return Mark()

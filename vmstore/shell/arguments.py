@@ -165,6 +165,9 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
     )
     parser.add_argument(
+        "--yes", action="store_true", help="let erasures and settings in an exact bundle take effect here"
+    )
+    parser.add_argument(
         "--vm",
         metavar="budget=N,…",
         help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
@@ -218,6 +221,11 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
     parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
     parser.add_argument("--erasures", metavar="FOLDER", help="certificates to hold it to, besides STORE.erasures")
+    parser.add_argument("--public-key", metavar="KEY", help="obey certificates that this key signed: hex, or a file")
+    parser.add_argument("--dry-run", action="store_true", help="prove it and say what would happen; nothing is left")
+    parser.add_argument(
+        "--yes", action="store_true", help="obey other certificates too, and the grants, rules and approvals in it"
+    )
 
 
 def add_context(parser: argparse.ArgumentParser) -> None:

@@ -54,7 +54,8 @@ def add_merge(parser: argparse.ArgumentParser) -> None:
     """Which store comes into which."""
     parser.add_argument("store", metavar="INTO", help="the store that gains")
     parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would come")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would come, and what it would do here")
+    parser.add_argument("--yes", action="store_true", help="let erasures and settings that come along take effect here")
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:

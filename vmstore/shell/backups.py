@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from vmstore.shell.consent import asker
 from vmstore.shell.opening import key_named
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Line, Span
@@ -30,10 +31,15 @@ def restore(arguments: argparse.Namespace, screen: Screen) -> int:
             arguments.store,
             key=key_named(arguments.store_key),
             erasures=arguments.erasures,
+            public_key=arguments.public_key,
+            agreed=asker(arguments),
+            dry_run=arguments.dry_run,
             progress=tell,
         )
-    told = _tell(found, "restored and verified", arguments, screen)
+    told = _tell(found, "restored and verified" if found.done else "would restore", arguments, screen)
     if not (arguments.json or screen.quiet):
+        for effect in found.effects:
+            screen.show((Span("takes effect" if found.done else "would take effect", "warn"), f": {effect}"))
         screen.show(_again(found))
     return told
 
@@ -42,8 +48,9 @@ def _again(found: Restored) -> Line:
     """What was erased again, or that nobody says what was."""
     if not found.certificates:
         return (Span("no certificates of erasures were found", "warn"), f"; {found.path}.erasures is where they lie")
-    looked = f"by {count(found.certificates, 'certificate')} of erasures"
-    return (Span("erased again", "good"), f": {count(found.erased, 'cell')}, {looked}")
+    looked = f"by {count(found.certificates, 'certificate')} of erasures, {found.signed} signed by the key named"
+    done = "erased again" if found.done else "would be erased again"
+    return (Span(done, "good"), f": {count(found.erased, 'cell')}, {looked}")
 
 
 def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 
 from vmstore.errors import InputError
 
@@ -17,3 +18,20 @@ def consent(arguments: argparse.Namespace, question: str) -> bool:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def asker(arguments: argparse.Namespace) -> bool | Callable[[Sequence[str]], bool]:
+    """Whether what comes from outside may take effect here: told with --yes, or asked with what it would do.
+
+    Where nobody is there to ask nobody agrees, and the refusal says what it would do.
+    """
+    if arguments.yes or arguments.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return bool(arguments.yes)
+
+    def asked(effects: Sequence[str]) -> bool:
+        from vmstore.shell.words import clean
+
+        sys.stderr.write("\n" + "".join(f"  {clean(effect)}\n" for effect in effects))
+        return consent(arguments, "let all of this happen?")
+
+    return asked

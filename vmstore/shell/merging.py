@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
+from vmstore.shell.consent import asker
 from vmstore.shell.opening import key_named
 from vmstore.shell.render import Screen
 from vmstore.shell.sheet import Column, Span, Table
@@ -32,6 +33,7 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
             arguments.other,
             namespace=arguments.namespace,
             dry_run=arguments.dry_run,
+            agreed=asker(arguments),
             key=key_named(arguments.store_key),
             progress=tell,
         )
@@ -49,6 +51,8 @@ def _show(found: Merged, screen: Screen) -> None:
     if rows:
         columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
         screen.show(Table(columns, rows))
+    for effect in (effect for one in found.sessions for effect in one.effects):
+        screen.show((Span("done here" if found.done else "would happen here", "warn"), f": {effect}"))
     told = Counter(SAID[one.outcome] for one in found.sessions)
     amounts = ", ".join(f"{number} {word}" for word, number in told.items())
     done = "merged" if found.done else "would merge"

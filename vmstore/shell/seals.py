@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from vmstore.cells.verify_proof import check
+from vmstore.core.place import read_within
 from vmstore.engine.growth import check_growth, growth
 from vmstore.errors import CorruptError, InputError
 from vmstore.exports.newfile import check_free, new_file
@@ -110,7 +111,7 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _bytes_of(file: str) -> bytes:
     try:
-        return Path(file).read_bytes()
+        return read_within(file)
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}); name another file") from error
 

@@ -17,6 +17,7 @@ from vmstore.core.redaction import Redaction
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.exports.intake import check_bundle, is_bundle
 from vmstore.shell import looks
+from vmstore.shell.consent import asker
 from vmstore.shell.discover import discover
 from vmstore.shell.opening import exists, open_to_import
 from vmstore.shell.redrive import redriven, settings_of
@@ -84,7 +85,7 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
     try:
         with screen.progress(f"importing {file.name}") as tell:
             told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
-            told["redaction"] = arguments.redact
+            told["redaction"], told["agreed"] = arguments.redact, asker(arguments)
             found = store.import_file(file, **told, progress=tell)
     except (InputError, ConflictError, RefusedError) as error:
         screen.warn(str(error))
@@ -105,11 +106,15 @@ def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Scre
         told = {"suspects": _together(one.suspects for one in taken), "masked": _together(one.masked for one in taken)}
         pages = [page for one in taken for page in one.suspect_pages]
         hidden = {**told, "suspect_pages": pages} if pages or told["masked"] else {}
-        screen.json({"sessions": to_json(sessions), **hidden}, one_line=arguments.follow)
+        effects = [effect for one in taken for effect in one.effects]
+        done = {"effects": effects} if effects else {}
+        screen.json({"sessions": to_json(sessions), **hidden, **done}, one_line=arguments.follow)
     elif not screen.quiet:
         screen.show(looks.imported(sessions))
     new = sum(one.new for one in taken)
     screen.note(f"{count(new, 'record')} taken in" if new else "nothing new: every record was there already")
+    for effect in (effect for one in taken for effect in one.effects):
+        screen.note(f"done here: {effect}")
     for line in _hidden(taken, arguments):
         screen.note(line)
 

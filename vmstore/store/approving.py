@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from vmstore.core.clock import within
 from vmstore.core.mutation import Approve
 from vmstore.core.redaction import Artifact
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
+from vmstore.store import charter
 from vmstore.store.lifted import artifact_of
 from vmstore.store.namespace import Namespace
 from vmstore.views.redactions import approvals_of, approved
@@ -59,9 +61,9 @@ def approve(
     with ns.lock:
         listed = [sessions] if isinstance(sessions, str) else sessions
         names = [info.session for info in store.sessions()] if listed is None else list(listed)
-        keys = [_key(ns, name) for name in names]
-        for key in keys:
-            ns.retried(lambda key=key: _write(ns, key, kinds, who, until, granted))  # type: ignore[misc]
+        uids = [_uid(ns, name) for name in names]
+        if uids:
+            charter.append(ns, lambda batch: _write(batch, uids, kinds, who, until if granted else None, granted))
         ns.follow()
         return [one for one in approvals(store) if one.session in names]
 
@@ -85,17 +87,17 @@ def approvals(store: Store) -> list[Approved]:
         return found
 
 
-def _write(ns: Namespace, key: int, kinds: list[Artifact], who: str, until: int | None, granted: bool) -> None:
-    batch = ns.engine.batch(key)
+def _write(batch: Batch, uids: list[bytes], kinds: list[Artifact], who: str, until: int | None, granted: bool) -> None:
     cell = batch.cell(who.encode())
-    for kind in kinds:
-        batch.add(Approve(int(granted), kind, until if granted else None, cell))
-    batch.commit(ns.clock.now())
+    for uid in uids:
+        for kind in kinds:
+            batch.add(Approve(int(granted), kind, until, cell, session=uid))
 
 
-def _key(ns: Namespace, name: str) -> int:
+def _uid(ns: Namespace, name: str) -> bytes:
     key = ns.key(name)
     if key is None:
         names = [row[0] for row in ns.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
         raise UnknownError(f"there is no session {name!r}; {ns.nearest(name, names)}")
-    return key
+    uid: Any = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (key,)).get
+    return bytes(uid)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -250,7 +251,11 @@ def _move(log: SqliteLog, one: _Chosen, keep: set[int], progress: Progress | Non
 def _bytes(ns: Namespace) -> int:
     assert ns.folder is not None, "its log lies in a folder"
     files = [ns.folder / LOG, *(ns.folder / BLOBS).glob("*/*"), *(ns.folder / ARCHIVE).glob("*")]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    size = 0
+    for file in files:
+        with suppress(FileNotFoundError):  # another process has just finished or removed it
+            size += file.lstat().st_size
+    return size
 
 
 def _share(progress: Progress | None, number: int, of: int) -> Progress | None:

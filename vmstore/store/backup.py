@@ -12,23 +12,29 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Annotated
 
 import apsw
 import msgspec
 
+from vmstore.cells.storekey import StoreKey
 from vmstore.core import process
 from vmstore.core.clock import SystemIds
+from vmstore.core.place import no_links, read_within, regular
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
 from vmstore.log.archives import FORMER, Archives
 from vmstore.log.sqlite import SqliteLog
 from vmstore.log.vault import Vault
-from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of, vault_in
-from vmstore.store.folder import ARCHIVE, BLOBS, LOG, find, namespaces
+from vmstore.store.effects import Agree, settle
+from vmstore.store.encryption import KEYS, Key, store_key_of, vault_in
+from vmstore.store.folder import ARCHIVE, BLOBS, LOG, check_name, check_own, find, namespaces
+from vmstore.store.keys import public_key as told_key
 from vmstore.store.ledger import Certificate, certificates
 from vmstore.store.ledger import beside as beside_store
 from vmstore.store.reports import Backup, BackupPart, Restored
@@ -43,7 +49,7 @@ UNFINISHED = (".new", FORMER)
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
-    bytes: int
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
     sha256: str
 
 
@@ -97,40 +103,72 @@ def restore(
     *,
     key: Key | None = None,
     erasures: str | os.PathLike[str] | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    agreed: Agree = False,
+    dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Restored:
     """Makes a store of a backup where none is; its bytes are compared and its log verified in full.
 
     What certificates beside the new store, or in the folder `erasures`, say was erased since is
     erased again before the store is there; the answer says how much, and in how many they looked.
-    `key` is the store key of one that is encrypted.
+    Certificates that the key of `public_key` signed are obeyed. What others would destroy, and whom the
+    backup shares with, which rules it brings and for whom it lifts redaction, takes effect where somebody
+    has `agreed`, or says so asked with what that is; else RefusedError, and no store is there.
+    `dry_run` does all of it and leaves nothing. `key` is the store key of one that is encrypted.
     """
     path, target = Path(backup), Path(to)
-    ids = SystemIds()
-    store_key = store_key_of(key, ids)
+    store_key = store_key_of(key, SystemIds())
     listing = _listing(path)
     ledger = list(_ledger(target, erasures))
-    from vmstore.store.erasing_again import erased_again
+    trusted = None if public_key is None else told_key(public_key)
+    from vmstore.store.erasing_again import Again
 
-    with beside(target) as part, naming(target):
+    found = [Restored(str(target), listing.parts, len(ledger), 0)]
+    with suppress(_LookedError), beside(target) as part, naming(target):
         part.mkdir()
-        for number, file in enumerate(listing.files):
-            if not (path / file.path).is_file():
-                raise CorruptError(f"{path / file.path} is missing; use another backup")
-            (part / file.path).parent.mkdir(parents=True, exist_ok=True)
-            if _copied(path / file.path, part / file.path) != (file.bytes, file.sha256):
-                raise CorruptError(f"{path / file.path} is not what was backed up; use another backup")
-            if progress is not None:
-                progress(number, len(listing.files) * 2)
-        for one in listing.parts:
-            folder = part / one.namespace
-            if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != one:
-                raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
-        erased = 0
-        for one in listing.parts:
-            its_key = store_key if encrypted(part / one.namespace) else None
-            erased += erased_again(part, one.namespace, ledger, beside_store(target), its_key)
-    return Restored(str(target), listing.parts, len(ledger), erased)
+        _put_back(path, part, listing, store_key, progress)
+        again = Again(part, [one.namespace for one in listing.parts], ledger, trusted, store_key)
+        effects = again.effects
+        found[0] = msgspec.structs.replace(
+            found[0], erased=again.cells, signed=again.signed, effects=effects, done=not dry_run
+        )
+        if dry_run:
+            raise _LookedError
+        settle(agreed, effects, path)
+        again.erase(beside_store(target))
+    return found[0]
+
+
+class _LookedError(Exception):
+    """Ends what was only tried, so that nothing of it is left."""
+
+
+def _put_back(path: Path, part: Path, listing: _Listing, store_key: StoreKey | None, progress: Progress | None) -> None:
+    """Copies what a backup lists and proves it; CorruptError where it is not what was backed up."""
+    ids = SystemIds()
+    for number, file in enumerate(listing.files):
+        source, place = path / file.path, part / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            no_links(path, source)
+            same = _copied(source, place, file.bytes) == (file.bytes, file.sha256)
+        except FileNotFoundError as error:
+            raise CorruptError(f"{source} is missing; use another backup") from error
+        except FileExistsError as error:
+            raise CorruptError(f"{path} lists {file.path} twice; use another backup") from error
+        except OSError as error:
+            if not isinstance(error.filename, str) or error.filename != str(source):
+                raise
+            raise CorruptError(f"{source} cannot be read ({error.strerror}); use another backup") from error
+        if not same:
+            raise CorruptError(f"{source} is not what was backed up; use another backup")
+        if progress is not None:
+            progress(number, len(listing.files) * 2)
+    for one in listing.parts:
+        folder = part / one.namespace
+        if _proven(folder, path, vault_in(folder, store_key, ids), _share(progress, 1, 2)) != one:
+            raise CorruptError(f"{path} does not hold what its {LIST} says; use another backup")
 
 
 def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Certificate]:
@@ -146,17 +184,39 @@ def _ledger(target: Path, folder: str | os.PathLike[str] | None) -> Iterator[Cer
 def _listing(path: Path) -> _Listing:
     """What a backup says it holds; StoreError where it is none."""
     try:
-        listing = msgspec.json.decode((path / LIST).read_bytes(), type=_Listing)
+        listing = msgspec.json.decode(read_within(path / LIST, link=False), type=_Listing)
     except OSError as error:
         raise StoreError(
             f"{path} is no finished backup (it has no {LIST} to read); name a folder that `vmstore backup` made"
         ) from error
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptError(f"{path / LIST} is damaged ({error}); use another backup") from error
-    names = [Path(file.path) for file in listing.files]
-    if listing.version != VERSION or any(name.is_absolute() or ".." in name.parts for name in names):
+    if listing.version != VERSION:
         raise StoreError(f"{path} is a backup of another version of vmstore; restore it with that one")
+    names = [one.namespace for one in listing.parts]
+    for name in names:
+        check_name(name)
+    files = [file.path for file in listing.files]
+    if not names or len({*names}) < len(names) or len({*files}) < len(files):
+        raise CorruptError(f"{path / LIST} names nothing, or something twice; use another backup")
+    for file in files:
+        if not _of_backup(file, names):
+            raise CorruptError(f"{path / LIST} names {file[:200]!r}, which is no file of a backup; use another backup")
+    for name in names:
+        if f"{name}/{LOG}" not in files:
+            raise CorruptError(f"{path / LIST} names no log of namespace {name!r}; use another backup")
     return listing
+
+
+def _of_backup(file: str, names: list[str]) -> bool:
+    """Whether a path is that of a log, of its keys, of a blob or of an archive of these namespaces."""
+    namespace, _, rest = file.partition("/")
+    return namespace in names and _PLACES.fullmatch(rest) is not None
+
+
+_PLACES = re.compile(
+    rf"{re.escape(LOG)}|{re.escape(KEYS)}|{BLOBS}/[0-9a-f]{{2}}/[0-9A-Za-z.]{{1,100}}|{ARCHIVE}/[0-9A-Za-z.]{{1,100}}"
+)
 
 
 def _share(progress: Progress | None, number: int, of: int) -> Progress | None:
@@ -176,6 +236,7 @@ def _first(path: Path) -> str:
 
 def _copy_namespace(source: Path, target: Path, progress: Progress | None) -> None:
     """Copies a log and the files that hold cells of it; who erases or archives waits, who writes does not."""
+    check_own(source)
     target.mkdir()
     with Archives(source / ARCHIVE).settled(make=True):
         copy_log(source / LOG, target / LOG, progress)
@@ -238,6 +299,7 @@ def _copy_files(source: Path, target: Path) -> None:
     if not source.is_dir():
         return
     for file in sorted(one for one in source.rglob("*") if one.is_file() and one.suffix not in UNFINISHED):
+        no_links(source, file)
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -279,13 +341,15 @@ def _measured(file: Path) -> tuple[int, str]:
         return reading.tell(), digest.hexdigest()
 
 
-def _copied(source: Path, target: Path) -> tuple[int, str]:
-    """Copies a file, durable; the size and SHA-256 of what was read."""
+def _copied(source: Path, target: Path, size_max: int | None = None) -> tuple[int, str]:
+    """Copies a regular file, durable, and stops beyond `size_max`; the size and SHA-256 of what was read."""
     digest, size = hashlib.sha256(), 0
-    with source.open("rb") as reading, target.open("xb") as writing:
+    with regular(source, link=False) as reading, target.open("xb") as writing:
         while chunk := reading.read(CHUNK_BYTES):
             digest.update(chunk)
             size += len(chunk)
+            if size_max is not None and size > size_max:
+                break
             writing.write(chunk)
         writing.flush()
         os.fsync(writing.fileno())

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
 from vmstore.core.asof import AsOf, Head
-from vmstore.engine.adopt import Gathering, adopt
+from vmstore.engine.adopt import Adopted, Gathering, adopt, standing
 from vmstore.errors import CorruptError, InputError, UnknownError
 from vmstore.exports.bundle import lines_of
 from vmstore.exports.database import write_database
-from vmstore.exports.intake import read_bundle, take_anew, take_exact
-from vmstore.exports.newfile import new_file
+from vmstore.exports.intake import Bundle, read_bundle, take_anew, take_exact
+from vmstore.exports.newfile import new_file, scratch
 from vmstore.exports.parquet import write_parquet
 from vmstore.exports.rows import Row, rows
 from vmstore.exports.selection import Portion, check_end, commits_of, select, whole
@@ -22,11 +21,14 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store import charter
+from vmstore.store.effects import Agree, effects_on, settle
+from vmstore.store.erasing import finish_brought, mark
 from vmstore.store.imports import imported
 from vmstore.store.lifted import lifted
 from vmstore.store.namespace import Namespace
 from vmstore.store.redacted import Hidden, masked, masked_rows
 from vmstore.store.reports import Exported, Import
+from vmstore.views.erased import erasures_after
 from vmstore.views.lane import Lane
 from vmstore.views.moment import basis
 from vmstore.views.projection import Progress, Projection
@@ -143,22 +145,56 @@ def _exported(
     )
 
 
-def import_bundle(ns: Namespace, path: Path, *, name: str | None, exact: bool, progress: Progress | None) -> Import:
-    """Takes a bundle in: as it is where `exact`, else as new sessions."""
+def import_bundle(
+    ns: Namespace, path: Path, *, name: str | None, exact: bool, progress: Progress | None, agreed: Agree = False
+) -> Import:
+    """Takes a bundle in: as it is where `exact`, else as new sessions.
+
+    What an exact one would do to sessions that are here happens where somebody agrees; else nothing is taken.
+    """
     if exact and name is not None:
         raise InputError("exact commits keep the name they were sealed with; leave --session out, or --exact")
-    engine = ns.engine
-    with _scratch(ns) as scratch:
-        bundle = read_bundle(path, scratch, progress)
+    engine, effects = ns.engine, list[str]()
+    with _scratch(ns) as log:
+        bundle = read_bundle(path, log, progress)
         try:
-            taken = take_exact(engine, bundle) if exact else take_anew(engine, bundle, name)
+            if exact:
+                taken, effects = _exactly(ns, bundle, agreed)
+            else:
+                taken = take_anew(engine, bundle, name)
         finally:
             bundle.gathering.views.db.close()
     ns.follow()
     asked = [one for one, inside in zip(taken, bundle.sessions, strict=True) if inside.asked]
     others = [one for one in taken if one not in asked]
     infos = [ns.session_info(one.session) for one in (*asked, *others)]
-    return Import([imported(info, BUNDLE) for info in infos], new=sum(one.commits for one in taken))
+    new = sum(one.commits for one in taken)
+    return Import([imported(info, BUNDLE) for info in infos], new=new, effects=effects)
+
+
+def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Adopted], list[str]]:
+    """Adopts a bundle and carries out the erasures it brings; what it did to what was here."""
+    gathering = bundle.gathering
+    erases = next(erasures_after(gathering.log, 0), None) is not None
+    with ExitStack() as stack:
+        if erases:  # marked before, so that who opens next finishes what a kill interrupts
+            stack.enter_context(ns.engine.log.destroying())
+        ns.engine.follow()
+        there = [standing(ns.engine, gathering, foreign) for foreign in gathering.sessions()]
+        effects = [
+            said
+            for foreign, session, position in there
+            if session
+            for said in effects_on(ns, session, foreign.name, gathering.commits(foreign.session, position))[1]
+        ]
+        settle(agreed, effects, bundle.name)
+        if not erases:
+            return take_exact(ns.engine, bundle), effects
+        mark(ns.folder)
+        try:
+            return take_exact(ns.engine, bundle), effects
+        finally:
+            finish_brought(ns)
 
 
 def take_over(ns: Namespace, source: Namespace, name: str) -> None:
@@ -182,15 +218,15 @@ def take_over(ns: Namespace, source: Namespace, name: str) -> None:
 
 @contextmanager
 def _scratch(ns: Namespace) -> Iterator[Log]:
-    """A log that is gone when it was looked at, in the system's folder for such (TMPDIR), or in memory.
+    """A log that is gone when it was looked at, in a hidden folder of the namespace's, or in memory.
 
     What is taken into an encrypted namespace is nowhere else in the clear.
     """
     if ns.views_folder is None:
         yield MemoryLog()
         return
-    with tempfile.TemporaryDirectory(prefix="vmstore-bundle-") as folder:
-        path = Path(folder) / "log.sqlite"
+    with scratch(ns.views_folder) as folder:
+        path = folder / "log.sqlite"
         SqliteLog.create(path)
         log = SqliteLog(path)
         try:

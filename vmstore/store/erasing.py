@@ -16,7 +16,7 @@ import msgspec
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Erase, Evict, Unpin
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
-from vmstore.exports.newfile import flush
+from vmstore.exports.newfile import destroy_scratches, flush
 from vmstore.store.erasure_plan import Planner, Wanted
 from vmstore.store.folder import ERASING
 from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certificates, folder_of, keep, signed, uid_of
@@ -342,9 +342,23 @@ def finish(ns: Namespace, *, look: bool = False) -> int:
         sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
         if not erasures.numbers:
             if ns.folder is not None:
+                destroy_scratches(ns.folder)
                 unmark(ns.folder)
             return 0
-        assert ns.folder is not None, "a store in memory is not killed half way"
-        last = max((one.ordinal for one in certificates(folder_of(ns.folder), ns.name)), default=0)
-        _destroy(ns, last, sum(sizes), None)
+        kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)
+        _destroy(ns, max((one.ordinal for one in kept), default=0), sum(sizes), None)
         return len(sizes)
+
+
+def finish_brought(ns: Namespace) -> None:
+    """Destroys here what came from elsewhere recorded as erased: a session may have been here before that.
+
+    What may bring such was marked as it came; what came before there were marks is looked for.
+    """
+    with ns.lock, ns.engine.log.destroying():
+        erasures = Erasures(ns.log)
+        erasures.follow()
+        if any(not cell.erased for _, cell in _cells(ns, erasures.numbers)):
+            finish(ns, look=True)
+        elif ns.folder is not None and under_way(ns.folder):
+            unmark(ns.folder)

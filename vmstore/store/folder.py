@@ -17,6 +17,7 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.core.place import kind_of
 from vmstore.errors import StoreError
 from vmstore.log.archives import SUFFIX
 from vmstore.log.sqlite import SqliteLog
@@ -46,9 +47,28 @@ def find(path: Path, namespace: str, *, create: bool, make: Callable[[Path], Non
         raise StoreError(f"{str(path)[:200]!r} cannot be a path ({error}); name another") from error
 
 
+def check_name(namespace: str) -> None:
+    """Raises StoreError for what cannot name a namespace: a path, a hidden folder, a text that is none on disk."""
+    parts = ("/", "\\", "\0") if os.name == "nt" else ("/", "\0")
+    if not namespace or namespace.startswith(".") or any(part in namespace for part in parts):
+        raise StoreError(f"{namespace[:200]!r} cannot name a namespace; use letters, digits, dashes")
+
+
+def check_own(folder: Path) -> None:
+    """Raises StoreError where something in a namespace's folder leads out of it, or is neither a file nor a folder.
+
+    Who may write to the folder could have others open, change or destroy with their rights what it leads to.
+    """
+    for entry in (folder, *folder.iterdir()):
+        if (kind := kind_of(entry)) is not None:
+            raise StoreError(
+                f"{entry} is {kind}, and a store holds only files of its own; find out who put it there, then remove "
+                "it, or move there what it leads to"
+            )
+
+
 def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Path:
-    if not namespace or namespace.startswith(".") or "/" in namespace or "\0" in namespace:
-        raise StoreError(f"{namespace!r} cannot name a namespace; use letters, digits, dashes")
+    check_name(namespace)
     if path.is_symlink() and not path.exists():
         raise StoreError(f"{path} is a link to nothing; remove it or name another path")
     if not path.exists():
@@ -61,6 +81,7 @@ def _find(path: Path, namespace: str, make: Callable[[Path], None] | None) -> Pa
         if make is None:
             raise StoreError(f"{path} has no namespace {namespace!r}; name one of the folders in it")
         _make_namespace(folder, make)
+    check_own(folder)
     return folder
 
 

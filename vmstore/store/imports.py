@@ -8,10 +8,13 @@ from pathlib import Path
 from vmstore.capture.importer import Importer
 from vmstore.capture.sources.step import Reading
 from vmstore.core.redaction import Redaction
+from vmstore.errors import InputError
 from vmstore.store.answers import SessionInfo
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.store.reports import Import, Imported, LineProblem
 from vmstore.views.projection import Progress
+
+SHARED_MAX = 500_000  # records that forks share: a file made to fork at each step would take hours
 
 
 def import_source(
@@ -24,6 +27,12 @@ def import_source(
     redaction: Redaction | None = None,
 ) -> Import:
     """Imports what was read of a file; what became of it."""
+    shared = sum(track.inherits for track in reading.tracks)
+    if shared > SHARED_MAX:
+        raise InputError(
+            f"{file} has {len(reading.tracks):,} sessions that share {shared:,} records, each read again for each; "
+            f"up to {SHARED_MAX:,} are taken: split the file"
+        )
     importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
     taken = importer.run(progress)
     ns.follow()

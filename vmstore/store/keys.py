@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from vmstore.core.clock import IdSource, SystemIds
+from vmstore.core.place import read_within
 from vmstore.errors import InputError, StoreError
 from vmstore.exports.newfile import beside, naming, new_file
 
 MODE = 0o600
 PUBLIC = ".pub"
 PUBLIC_BYTES = 32
+KEY_BYTES_MAX = 1 << 20
 
 
 class Key:
@@ -75,7 +77,7 @@ def read_secret(file: Path, remedy: str) -> bytes:
     """What a file with a secret holds; raises InputError where it cannot be read, or others may."""
     try:
         others = stat.S_IMODE(file.stat().st_mode) & 0o077
-        content = file.read_bytes()
+        content = read_within(file, KEY_BYTES_MAX)
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}); {remedy}") from error
     if others:
@@ -88,7 +90,7 @@ def public_key(told: str | os.PathLike[str]) -> bytes:
     text = str(told)
     try:
         if Path(text).is_file():
-            text = Path(text).read_text("ascii")
+            text = read_within(text, KEY_BYTES_MAX).decode("ascii")
         found = bytes.fromhex(text)
     except (OSError, ValueError):
         found = b""

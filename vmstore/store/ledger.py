@@ -16,8 +16,10 @@ from typing import Any
 
 import msgspec
 
+from vmstore.cells.verify_proof import signed as verified
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Open, decode
+from vmstore.core.place import read_within
 from vmstore.engine.seal import namespace_uid
 from vmstore.errors import CorruptError, InputError
 from vmstore.exports.newfile import naming, new_file
@@ -27,6 +29,7 @@ from vmstore.store.keys import Key
 ERASURES = ".erasures"
 KIND = "vmstore erasure 1"
 SUFFIX = ".json"
+SIGNATURE_BYTES = 64
 
 
 class ErasedCell(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -104,16 +107,30 @@ def certificates(folder: str | os.PathLike[str], namespace: str | None = None) -
 
 
 def read_certificate(path: Path) -> Certificate:
-    """The certificate in a file; raises CorruptError where it is none."""
+    """The certificate in a file; raises CorruptError where it is none, or has a signature that does not hold.
+
+    A signature that holds says that the key it names has signed it; whose key that is, only a caller can know.
+    """
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Certificate)
+        found = msgspec.json.decode(read_within(path), type=Certificate)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name a folder of certificates") from error
-    except (msgspec.MsgspecError, ValueError) as error:
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptError(f"{path} is no certificate of an erasure ({error}); move it away, or mend it") from error
     if found.kind != KIND or ErasureReason.of(found.reason) is None:
         raise CorruptError(f"{path} is a certificate of another version of vmstore; use that one")
+    if (found.key is not None or found.signature is not None) and not _holds(found):
+        raise CorruptError(f"{path} has a signature that does not hold, so nothing it says counts; move it away")
     return found
+
+
+def _holds(certificate: Certificate) -> bool:
+    """Whether a certificate was signed by the key it names."""
+    try:
+        key, signature = bytes.fromhex(certificate.key or ""), bytes.fromhex(certificate.signature or "")
+        return len(signature) == SIGNATURE_BYTES and verified(key, certificate.signing, signature)
+    except ValueError:
+        return False
 
 
 def uid_of(log: Log) -> str:

@@ -9,17 +9,18 @@ from operator import itemgetter
 from pathlib import Path
 
 from vmstore.core.clock import SystemClock, SystemIds
-from vmstore.engine.merge import COMING, CONFLICTS, ORPHAN, PARTED, Guest, Merge, Standing
+from vmstore.engine.merge import COMING, CONFLICTS, GREW, ORPHAN, PARTED, Guest, Merge, Standing
 from vmstore.engine.verify import verify
 from vmstore.errors import CorruptError, InputError, RefusedError
 from vmstore.log.sqlite import SqliteLog
+from vmstore.store.effects import Agree, effects_on, settle
 from vmstore.store.encryption import Key, key_for
-from vmstore.store.erasing import finish, mark, under_way, unmark
+from vmstore.store.erasing import finish_brought, mark
 from vmstore.store.folder import find, is_archive, namespaces
 from vmstore.store.namespace import Namespace
 from vmstore.store.opening import memory_namespace, open_namespace
 from vmstore.store.reports import Merged, MergedSession
-from vmstore.views.erased import READ, Erasures, erasures_after
+from vmstore.views.erased import Erasures, erasures_after
 from vmstore.views.projection import Progress
 
 
@@ -29,6 +30,7 @@ def merge(
     *,
     namespace: str | None = None,
     dry_run: bool = False,
+    agreed: Agree = False,
     key: Key | None = None,
     progress: Progress | None = None,
 ) -> Merged:
@@ -38,7 +40,9 @@ def merge(
     hold, what is missing here is appended; where both went on differently, its name is taken or the
     past it forked from is missing, nothing of it is written, and why is said. The other store is
     verified first, and only read. Done again, or after a kill, it goes on from what is here. What was
-    erased there is erased here. `key` is the store key of those that are encrypted.
+    erased there is erased here: where that destroys contents, or where a session that is here comes with
+    another policy or other settings, nothing of the namespace is taken unless somebody has `agreed`, or
+    says so asked with what would happen. `key` is the store key of those that are encrypted.
     """
     target, source = Path(into), Path(other)
     _check(target, source)
@@ -46,7 +50,7 @@ def merge(
     found: list[MergedSession] = []
     for nth, name in enumerate(name or "default" for name in names):
         its_key = key_for(source, name, key)
-        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key)) as there:
+        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key, believed=False)) as there:
             proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
             missing = dry_run and name not in namespaces(target)
             mode = "r" if dry_run else "rw"
@@ -60,9 +64,9 @@ def merge(
                 if there.log.ordinal > proven:  # what came since may be an erasure
                     _proven(there, source, None)
                 tell = _share(progress, 2 * nth + 1, 2 * len(names))
-                found += _merged(here, there, name, source, dry_run, tell)
+                found += _merged(here, there, name, source, dry_run, agreed, tell)
                 if not dry_run:
-                    _erase(here)
+                    finish_brought(here)
     return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
 
 
@@ -81,22 +85,6 @@ def _held(here: Namespace, there: Namespace) -> Iterator[None]:
         yield
 
 
-def _erase(here: Namespace) -> None:
-    """Destroys here what came recorded as erased: a session may have been here before that.
-
-    Sessions that may bring such were marked as they came; what came before there were marks is looked for.
-    """
-    with here.lock, here.engine.log.destroying():
-        erasures = Erasures(here.log)
-        erasures.follow()
-        numbers = erasures.numbers
-        reads = (here.log.cells(numbers[start : start + READ]) for start in range(0, len(numbers), READ))
-        if any(not cell.erased for cells in reads for cell in cells.values()):
-            finish(here, look=True)
-        elif here.folder is not None and under_way(here.folder):
-            unmark(here.folder)
-
-
 def _check(target: Path, source: Path) -> None:
     find(target, next(iter(namespaces(target)), "default") if target.is_dir() else "default", create=False)
     if not is_archive(source):
@@ -108,7 +96,6 @@ def _check(target: Path, source: Path) -> None:
 def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
     """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
     ordinal = there.log.ordinal
-    there.follow()
     _, problems = verify(there.log, there.projection, progress, views=False)
     if problems:
         kind, where, what = problems[0]
@@ -116,6 +103,7 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
             f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
             "`vmstore verify` names all problems"
         )
+    there.follow()
     if Erasures(there.log).beyond:
         raise RefusedError(
             f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
@@ -125,7 +113,7 @@ def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
 
 
 def _merged(
-    here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, progress: Progress | None
+    here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, agreed: Agree, progress: Progress | None
 ) -> Iterator[MergedSession]:
     work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
     guests = work.guests()
@@ -133,6 +121,9 @@ def _merged(
     coming: set[bytes] = set()
     with here.lock:
         here.follow()
+        effects = _effects(here, work, guests)
+    if not dry_run:
+        settle(agreed, [said for _, told in effects.values() for said in told], source)
     for nth, guest in enumerate(guests):
         with here.lock:
             standing = work.standing(guest, coming) if dry_run else None
@@ -143,7 +134,18 @@ def _merged(
             coming.add(guest.uid)
         if progress is not None:
             progress(nth + 1, len(guests))
-        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, _remedy(standing, source, name))
+        why, (lost, said) = _remedy(standing, source, name), effects.get(guest.uid, (0, []))
+        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, why, lost, said)
+
+
+def _effects(here: Namespace, work: Merge, guests: list[Guest]) -> dict[bytes, tuple[int, list[str]]]:
+    """What sessions that grow would do to what is here, by uid: cells destroyed, and all of it in words."""
+    found = {}
+    for guest in guests:
+        standing = work.standing(guest)
+        if standing.outcome == GREW:
+            found[guest.uid] = effects_on(here, standing.session, guest.name, work.new(standing))
+    return found
 
 
 def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[Standing, int]:

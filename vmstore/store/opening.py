@@ -25,11 +25,12 @@ from vmstore.views.projection import Projection
 
 def open_namespace(
     path: Path, mode: str, name: str, clock: Clock, ids: IdSource, key: Key | None = None,
-    wait_s: float | None = WAIT_S,
+    wait_s: float | None = WAIT_S, *, believed: bool = True,
 ) -> Namespace:  # fmt: skip
     """The namespace of a store in a folder; in mode 'rw' it is made where there is none, encrypted with a key.
 
-    What other processes hold is waited for `wait_s` seconds, with None for as long as they hold it.
+    What other processes hold is waited for `wait_s` seconds, with None for as long as they hold it. Where
+    its views are not `believed`, because others made the store, they are folded anew in memory.
     """
     if wait_s is not None and (not isinstance(wait_s, int | float) or not 0 <= wait_s <= WAIT_S_MAX):
         raise InputError(f"wait_s {wait_s!r:.40} is no number of seconds from 0 to {WAIT_S_MAX:,}; None waits on")
@@ -48,7 +49,8 @@ def open_namespace(
         vault = vault_of(folder, store_key, ids)
         log = SqliteLog(folder / LOG, readonly=readonly, vault=vault, wait_s=wait_s)
         try:
-            return log, open_views(folder, log, readonly=readonly, wait_s=wait_s) if vault is None else _in_memory(log)
+            kept = believed and vault is None
+            return log, open_views(folder, log, readonly=readonly, wait_s=wait_s) if kept else _in_memory(log)
         except BaseException:
             log.close()
             raise

@@ -183,7 +183,8 @@ class MergedSession(msgspec.Struct, frozen=True):
     """A session of the other store: what became of it, how many commits came or would, up to where both are the same.
 
     `outcome` is new, grew, same, behind (it is longer here), or a conflict, with `why` and what to do:
-    parted, taken (its name), orphan (the past it forked from).
+    parted, taken (its name), orphan (the past it forked from). `destroyed` counts the cells here that an
+    erasure which came along destroys, `effects` says that and what else it does to what is here.
     """
 
     namespace: str
@@ -192,6 +193,8 @@ class MergedSession(msgspec.Struct, frozen=True):
     commits: int
     position: int
     why: str | None = None
+    destroyed: int = 0
+    effects: list[str] = []
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -286,7 +289,8 @@ class Import(msgspec.Struct, frozen=True):
 
     `new` counts the records taken in now; `torn` is the line of a torn last record, left for the
     next import. Where nothing was masked `suspects` says how many values of each kind could have
-    been, in the new part, and `suspect_pages` where; where it was, `masked` how often.
+    been, in the new part, and `suspect_pages` where; where it was, `masked` how often. `effects` says what
+    an exact bundle did to what was here.
     """
 
     sessions: list[Imported]
@@ -296,6 +300,7 @@ class Import(msgspec.Struct, frozen=True):
     suspects: dict[str, int] = {}
     suspect_pages: list[str] = []
     masked: dict[str, int] = {}
+    effects: list[str] = []
 
 
 class Exported(msgspec.Struct, frozen=True):
@@ -336,10 +341,18 @@ class Backup(msgspec.Struct, frozen=True):
 
 
 class Restored(Backup, frozen=True):
-    """What was restored; by how many certificates of erasures, and how many cells were erased again by them."""
+    """What was restored; by how many certificates of erasures, and how many cells were erased again by them.
+
+    `signed` counts the certificates that a key the caller named has signed. `effects` says what of the
+    backup takes effect beside its contents: whom it shares with, by whose word redaction is lifted, what is
+    erased by certificates nobody named signed. Nothing is there where it is not `done`.
+    """
 
     certificates: int
     erased: int
+    signed: int = 0
+    effects: list[str] = []
+    done: bool = True
 
 
 class Weight(msgspec.Struct, frozen=True):

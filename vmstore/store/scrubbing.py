@@ -8,8 +8,9 @@ from pathlib import Path
 
 import apsw
 
+from vmstore.core.place import destroy
 from vmstore.errors import LockedError, StoreError
-from vmstore.log.files import overwrite
+from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS
@@ -60,13 +61,13 @@ def compacted(db: apsw.Connection) -> None:
 
 
 def scrub_kept(folder: Path | None) -> None:
-    """Overwrites and removes the old log that an upgrade kept, and what a killed one left: both hold every content."""
+    """Overwrites and removes the old log that an upgrade kept, and what killed upgrades and imports left."""
     if folder is None:
         return
+    destroy_scratches(folder)
     for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
         try:
-            overwrite(file)
-            file.unlink()
+            destroy(folder, file)
         except OSError as error:
             raise StoreError(
                 f"{file} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vmstore.core.clock import Clock, SystemClock
+from vmstore.core.place import read_within
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, read, sealed, watched
 from vmstore.engine.verify import ChainCheck, batches_of
@@ -80,7 +81,7 @@ def seal(
 def read_seal(path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> Seal:
     """The seal in a file; raises CorruptError where it is not as it was signed, by `key` (a public one) where given."""
     try:
-        content = Path(path).read_bytes()
+        content = read_within(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}); name a file that `vmstore seal` wrote") from error
     try:

@@ -16,6 +16,7 @@ from vmstore.core.descriptors import named
 from vmstore.core.patience import WAIT_S
 from vmstore.core.redaction import policy_of
 from vmstore.errors import InputError
+from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.port import Log
 from vmstore.store.across import Sought, pages_across, sessions_of
 from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
@@ -40,6 +41,7 @@ from vmstore.views.projection import Progress
 if TYPE_CHECKING:
     from vmstore.columns.pagetable import PageTable
     from vmstore.engine.seal import Seal
+    from vmstore.store.effects import Agree
     from vmstore.store.live import Live
     from vmstore.store.recording import Recording
     from vmstore.vmql.asker import Asker
@@ -237,6 +239,7 @@ class Store:
         format: str | None = None,
         exact: bool = False,
         redaction: str | None = None,
+        agreed: Agree = False,
         progress: Progress | None = None,
     ) -> Import:
         """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
@@ -245,6 +248,8 @@ class Store:
         before anything is written where the file cannot be read at all. A bundle's sessions become
         new ones, or, where `exact`, the very same with their positions, salts and hashes. What is secret
         in another file is masked or refused by `redaction`, by default as the sessions there are have it.
+        An exact bundle that would erase here, or change how a session here works, raises RefusedError
+        unless it was `agreed` to.
         """
         from vmstore.capture.sources import read
         from vmstore.exports.intake import is_bundle
@@ -258,7 +263,7 @@ class Store:
             with self._ns.lock:
                 self._recording.forget()
                 name = None if session is None else session_name(session)
-                return import_bundle(self._ns, file, name=name, exact=exact, progress=progress)
+                return import_bundle(self._ns, file, name=name, exact=exact, progress=progress, agreed=agreed)
         policy = None if redaction is None else policy_of(redaction)
         if exact:
             raise InputError(f"{file} is no vmstore bundle, and only those can be taken in exactly; leave exact out")
@@ -358,12 +363,14 @@ class Store:
         return Compacted(packed.frames_before, packed.frames_after, before, sizes(self._ns.folder)[0], *cut)
 
     def sweep(self, *, grace: float = GRACE_S, dry_run: bool = False) -> Swept:
-        """Deletes files of large contents that no commit names, as a crash leaves them.
+        """Deletes files of large contents that no commit names, and what a killed import left, as a crash leaves them.
 
         `grace` in seconds spares what was written lately. `dry_run` deletes nothing.
         """
         log = self._ns.let.log if dry_run else self._ns.engine.log
         found = log.sweep(self._ns.clock.now() - round(grace * 1e6), dry=dry_run)
+        if self._ns.let.folder is not None:
+            found += destroy_scratches(self._ns.let.folder, dry=dry_run)
         return Swept(not dry_run, [str(stray.path) for stray in found], sum(stray.size for stray in found))
 
     def rebuild(self, view: str | None = None, progress: Progress | None = None) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +17,9 @@ from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.patience import WAIT_S
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
-from vmstore.engine.verify import ChainCheck, Finding, batches_of
-from vmstore.errors import VmstoreError
+from vmstore.engine.verify import ERASURE, ChainCheck, Finding, batches_of, left_of
+from vmstore.errors import CorruptError, VmstoreError
+from vmstore.exports.newfile import scratches
 from vmstore.exports.weight import as_it_is
 from vmstore.log.compaction import DUE_FRAMES, due
 from vmstore.log.file import ROOM_MIN
@@ -32,6 +34,7 @@ from vmstore.store.opening import open_namespace
 from vmstore.store.reports import Held, Symptom
 from vmstore.store.seals import SEAL, folder_of, read_seal
 from vmstore.store.verdict import verdict_on
+from vmstore.views.erased import Erasures
 from vmstore.views.projection import stranger
 
 BEHIND_MIN = 10_000  # commits that take a moment to fold
@@ -69,7 +72,9 @@ def log(
     for kind, where, what in _checked(log, folder, store, key, seals, full, progress)[:NAMED_MAX]:
         sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
         rebuilt = f"vmstore rebuild {store}"
-        remedy = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt}.get(kind, BACKUP)
+        finished = f"vmstore erase {store} --finish"
+        told = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt, ERASURE: finished}
+        remedy = told.get(kind, BACKUP)
         yield Symptom(kind, where, what, remedy)
     if due(log.file) is not None:
         yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
@@ -99,7 +104,25 @@ def _checked(
                 progress(min(batch[-1].ordinal, total), total)
     except VmstoreError as error:
         check.problems.append(Finding("log", "log", str(error)))
-    return [*check.problems, *(one for seal in seals for one in seal.problems(histories))]
+    pending = [] if check.problems else list(_pending(log))
+    return [*check.problems, *pending, *(one for seal in seals for one in seal.problems(histories))]
+
+
+def _pending(log: SqliteLog) -> Iterator[Finding]:
+    """Cells that are recorded as erased and still there, once nobody is about to destroy them."""
+    erasures = Erasures(log)
+    erasures.follow()
+    try:
+        if not (numbers := erasures.numbers) or not left_of(log, numbers):
+            return
+        with log.settled():
+            left = left_of(log, numbers)
+    except CorruptError as error:  # an archive is missing, which is told elsewhere
+        yield Finding("cell", "log", str(error))
+        return
+    if left:
+        what = f"{len(left):,} recorded as erased and still there: an erasure was not carried out"
+        yield Finding(ERASURE, "1 cell" if len(left) == 1 else f"{len(left):,} cells", what)
 
 
 def strays(log: SqliteLog, store: Path, now: int) -> Iterator[Symptom]:
@@ -199,9 +222,13 @@ def leftovers(store: Path, now: int) -> Iterator[Symptom]:
     """What killed makers, backups and upgrades left half done, and old logs that an upgrade kept."""
     halves = [*store.parent.glob(f".{store.name}.*.new"), *store.parent.glob(f".{store.name}.*.part")]
     halves += [*store.glob(".*.new"), *store.glob("*/log.sqlite.new*")]
+    halves += Path(tempfile.gettempdir()).glob(f".{store.name}.*.new")  # of a rehearsal that found no room elsewhere
     for half in sorted(halves):
         if half.stat().st_mtime_ns // 1_000 < now - RESTING_US:
             yield Symptom("left", str(half), "a killed process left it half made", f"rm -r {half}")
+    for left in (left for folder in sorted(store.glob("*/")) for left in scratches(folder)):
+        what = "an import that was killed left contents there"
+        yield Symptom("left", str(left), what, f"vmstore erase {store} --finish")
     for kept in sorted(store.glob(f"*/{LOG}{KEPT}*")):
         yield Symptom("kept", str(kept), "the log from before an upgrade", f"rm {kept}, when the new one is proven")
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
+from vmstore.core.mutation import Open
 from vmstore.core.page import Word
 from vmstore.core.redaction import Approve, Artifact, Found, Reason, Redact, Redaction
 from vmstore.log.port import Log
@@ -22,12 +23,13 @@ class Redactions(Projector):
     """One row for each record of something hidden, by the page it stands in, and one for each change of the policy."""
 
     name = "redactions"
+    version = 2
     schema: ClassVar = {
         "redactions": """session INTEGER, position INTEGER, page INTEGER, type INTEGER, reason INTEGER, count INTEGER,
             by INTEGER, found TEXT, tokens_before INTEGER, tokens_after INTEGER, PRIMARY KEY(session, position)""",
         "policies": "session INTEGER, position INTEGER, policy INTEGER, PRIMARY KEY(session, position)",
         "approvals": """session INTEGER, position INTEGER, artifact INTEGER, granted INTEGER, until INTEGER, who TEXT,
-            at INTEGER, page INTEGER, PRIMARY KEY(session, position)""",
+            at INTEGER, page INTEGER, of BLOB, PRIMARY KEY(session, position)""",
     }
     indexes = ("CREATE INDEX redactions_page ON redactions(session, page)",)
 
@@ -42,7 +44,7 @@ class Redactions(Projector):
     def on_approve(self, fact: Fact, m: Approve) -> None:
         """Adds what was lifted or put back."""
         told = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
-        self.rows["approvals"].append((fact.session, fact.position, *told))
+        self.rows["approvals"].append((fact.session, fact.position, *told, m.session))
 
 
 class Approval(NamedTuple):
@@ -57,9 +59,11 @@ class Approval(NamedTuple):
 
 
 def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
-    """What was lifted and put back for a session, in order; what it forked from has its own."""
-    sql = "SELECT position, artifact, granted, until, who, at FROM approvals WHERE session = ? AND page = 0"
-    return [Approval(*row) for row in db.execute(f"{sql} ORDER BY position", (session,))]
+    """What was lifted and put back for a session, in order; what it forked from has its own.
+
+    Only the namespace's own session says so. What a session says of itself came with it, from whom nobody knows.
+    """
+    return [Approval(*row) for row in db.execute(_APPROVALS, (Open.CHARTER, session))]
 
 
 def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) -> Approval | None:
@@ -142,6 +146,9 @@ def _hidden(row: Any) -> Hidden:
     return Hidden(position, page, type_, reason, count, by, json.loads(found), *tokens)
 
 
+_APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
+  FROM sessions own CROSS JOIN approvals a ON a.session = own.session
+ WHERE own.hidden = ? AND a.page = 0 AND a.of = (SELECT uid FROM sessions WHERE session = ?) ORDER BY a.position"""
 _COLUMNS = "position, page, type, reason, count, by, found, tokens_before, tokens_after"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page
   WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""

@@ -14,6 +14,7 @@ from vmstore.capture.sources.lines import Line, Source, split
 from vmstore.capture.sources.packed import is_packed, unpack
 from vmstore.capture.sources.step import Reading, Say
 from vmstore.core.page import Modality
+from vmstore.core.place import regular
 from vmstore.errors import InputError
 
 PIECES = (64 << 10, 1 << 20)  # bytes read at first, and at most
@@ -46,7 +47,7 @@ def glance(path: Path, format: str) -> Glance:
 
 def _piece(path: Path, size: int) -> tuple[bytes, bool]:
     """The first bytes of a file, unpacked, to the end of a line; whether they are all there are."""
-    with path.open("rb") as file:
+    with regular(path) as file:
         data = file.read(size)
         whole = len(data) < size
     if is_packed(data):

@@ -15,8 +15,10 @@ import msgspec
 
 from vmstore.capture.sources.packed import is_packed, unpack
 from vmstore.capture.sources.step import Torn, Unread
+from vmstore.core.place import read_within
 from vmstore.errors import InputError
 
+FILE_BYTES_MAX = 2 << 30  # it is read at once, and takes several times as much memory
 LINE_BYTES_MAX = 32 << 20  # longer lines are kept but never parsed
 NEST_MAX = 200  # deeper values can be read, but not be written back from a deep call stack
 AT_MS_MAX = 253_402_300_800_000  # the year 10000, where dates end
@@ -50,7 +52,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 def open_source(path: Path) -> Source:
     """The file at `path`, read; refuses what is no text, before anything is taken from it."""
     try:
-        data = path.read_bytes()
+        data = read_within(path, FILE_BYTES_MAX)
     except OSError as error:
         why = error.strerror or str(error)
         raise InputError(f"{path} cannot be read: {why}; give the path of a session file") from error

@@ -125,7 +125,7 @@ def _step(line: Line, record: Record) -> Step:
             return Say(raw=line.raw, line=line.number, at=_at(record), draft=draft)
     except InputError as error:
         return unread(line, str(error))
-    if kind not in NOTES:
+    if not isinstance(kind, str) or kind not in NOTES:
         return unread(line, f"unknown entry type {kind!r}")
     return _note(line, record)
 

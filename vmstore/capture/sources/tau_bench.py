@@ -14,6 +14,8 @@ from vmstore.capture.sources.lines import Source
 from vmstore.capture.sources.step import Note, Reading, Step, Track, Unread
 from vmstore.capture.sources.talk import Talk
 
+WORD_CHARS_MAX = 100
+
 
 def recognises(source: Source) -> bool:
     """Whether a file is a list that holds a run: an object with a `traj`."""
@@ -25,13 +27,18 @@ def read_tau_bench(source: Source) -> Reading:
     tracks: list[Track] = []
     seen: dict[str, int] = {}
     for n, run in enumerate(source.document, 1):
-        part = f"task{run.get('task_id')}-trial{run.get('trial')}" if _is_run(run) else f"entry{n}"
+        part = f"task{_word(run.get('task_id'))}-trial{_word(run.get('trial'))}" if _is_run(run) else f"entry{n}"
         seen[part] = seen.get(part, 0) + 1
         if seen[part] > 1:
             part = f"{part}-{seen[part]}"
         steps = _steps(run) if _is_run(run) else [_stray(run, n)]
         tracks.append(Track(key=None, name=f"{source.stem}-{part}", part=part, steps=steps))
     return Reading(format="tau-bench", tracks=tracks)
+
+
+def _word(value: Any) -> str:
+    """A number or a name of a run as part of a name: of bounded length, without lone surrogates."""
+    return str(value)[:WORD_CHARS_MAX].encode("utf-8", "replace").decode()
 
 
 def _is_run(value: Any) -> bool:
