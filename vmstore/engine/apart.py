@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from vmstore.core.mutation import AnyMutation, Erase, Mark, Open, Revoke, Share
+from vmstore.core.mutation import AnyMutation, Approve, Erase, Mark, Open, Pack, Redact, Revoke, Settings, Share
+from vmstore.core.page import Fidelity
 from vmstore.core.sharing import CHARTER_NAME, Principal
 from vmstore.engine.head import Head
 from vmstore.errors import RefusedError
@@ -24,6 +25,29 @@ def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | Non
     if not head.charter and type(m) in OF_CHARTER:
         return f"a {m.kind} stands in the namespace's own session; see specs/sharing.md"
     return None
+
+
+RESERVED = "commands_write_it"
+
+_COMMANDS: dict[type, str] = {
+    Open: "`store.session(name, create=True)`",
+    Settings: "`configure` of a live session, which `store.session(name, l0_tokens_max=...)` makes",
+    Erase: "`vmstore erase`, which destroys what it names",
+    Approve: "`vmstore approve`",
+    Redact: "`store.session(name, redaction=...)`",
+    Share: "`vmstore share`",
+    Revoke: "`vmstore revoke`",
+}
+
+
+def commands_write_it(m: AnyMutation) -> str | None:
+    """What goes with a deed, or says what was sent, is written by whoever does it, and by no batch of one's own."""
+    command = _COMMANDS.get(type(m))
+    if isinstance(m, Mark) and m.reason != Mark.NAMED:
+        command = "`vmstore import`, which counts what it takes in"
+    if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
+        command = "`store.record`, with the request that was sent; what nobody sent is derived"
+    return None if command is None else f"such a {m.kind} is written by {command}"
 
 
 def check_name(name: str, hidden: int) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    PARTIAL,
     Annotate,
     AnyMutation,
     CellRef,
@@ -34,7 +35,10 @@ from vmstore.core.mutation import (
     Unknown,
     Update,
 )
+from vmstore.core.page import Modality, PageType
+from vmstore.core.tokens import TOKENS_IMAGE_MAX
 from vmstore.engine.apart import charter_stands_apart
+from vmstore.engine.contents import PLAIN, VALUE, Contents, named, unfilled
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 
@@ -42,17 +46,21 @@ from vmstore.engine.head import Head
 class Place(msgspec.Struct, gc=False):
     """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
 
-    For an `open`, whether its name is taken already.
+    For an `open`, whether its name is taken already. `contents` knows what cells hold, where a rule
+    is to look at them.
     """
 
     nth: int = 0
     before: AnyMutation | None = None
     cells: int = 0
     name_taken: bool = False
+    contents: Contents | None = None  # what knows of contents, where they are looked at
+    by_hand: bool = False  # whether it is a mutation of somebody's own
 
 
 ENDS = (Pack, Mark)
-_LEFT_OUT = ("status", "policy")  # words that need not be told: of what a page says, of a session's redaction
+_LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a page, a session's redaction, a request
+TOKENS_AROUND = 16  # that a tokenizer may put around a content
 WEIGHED = (Create, Annotate)
 IMPORTANCE_MAX = 1_000_000
 
@@ -163,9 +171,16 @@ def erased_cells_are_its_own(head: Head, m: AnyMutation, place: Place) -> str | 
 
 
 def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
-    """A page joins a message that is there, or none (0)."""
+    """A page joins a message that is there, or none (0); a pack changes skeletons of messages, each once."""
     if type(m) is Create and m.message and not head.has_message(m.message):
         return f"there is no message at position {m.message}"
+    if type(m) is Pack and m.envelopes:
+        messages = [message for message, _ in m.envelopes]
+        for message in messages:
+            if not head.has_message(message):
+                return f"there is no message at position {message}"
+        if len(set(messages)) != len(messages):
+            return "a message is given one skeleton in a pack"
     return None
 
 
@@ -310,6 +325,50 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
+def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
+    if place.contents is None:
+        return None
+    for field, ref, form in named(m):
+        wrong = place.contents.wrong(ref, form)
+        if wrong is not None:
+            return f"{field} must name {form.words}: {wrong}"
+    return None
+
+
+def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
+    if not (place.by_hand and isinstance(m, SIZED)) or place.contents is None or m.content is None:
+        return None
+    size = place.contents.size(m.content)
+    if size is None:
+        return "its content was erased; seal one that is there"
+    if m.size != size:
+        return f"size is {m.size}, and the content has {size} bytes"
+    readable = not isinstance(m, Create) or m.modality in READABLE
+    if m.tokens > (size if readable else max(size, TOKENS_IMAGE_MAX)) + TOKENS_AROUND:
+        return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
+    if not isinstance(m, Create) or m.type == PageType.RAW or (form := READABLE.get(m.modality)) is None:
+        return None
+    wrong = place.contents.wrong(m.content, form)
+    return None if wrong is None else f"a {Modality(m.modality).word} page is {form.words}: {wrong}"
+
+
+SIZED = (Create, Update, Compress)
+READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
+
+
+def messages_are_whole(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A message whose pages a pack changes can be told: each hole is filled by what it stands for."""
+    if not isinstance(m, Pack) or place.contents is None:
+        return None
+    for shown in place.contents.touched(head, m):
+        wrong = unfilled(shown, place.contents, partial=m.renderer == PARTIAL)
+        if wrong is not None:
+            return wrong
+    return None
+
+
 RULES: tuple[Rule, ...] = (
     kind_is_known,
     fields_are_typed,
@@ -339,4 +398,7 @@ RULES: tuple[Rule, ...] = (
     reference_came_before,
     ranks_are_distinct,
     totals_match,
+    cells_are_formed,
+    contents_are_as_stated,
+    messages_are_whole,
 )
