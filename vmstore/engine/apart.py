@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, get_args
 
-from vmstore.core.mutation import AnyMutation, Approve, Erase, Mark, Open, Pack, Redact, Revoke, Settings, Share
+from vmstore.core.mutation import (
+    AnyMutation,
+    Approve,
+    Configure,
+    Decision,
+    Erase,
+    Mark,
+    Open,
+    Pack,
+    Redact,
+    Revoke,
+    Segment,
+    Settings,
+    Share,
+    Turn,
+)
 from vmstore.core.page import Fidelity
 from vmstore.core.sharing import CHARTER_NAME, Principal
 from vmstore.engine.head import Head
@@ -40,13 +55,19 @@ _COMMANDS: dict[type, str] = {
 }
 
 
-def commands_write_it(m: AnyMutation) -> str | None:
-    """What goes with a deed, or says what was sent, is written by whoever does it, and by no batch of one's own."""
+OF_KERNEL: frozenset[type] = frozenset((*get_args(Decision), Pack, Segment, Configure, Turn))
+"""The kinds that a kernel folds into its state, where one is at work."""
+
+
+def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
+    """What goes with a deed, says what was sent, or is a kernel's to decide, is written by no batch of one's own."""
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"
     if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
         command = "`store.record`, with the request that was sent; what nobody sent is derived"
+    if command is None and type(m) in OF_KERNEL and live():
+        command = "the kernel of a live session; ask it with the verbs of `vmstore.Live`"
     return None if command is None else f"such a {m.kind} is written by {command}"
 
 

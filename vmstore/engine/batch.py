@@ -9,7 +9,7 @@ from vmstore.cells.cell import ERASED
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
 from vmstore.engine.apart import RESERVED, commands_write_it
-from vmstore.engine.contents import Contents
+from vmstore.engine.contents import ByHand
 from vmstore.engine.doors import Passing
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head
@@ -69,13 +69,13 @@ class Batch:
         self.erased: list[tuple[int, int]] = []  # cells without bytes of commits that ended, which an erasure names
         self._spent = ""  # why nothing more can be done with it
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
-        self._contents: Contents | None = None  # what looks at the cells that are named
+        self._contents: ByHand | None = None  # what looks at the cells that are named
         self._begin()
 
-    def written_by_hand(self, contents: Contents) -> None:
+    def written_by_hand(self, contents: ByHand) -> None:
         """Has everything that is added looked at, the contents of cells too, and kinds refused that commands write."""
         self._contents = contents
-        self.place.contents, self.place.by_hand = contents, True
+        self.place.contents = self.place.by_hand = contents
 
     def _begin(self) -> None:
         """Begins the next commit."""
@@ -84,7 +84,7 @@ class Batch:
         self._request = NO_REQUEST
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
-        self.place = Place(contents=self._contents, by_hand=self._contents is not None)
+        self.place = Place(contents=self._contents, by_hand=self._contents)
         if self.passing is not None:
             self.passing.begin()
 
@@ -157,7 +157,7 @@ class Batch:
 
     def add(self, mutation: AnyMutation) -> int:
         """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
-        if self._contents is not None and (reason := commands_write_it(mutation)) is not None:
+        if self._contents is not None and (reason := commands_write_it(mutation, self._contents.live)) is not None:
             raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})")
         return self.take(mutation) if self.passing is None else self.passing.add(mutation, self.take, self.position)
 

@@ -10,12 +10,13 @@ from vmstore.core.erasure import Gone, gone
 from vmstore.core.holes import Hole, holes
 from vmstore.core.jsontext import strict
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update
-from vmstore.engine.contents import OPAQUE, SKELETON, Form, Shown, Stands, named
+from vmstore.engine.contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
 from vmstore.engine.head import Head
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.context import envelopes_at, read_cells
-from vmstore.views.lane import Lane
+from vmstore.views.decisions import in_force
+from vmstore.views.lane import NEVER, Lane
 from vmstore.views.projection import Projection
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ class OfBatch:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
         content = self._content(ref)
         return None if content is None else form.wrong(content)
+
+    def live(self) -> bool:
+        """Whether a kernel is at work in the session."""
+        return in_force(self._lane, NEVER) is not None
 
     def size(self, ref: Any) -> int | None:
         """How many bytes a cell holds, None where it was erased."""
@@ -109,28 +114,42 @@ class OfBatch:
     def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
         """The messages of which a pack changes a page or the skeleton."""
         order = head.after(m.entered, m.left)
-        place = self._places({page for page, *_ in order} | set(m.left))
-        changed = {place[page][0] for page in (*m.left, *(one[0] for one in m.entered))}
+        place = self._facts({page for page, *_ in order} | set(m.left))
+        changed = {place[page].message for page in (*m.left, *(one[0] for one in m.entered))}
         told = dict(m.envelopes)
         for message in sorted((changed | told.keys()) - {0}):
             pages = [
-                Stands(place[page][1], content, level) for page, content, level, _ in order if place[page][0] == message
+                Stands(place[page].part, content, level)
+                for page, content, level, _ in order
+                if place[page].message == message
             ]
             if pages:
                 skeleton = self._content(told[message]) if message in told else self._skeleton(message)
                 yield Shown(message, _parsed(skeleton), pages)
 
-    def _places(self, pages: Iterable[int]) -> dict[int, tuple[int, int]]:
-        """The message and the part of pages."""
+    def page(self, page: int) -> Facts:
+        """What a page is."""
+        return self._facts([page])[page]
+
+    def holes(self, message: int) -> Sequence[Hole] | None:
+        """The holes of a message's skeleton as it stands; None where it was erased."""
+        return _parsed(self._skeleton(message))
+
+    def holes_in(self, ref: Any) -> Sequence[Hole] | None:
+        """Those of the skeleton in a cell."""
+        return _parsed(self._content(ref))
+
+    def _facts(self, pages: Iterable[int]) -> dict[int, Facts]:
+        """What pages are."""
         found, earlier = {}, []
         for page in pages:
             made = self._batch.head.recent.made(page) if page > self._base else None
             if isinstance(made, Create):
-                found[page] = made.message, made.part
+                found[page] = Facts(made.message, made.part, made.modality, made.type)
             else:
                 earlier.append(page)
         if earlier:
-            found.update((page, (message, part)) for page, message, part in self._lane.rows(_PLACE, earlier))
+            found.update((page, Facts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
         return found
 
     def _skeleton(self, message: int) -> bytes | None:
@@ -151,7 +170,8 @@ class OfBatch:
 _COMMIT = "SELECT ordinal, cell FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
 _CONTENT = """SELECT cell, commitment FROM versions
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-_PLACE = """SELECT page, message, part FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_PLACE = """SELECT page, message, part, modality, type FROM pages
+  WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 
 
 class OfLog:
@@ -204,11 +224,6 @@ class OfLog:
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
         return self._wrong(self._number(ref), form)
-
-    def size(self, ref: Any) -> int | None:
-        """How many bytes a cell holds, None where it was erased."""
-        content = self._content(self._number(ref))
-        return None if content is None else len(content)
 
     def unfit(self, position: int, form: Form) -> str | None:
         """Why the content made at a position is not of a form."""

@@ -179,12 +179,41 @@ class Contents(Protocol):
         """The same of the content made at a position."""
         ...
 
+    def touched(self, head: Head, m: Pack) -> Iterable[Shown]:
+        """The messages of which a pack changes a page or the skeleton."""
+        ...
+
+
+class Facts(NamedTuple):
+    """What a page is, as a rule asks of it."""
+
+    message: int
+    part: int
+    modality: int
+    type: int
+
+
+class ByHand(Contents, Protocol):
+    """What the gate knows besides of a session that somebody writes to by hand."""
+
+    def live(self) -> bool:
+        """Whether a kernel is at work in the session."""
+        ...
+
     def size(self, ref: Any) -> int | None:
         """How many bytes a cell holds, None where it was erased."""
         ...
 
-    def touched(self, head: Head, m: Pack) -> Iterable[Shown]:
-        """The messages of which a pack changes a page or the skeleton."""
+    def page(self, page: int) -> Facts:
+        """What a page is."""
+        ...
+
+    def holes(self, message: int) -> Sequence[Hole] | None:
+        """The holes of a message's skeleton as it stands; None where it was erased."""
+        ...
+
+    def holes_in(self, ref: Any) -> Sequence[Hole] | None:
+        """Those of the skeleton in a cell."""
         ...
 
 

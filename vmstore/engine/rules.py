@@ -38,7 +38,7 @@ from vmstore.core.mutation import (
 from vmstore.core.page import Modality, PageType
 from vmstore.core.tokens import TOKENS_IMAGE_MAX
 from vmstore.engine.apart import charter_stands_apart
-from vmstore.engine.contents import PLAIN, VALUE, Contents, named, unfilled
+from vmstore.engine.contents import FILLS, OPAQUE, PLAIN, VALUE, ByHand, Contents, named, unfilled
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 
@@ -55,7 +55,7 @@ class Place(msgspec.Struct, gc=False):
     cells: int = 0
     name_taken: bool = False
     contents: Contents | None = None  # what knows of contents, where they are looked at
-    by_hand: bool = False  # whether it is a mutation of somebody's own
+    by_hand: ByHand | None = None  # what knows of the session too, where it is a mutation of somebody's own
 
 
 ENDS = (Pack, Mark)
@@ -338,20 +338,37 @@ def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
-    if not (place.by_hand and isinstance(m, SIZED)) or place.contents is None or m.content is None:
+    if place.by_hand is None or not isinstance(m, SIZED) or m.content is None:
         return None
-    size = place.contents.size(m.content)
+    size = place.by_hand.size(m.content)
     if size is None:
         return "its content was erased; seal one that is there"
     if m.size != size:
         return f"size is {m.size}, and the content has {size} bytes"
-    readable = not isinstance(m, Create) or m.modality in READABLE
-    if m.tokens > (size if readable else max(size, TOKENS_IMAGE_MAX)) + TOKENS_AROUND:
+    page = m if isinstance(m, Create) else place.by_hand.page(m.page)
+    if m.tokens > (size if page.modality in READABLE else max(size, TOKENS_IMAGE_MAX)) + TOKENS_AROUND:
         return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
-    if not isinstance(m, Create) or m.type == PageType.RAW or (form := READABLE.get(m.modality)) is None:
+    if page.type == PageType.RAW or (form := READABLE.get(page.modality)) is None:
         return None
-    wrong = place.contents.wrong(m.content, form)
-    return None if wrong is None else f"a {Modality(m.modality).word} page is {form.words}: {wrong}"
+    wrong = place.by_hand.wrong(m.content, PLAIN if isinstance(m, Compress) else form)
+    return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
+
+
+def holes_are_fitted(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
+    if place.by_hand is None:
+        return None
+    if isinstance(m, SIZED) and m.content is not None:
+        page = m if isinstance(m, Create) else place.by_hand.page(m.page)
+        for kind, part in (place.by_hand.holes(page.message) if page.message else None) or ():
+            form = PLAIN if isinstance(m, Compress) else FILLS[kind]
+            if part == page.part and form is not OPAQUE and (wrong := place.by_hand.wrong(m.content, form)) is not None:
+                return f"part {part} of m{page.message} must be {form.words}: {wrong}"
+    for message, ref in m.envelopes if isinstance(m, Pack) else ():
+        new = set(place.by_hand.holes_in(ref) or ()) - set(place.by_hand.holes(message) or ())
+        if new:
+            return f"the skeleton of m{message} gains a hole for part {min(part for _, part in new)}"
+    return None
 
 
 SIZED = (Create, Update, Compress)
@@ -400,5 +417,6 @@ RULES: tuple[Rule, ...] = (
     totals_match,
     cells_are_formed,
     contents_are_as_stated,
+    holes_are_fitted,
     messages_are_whole,
 )

@@ -45,6 +45,7 @@ from vmstore.engine.rules import (
     contents_are_as_stated,
     erased_cells_are_its_own,
     fields_are_typed,
+    holes_are_fitted,
     importance_is_a_share,
     kind_is_known,
     level_is_reduced,
@@ -96,6 +97,7 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     totals_match: (Pack,),
     cells_are_formed: tuple(FORMS),
     contents_are_as_stated: SIZED,
+    holes_are_fitted: (*SIZED, Pack),
     messages_are_whole: (Pack,),
 }
 """The kinds a rule can refuse; one that is not listed is asked of every kind."""
@@ -105,7 +107,9 @@ OF_FIELDS: frozenset[Rule] = frozenset(
 )
 """The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.fields`)."""
 
-OF_CONTENTS: frozenset[Rule] = frozenset((cells_are_formed, contents_are_as_stated, messages_are_whole))
+OF_CONTENTS: frozenset[Rule] = frozenset(
+    (cells_are_formed, contents_are_as_stated, holes_are_fitted, messages_are_whole)
+)
 """The rules that look at what cells hold."""
 
 _ASKED: dict[tuple[type, type, bool, bool, bool], tuple[Rule, ...]] = {}

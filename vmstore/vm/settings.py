@@ -113,10 +113,10 @@ def encoded(told: dict[str, Any]) -> bytes:
 def decoded(settings: Settings | None, cell: bytes) -> Settings:
     """Settings with what a cell of the log says, None before the first; what a later version added is passed over.
 
-    So is what an earlier version let in by hand and what are no settings.
+    So is what an earlier version let in by hand and what is no JSON object.
     """
     try:
         told = msgspec.json.decode(cell, type=dict[str, Any])
-        return changed(settings or BEFORE, {name: value for name, value in told.items() if name in _FIELDS})
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, InputError):
-        return settings or BEFORE
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        told = {}
+    return changed(settings or BEFORE, {name: value for name, value in told.items() if name in _FIELDS})
