@@ -121,6 +121,13 @@ def _sayable(value: Any) -> Any:
     return value
 
 
+def as_text(value: Any) -> str | None:
+    """A value as a column of text has it: a text without lone surrogates, what is none as JSON, null as nothing."""
+    if value is None:
+        return None
+    return (value if isinstance(value, str) else shown(value)).encode("utf-8", "replace").decode()
+
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

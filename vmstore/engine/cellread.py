@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import apsw
+
 from vmstore.cells.cell import Cell
 from vmstore.core.erasure import Gone, gone
 from vmstore.core.holes import Hole, holes
 from vmstore.core.jsontext import strict
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update, decode
 from vmstore.engine.contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
 from vmstore.engine.head import Head
+from vmstore.errors import VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
+from vmstore.views.cellar import Cellar
 from vmstore.views.context import envelopes_at, read_cells
 from vmstore.views.decisions import in_force
 from vmstore.views.lane import NEVER, Lane
@@ -318,3 +322,43 @@ class _Session:
             self._shown.get(self.place(page)[0], {}).pop(page, None)
         for page, content, level, rank in m.entered:
             self._shown.setdefault(self.place(page)[0], {})[page] = rank, content, level
+
+
+def unformed(log: Log, commits: Sequence[Commit], cellar: Cellar | None) -> Iterator[tuple[str, str]]:
+    """Cells of commits that hold what a fold or an answer cannot read: where, and why; for whoever folds nothing.
+
+    Earlier cells that are named are found where a `cellar` knows them.
+    """
+    told = [(commit, position, m) for commit in commits for position, m in _mutations(commit)]
+    wanted: dict[int, list[tuple[Commit, int, AnyMutation, str, Form]]] = {}
+    for commit, position, m in told:
+        for field, ref, form in named(m):
+            number = _found(commit, ref, cellar)
+            if number:
+                wanted.setdefault(number, []).append((commit, position, m, field, form))
+    cells = log.cells(list(wanted)) if wanted else {}
+    for number, places in wanted.items():
+        cell = cells.get(number)
+        if cell is None or cell.erased:
+            continue
+        for commit, position, m, field, form in places:
+            wrong = form.wrong(cell.content)
+            if wrong is not None:
+                yield f"commit {commit.ordinal}", f"position {position}: {m.kind} {field} is not {form.words}: {wrong}"
+
+
+def _mutations(commit: Commit) -> Iterator[tuple[int, AnyMutation]]:
+    try:
+        yield from enumerate(decode(commit.body), commit.first)
+    except ValueError:  # the check of the chain names it
+        return
+
+
+def _found(commit: Commit, ref: Any, cellar: Cellar | None) -> int:
+    """The number of a cell that a mutation names; 0 where it cannot be found."""
+    if type(ref) is int:
+        return commit.cell + ref if 0 <= ref < commit.cell_count else 0
+    try:
+        return 0 if cellar is None else cellar.sealed(commit, ref)[0]
+    except (VmstoreError, apsw.Error, IndexError):
+        return 0

@@ -6,7 +6,7 @@ replaying each session through the gate's own predicates, the views against a fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -50,6 +50,11 @@ class Finding(NamedTuple):
     kind: str
     where: str
     what: str
+
+
+def unsafe(found: Iterable[Finding]) -> list[Finding]:
+    """What makes a log not to be relied on: not what an earlier version let in and this one tells as damaged."""
+    return [one for one in found if one.kind != UNREADABLE]
 
 
 class Counts(NamedTuple):

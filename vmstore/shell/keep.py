@@ -7,7 +7,7 @@ import argparse
 import apsw
 import msgspec
 
-from vmstore.engine.verify import ARCHIVE
+from vmstore.engine.verify import ARCHIVE, UNREADABLE
 from vmstore.errors import CorruptError, InputError
 from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.render import Screen
@@ -103,7 +103,12 @@ def remedies(found: list[Problem], store: str) -> list[str]:
         )
     if ARCHIVE in kinds:
         told.append("An archive is not what the log says: the log itself and all other sessions are sound without it.")
-    if kinds - VIEWS - {SEAL, ARCHIVE}:
+    if UNREADABLE in kinds:
+        told.append(
+            "What an earlier version took in by hand cannot be told: it is answered as damaged, and all else is sound. "
+            f"Write it again, or be rid of it with `vmstore erase {store} --session SESSION`."
+        )
+    if kinds - VIEWS - {SEAL, ARCHIVE, UNREADABLE}:
         told.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."

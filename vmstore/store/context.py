@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from vmstore.capture.skeleton import fill, loads, pruned
 from vmstore.core.erasure import Gone, gone
 from vmstore.core.images import size_of
+from vmstore.core.jsontext import strict
 from vmstore.core.mutation import PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
@@ -109,7 +110,12 @@ class Context:
     def _told(self) -> dict[str, Any]:
         """The request, or why it cannot be had whole any more."""
         try:
-            return self.request()
+            found = self.request()
+            if self._call.rest is not None:
+                strict(self._read({self._call.rest: self._call.rest_commitment})[self._call.rest])
+            return found
+        except ValueError as error:
+            return {"damaged": f"it cannot be shown as JSON: {error}"}
         except ErasedError as error:
             return {"erased": str(error)}
         except CorruptError as error:

@@ -14,9 +14,10 @@ from vmstore.cells import schema
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.patience import WAIT_S
+from vmstore.engine.cellread import unformed
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
-from vmstore.engine.verify import ChainCheck, Finding, batches_of
+from vmstore.engine.verify import UNREADABLE, ChainCheck, Finding, batches_of
 from vmstore.errors import VmstoreError
 from vmstore.exports.weight import as_it_is
 from vmstore.log.compaction import DUE_FRAMES, due
@@ -32,6 +33,7 @@ from vmstore.store.opening import open_namespace
 from vmstore.store.reports import Held, Symptom
 from vmstore.store.seals import SEAL, folder_of, read_seal
 from vmstore.store.verdict import verdict_on
+from vmstore.views.cellar import Cellar
 from vmstore.views.projection import stranger
 
 BEHIND_MIN = 10_000  # commits that take a moment to fold
@@ -69,7 +71,13 @@ def log(
     for kind, where, what in _checked(log, folder, store, key, seals, full, progress)[:NAMED_MAX]:
         sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
         rebuilt = f"vmstore rebuild {store}"
-        remedy = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt}.get(kind, BACKUP)
+        remedy = {
+            UNREADABLE: f"write it again, or vmstore erase {store} --session SESSION",
+            "seal": sealed,
+            "view": rebuilt,
+            "views": rebuilt,
+            "columns": rebuilt,
+        }.get(kind, BACKUP)
         yield Symptom(kind, where, what, remedy)
     if due(log.file) is not None:
         yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
@@ -91,14 +99,18 @@ def _checked(
         return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]
     histories = Histories(watched(seals))
     check, total = ChainCheck(log, histories), log.ordinal
-    try:
-        for batch in batches_of(log):
-            for commit in batch:
-                check.commit(commit)
-            if progress is not None:
-                progress(min(batch[-1].ordinal, total), total)
-    except VmstoreError as error:
-        check.problems.append(Finding("log", "log", str(error)))
+    file = views_file(folder)
+    with closing(as_it_is(file) if file.exists() else apsw.Connection(":memory:")) as db:
+        cellar = Cellar(log, db)
+        try:
+            for batch in batches_of(log):
+                for commit in batch:
+                    check.commit(commit)
+                check.problems += [Finding(UNREADABLE, *one) for one in unformed(log, batch, cellar)]
+                if progress is not None:
+                    progress(min(batch[-1].ordinal, total), total)
+        except VmstoreError as error:
+            check.problems.append(Finding("log", "log", str(error)))
     return [*check.problems, *(one for seal in seals for one in seal.problems(histories))]
 
 
