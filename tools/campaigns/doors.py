@@ -6,6 +6,7 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,8 @@ def _calls(store: vmstore.Store, session: Session, chance: random.Random) -> Ite
 
 
 def _request(session: Session, call: int) -> None:
-    try:
+    with suppress(UnknownError, ErasedError):  # derived, or not there any more
         session.request(call=call)
-    except (UnknownError, ErasedError):  # derived, or not there any more
-        pass
 
 
 def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Iterator[Door]:
@@ -106,10 +105,8 @@ def _pages(store: vmstore.Store, session: Session, chance: random.Random) -> Ite
 
 
 def _content(session: Session, page: str) -> None:
-    try:
+    with suppress(UnknownError, ErasedError):  # the source never had it, or it is gone
         session.content(page, Head())
-    except (UnknownError, ErasedError):  # the source never had it, or it is gone
-        pass
 
 
 def _why(store: vmstore.Store, session: Session, text: str) -> None:

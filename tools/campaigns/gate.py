@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import vmstore
 from campaigns import doors
-from campaigns.hands import HOSTILE, Hand, Held, nothing_held
+from campaigns.hands import Hand, Held, nothing_held
 from campaigns.held import Broken
+
+import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Compress, Create, Message, Reference, Update, decode
 from vmstore.errors import VmstoreError
@@ -260,13 +261,14 @@ class Player:
             self._asked(lambda: doors.of_folder(self.store, self.path, folder), "the folder")
 
     def _asked(self, made: Callable[[], Iterator[doors.Door]], of: str) -> None:
-        what = "its doors"
+        asked = "its doors"
         try:
             for what, question in made():
+                asked = what
                 question()
                 self.found["questions"] += 1
         except Exception as error:
-            raise Broken("question", f"{what} of {of}: {type(error).__name__}: {error}") from error
+            raise Broken("question", f"{asked} of {of}: {type(error).__name__}: {error}") from error
 
 
 def take(held: Held, commit: Commit) -> None:
@@ -298,6 +300,3 @@ def _rule(error: VmstoreError) -> str:
     """The rule an error names, or what kind of error it is."""
     text = str(error)
     return text.rpartition("(rule ")[2].rstrip(")") if "(rule " in text else type(error).__name__
-
-
-assert HOSTILE

@@ -44,7 +44,7 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.engine.batch import Batch
-from vmstore.engine.contents import FORMS, LABELS, OBJECT, OPAQUE, PLACES, PLAIN, SKELETON, TEXTS, Form
+from vmstore.engine.contents import LABELS, NOTE, OBJECT, OPAQUE, PLAIN, SKELETON, TEXTS, Form
 from vmstore.engine.contents import VALUE as JSON_VALUE
 from vmstore.engine.fields import WORDS
 
@@ -61,7 +61,7 @@ GOOD: dict[str, tuple[bytes, ...]] = {
         b'{"\\u0000j":0}',
         b'{"role":"user","content":"as it is"}',
     ),
-    PLACES.words: (b"[]", b"[[1,0]]"),
+    NOTE.words: (b"[]", b"[[1,0]]"),
 }
 HOSTILE: tuple[bytes, ...] = (
     b"", b"{", b"5", b"[7]", b"null", b'"text"', b"\xff", b"\xff\xfe{\x00}\x00", b"\xef\xbb\xbf{}",
@@ -319,7 +319,7 @@ MAKERS: dict[str, Callable[[Hand, Batch], list[Any]]] = {
     "evict": _evict,
     "turn": lambda hand, batch: [Turn(batch.head.turn + 1)],
     "configure": lambda hand, batch: [Configure(2, hand.chance.choice((900_000, 1_300_000, 0)))],
-    "mark": lambda hand, batch: [Mark(0, 0, None, hand.cell(batch, PLAIN), hand.cell(batch, PLACES))],
+    "mark": lambda hand, batch: [Mark(0, 0, None, hand.cell(batch, PLAIN), hand.cell(batch, NOTE))],
     "link": lambda hand, batch: [Link(hand.page(), hand.page(), hand.chance.randrange(10), None, 5)],
     "segment": lambda hand, batch: [Segment(hand.chance.randrange(9), hand.page(), hand.cell(batch, PLAIN))],
     "cite": lambda hand, batch: [Cite(hand.page(), hand.page(), hand.cell(batch, PLAIN))],

@@ -90,14 +90,6 @@ def _skeleton(content: bytes) -> str | None:
     return wrong
 
 
-def _places(content: bytes) -> str | None:
-    told, wrong = _read(content, list)
-    for pair in told if wrong is None else ():
-        if not (isinstance(pair, list) and len(pair) == 2 and all(type(one) is int for one in pair)):
-            return "it holds what is no (page, level)"
-    return wrong
-
-
 def _read(content: bytes, *types: type) -> tuple[Any, str | None]:
     """JSON of some types, or why it is none."""
     wrong = _typed(*types)(content)
@@ -116,11 +108,11 @@ VALUE = Form("a JSON value", _typed())
 LABELS = Form("a JSON object whose names are texts, with `tags` a list of texts", _labels)
 TEXTS = Form("a JSON list of texts", _texts)
 SKELETON = Form("JSON whose holes stand for parts", _skeleton)
-PLACES = Form("a JSON list of (page, level); of a source record any bytes", _places)
+NOTE = Form("a JSON value; of a source record any bytes", _typed())
 
 FORMS: dict[type, dict[str, Form]] = {
     Open: {"name": PLAIN, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
-    Mark: {"name": PLAIN, "note": PLACES},
+    Mark: {"name": PLAIN, "note": NOTE},
     Create: {"content": OPAQUE, "labels": LABELS},
     Update: {"content": OPAQUE},
     Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": OBJECT},
@@ -143,7 +135,7 @@ FORMS: dict[type, dict[str, Form]] = {
 def named(m: AnyMutation) -> Iterable[tuple[str, Any, Form]]:
     """The cells a mutation names whose bytes must be something, each with its field."""
     for field, form in FORMS.get(type(m), {}).items():
-        if form is OPAQUE or (form is PLACES and m.reason != Mark.NAMED):  # type: ignore[union-attr]
+        if form is OPAQUE or (form is NOTE and m.reason != Mark.NAMED):  # type: ignore[union-attr]
             continue
         ref = getattr(m, field)
         if field == "envelopes":
