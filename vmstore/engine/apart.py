@@ -59,8 +59,13 @@ OF_KERNEL: frozenset[type] = frozenset((*get_args(Decision), Pack, Segment, Conf
 """The kinds that a kernel folds into its state, where one is at work."""
 
 
+_WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
+
+
 def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
     """What goes with a deed, says what was sent, or is a kernel's to decide, is written by no batch of one's own."""
+    if type(m) not in _WATCHED:
+        return None
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"

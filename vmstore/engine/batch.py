@@ -114,6 +114,8 @@ class Batch:
             if ref is None:
                 ref = self._seal(content, digest)
             self._sealed[digest] = ref
+            if self._contents is not None and type(ref) is not int:
+                self._contents.note(ref, content)
         if self.passing is not None:
             self.passing.note(ref, told, content)
         return ref
@@ -132,7 +134,7 @@ class Batch:
 
     def told(self, index: int) -> bytes | None:
         """What a cell of the commit under way was told to hold; None of one without bytes."""
-        return None if index in self._lost else self._sealing.contents[index]
+        return self._sealing.contents[index] if index not in self._lost else None
 
     def _seal(self, content: bytes, digest: bytes) -> int:
         self._check()

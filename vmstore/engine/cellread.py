@@ -46,6 +46,8 @@ class OfBatch:
         self._follow = follow
         self._base = batch.head.position  # what stands after it is the batch's
         self._seen: Lane | None = None
+        self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
+        self._fit: set[tuple[Any, str]] = set()  # earlier cells that are of a form
 
     @property
     def _lane(self) -> Lane:
@@ -57,17 +59,25 @@ class OfBatch:
 
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
+        if (ref, form.words) in self._fit:
+            return None
         content = self._content(ref)
-        return None if content is None else form.wrong(content)
+        wrong = None if content is None else form.wrong(content)
+        if wrong is None and type(ref) is not int:
+            self._fit.add((ref, form.words))
+        return wrong
 
     def live(self) -> bool:
         """Whether a kernel is at work in the session."""
         return in_force(self._lane, NEVER) is not None
 
-    def size(self, ref: Any) -> int | None:
-        """How many bytes a cell holds, None where it was erased."""
-        content = self._content(ref)
-        return None if content is None else len(content)
+    def content(self, ref: Any) -> bytes | None:
+        """The bytes of a cell, None where they were erased."""
+        return self._batch.told(ref) if type(ref) is int else self._content(ref)
+
+    def note(self, ref: Any, content: bytes) -> None:
+        """Remembers what a cell holds that lies before the batch."""
+        self._noted[ref] = content
 
     def unfit(self, position: int, form: Form) -> str | None:
         """Why the content made at a position is not of a form."""
@@ -81,6 +91,8 @@ class OfBatch:
             if not first:
                 return batch.told(ref)
             ref = (first, ref)
+        if (noted := self._noted.get(ref)) is not None:
+            return noted
         position, index = ref
         for commit in batch.commits:
             if commit.first <= position <= commit.last:

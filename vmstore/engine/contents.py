@@ -7,7 +7,7 @@ commit. What the store itself writes is not looked at again: `verify` does, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.holes import BASE64, JSON, TEXT, Hole, holes
@@ -132,16 +132,24 @@ FORMS: dict[type, dict[str, Form]] = {
 """What each cell of each kind holds; `envelopes` is the one field that names several."""
 
 
-def named(m: AnyMutation) -> Iterable[tuple[str, Any, Form]]:
+READ: dict[type, tuple[tuple[str, Form], ...]] = {
+    kind: tuple((field, form) for field, form in fields.items() if form is not OPAQUE) for kind, fields in FORMS.items()
+}
+"""The fields whose cells must be something."""
+
+
+def refs_in(m: Any, field: str) -> Sequence[Any]:
+    """The cells that a field names; none of a source record's, which is what it is."""
+    if field == "envelopes":
+        return [ref for _, ref in m.envelopes]
+    return () if field == "note" and m.reason != Mark.NAMED else (getattr(m, field),)
+
+
+def named(m: AnyMutation) -> Iterator[tuple[str, Any, Form]]:
     """The cells a mutation names whose bytes must be something, each with its field."""
-    for field, form in FORMS.get(type(m), {}).items():
-        if form is OPAQUE or (form is NOTE and m.reason != Mark.NAMED):  # type: ignore[union-attr]
-            continue
-        ref = getattr(m, field)
-        if field == "envelopes":
-            yield from ((field, one, form) for _, one in ref)
-        elif ref is not None:
-            yield field, ref, form
+    for field, form in READ.get(type(m), ()):
+        if getattr(m, field) is not None:
+            yield from ((field, ref, form) for ref in refs_in(m, field))
 
 
 class Stands(NamedTuple):
@@ -192,8 +200,12 @@ class ByHand(Contents, Protocol):
         """Whether a kernel is at work in the session."""
         ...
 
-    def size(self, ref: Any) -> int | None:
-        """How many bytes a cell holds, None where it was erased."""
+    def content(self, ref: Any) -> bytes | None:
+        """The bytes of a cell, None where they were erased."""
+        ...
+
+    def note(self, ref: Any, content: bytes) -> None:
+        """Remembers what a cell holds that lies before the batch."""
         ...
 
     def page(self, page: int) -> Facts:

@@ -38,7 +38,7 @@ from vmstore.core.mutation import (
 from vmstore.core.page import Modality, PageType
 from vmstore.core.tokens import TOKENS_IMAGE_MAX
 from vmstore.engine.apart import charter_stands_apart
-from vmstore.engine.contents import FILLS, OPAQUE, PLAIN, VALUE, ByHand, Contents, named, unfilled
+from vmstore.engine.contents import FILLS, OPAQUE, PLAIN, READ, VALUE, ByHand, Contents, refs_in, unfilled
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 
@@ -329,34 +329,39 @@ def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
     if place.contents is None:
         return None
-    for field, ref, form in named(m):
-        wrong = place.contents.wrong(ref, form)
-        if wrong is not None:
-            return f"{field} must name {form.words}: {wrong}"
+    for field, form in READ.get(type(m), ()):
+        if getattr(m, field) is not None:
+            for ref in refs_in(m, field):
+                wrong = place.contents.wrong(ref, form)
+                if wrong is not None:
+                    return f"{field} must name {form.words}: {wrong}"
     return None
 
 
 def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
-    if place.by_hand is None or not isinstance(m, SIZED) or m.content is None:
+    by_hand = place.by_hand
+    if by_hand is None or not isinstance(m, SIZED) or m.content is None:
         return None
-    size = place.by_hand.size(m.content)
-    if size is None:
+    content = by_hand.content(m.content)
+    if content is None:
         return "its content was erased; seal one that is there"
+    size = len(content)
     if m.size != size:
         return f"size is {m.size}, and the content has {size} bytes"
-    page = m if isinstance(m, Create) else place.by_hand.page(m.page)
-    if m.tokens > (size if page.modality in READABLE else max(size, TOKENS_IMAGE_MAX)) + TOKENS_AROUND:
+    page = m if type(m) is Create else by_hand.page(m.page)  # type: ignore[union-attr]
+    form = READABLE.get(page.modality)
+    if m.tokens > (max(size, TOKENS_IMAGE_MAX) if form is None else size) + TOKENS_AROUND:
         return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
-    if page.type == PageType.RAW or (form := READABLE.get(page.modality)) is None:
+    if form is None or page.type == PageType.RAW or (form is PLAIN and content.isascii()):
         return None
-    wrong = place.by_hand.wrong(m.content, PLAIN if isinstance(m, Compress) else form)
+    wrong = (PLAIN if isinstance(m, Compress) else form).wrong(content)
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 
 def holes_are_fitted(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
-    if place.by_hand is None:
+    if place.by_hand is None or (type(m) is Create and not m.message):
         return None
     if isinstance(m, SIZED) and m.content is not None:
         page = m if isinstance(m, Create) else place.by_hand.page(m.page)
