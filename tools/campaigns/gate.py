@@ -59,7 +59,7 @@ def named(seed: int, folder: Path, since: int, last: int, broken: Broken) -> Bro
         for step in range(last + 1):
             again.step(step)
             if step >= since:
-                again.ask(everything=step == last)
+                again.ask(every=True, everything=step == last)
     except Broken as found:
         return Broken(found.kind, f"step {step}, {again.did}: {found}")
     finally:
@@ -246,11 +246,11 @@ class Player:
 
     # ---- asking
 
-    def ask(self, *, everything: bool = False) -> None:
-        """Asks at all doors, of some sessions or of every one; raises Broken where one does not answer."""
+    def ask(self, *, every: bool = False, everything: bool = False) -> None:
+        """Asks at all doors, of some sessions or of every one, of the folder too; Broken where one does not answer."""
         self._unasked = 0
         names = self._names()
-        chosen = names if everything else self.asker.sample(names, min(2, len(names)))
+        chosen = names if every or everything else self.asker.sample(names, min(2, len(names)))
         self._asked(lambda: doors.of_store(self.store), "the store")
         for name in chosen:
             session: Session = self.store.session(name)

@@ -124,7 +124,8 @@ def pruned(skeleton: Any, shown: Collection[int], plain: Collection[int]) -> Any
     Parts in `plain` are shown as text, whatever they were. Contents then fill it by part index.
     """
     if not isinstance(skeleton, dict) or _is_hole(skeleton):
-        return _kept(skeleton, shown, plain)
+        found = _kept(skeleton, shown, plain)
+        return None if found is _GONE else found  # a page is shown that stands for no hole
     kept = {key: _kept(inner, shown, plain) for key, inner in skeleton.items()}
     if kept.get("content") is _GONE:
         kept["content"] = None
