@@ -116,7 +116,7 @@ class Player:
         try:
             if deed < 0.90:
                 self._batch(name)
-            elif deed < 0.94:
+            elif deed < 0.93:
                 self._record("recorded" if self.chance.random() < 0.7 else name)
             elif deed < 0.96:
                 self._import(step)
@@ -203,7 +203,7 @@ class Player:
         file = self.folder / f"{step}.jsonl"
         file.write_text("\n".join(lines) + "\n")
         self.did = f"import of {lines!r:.600}"
-        self.store.import_file(file, session=f"import-{step}", format="chat")
+        self.store.import_file(file, session=f"import-{step}", format="chat-completions")
         self.found["imported"] += 1
         self._unasked += 1
 
