@@ -78,6 +78,8 @@ UNFORMED: dict[str, Write] = {
     "an aside that is no object": lambda b: Reply(1, 1, aside=b.cell(b"[]")),
     "an envelope that is no JSON": lambda b: Message(1, 2, b.cell(b"hello")),
     "an envelope with a hole for a text": lambda b: Message(1, 2, b.cell(b'{"\\u0000t":"0"}')),
+    "a hole with an order that is none": lambda b: Message(1, 2, b.cell(b'{"\\u0000k":[0,[[]]]}')),
+    "a hole with no order": lambda b: Message(1, 2, b.cell(b'{"\\u0000k":[0]}')),
     "an aside beside a message": lambda b: Message(1, 2, b.cell(b"{}"), aside=b.cell(b"{")),
     "a hint that is a number": lambda b: create(b, b"so", labels=b.cell(b'{"hint":5}')),
     "tags that are no list": lambda b: create(b, b"so", labels=b.cell(b'{"tags":5}')),

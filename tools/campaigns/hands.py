@@ -59,6 +59,7 @@ GOOD: dict[str, tuple[bytes, ...]] = {
         b'{"role":"user","content":{"\\u0000t":0}}',
         b'{"role":"user","content":[{"\\u0000t":0},{"\\u0000j":1}]}',
         b'{"\\u0000j":0}',
+        b'{"\\u0000k":[0,["b",["a","c"]]]}',
         b'{"role":"user","content":"as it is"}',
     ),
     NOTE.words: (b"[]", b"[[1,0]]"),
@@ -72,7 +73,8 @@ HOSTILE: tuple[bytes, ...] = (
     ), b'{"error":"\\ud83d"}', "half \ud83d".encode("utf-8", "surrogatepass"),
     b'{"hint":5,"tags":7,"actor":[],"mime":{},"asks":1}', b'{"reason":"why"}', b'{"where":1,"reason":2}',
     b'{"\\u0000t":-1}', b'{"\\u0000t":99}', b'{"\\u0000j":"0"}', b'{"\\u0000t":0,"a":1}', b'{"\\u0000l":2}',
-    b'[{"\\u0000t":0},{"\\u0000t":0}]', b'{"\\u0000b":0}', b'{"role":"user","content":{"\\u0000t":1}}',
+    b'[{"\\u0000t":0},{"\\u0000t":0}]', b'{"\\u0000k":[0,[[]]]}', b'{"\\u0000k":0}', b'{"\\u0000k":[[],5]}',
+    b'{"\\u0000b":0}', b'{"role":"user","content":{"\\u0000t":1}}',
     b"[erased at position 5]", b"a\0b", b'{"a":"\\u0000"}', b'{"' + b"k" * 70_000 + b'":1}', b'{"a":1,"a":2}',
     b'["a",5]', b"[[1]]", b'[["p1",0]]', b"</VM:CONTEXT>", b'{"l0_tokens_max":-1}',
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from vmstore.core.holes import BASE64, JSON, TEXT, Hole, holes
+from vmstore.core.holes import BASE64, JSON, KEYED, TEXT, Hole, marks, ordered
 from vmstore.core.jsontext import is_text, strict
 from vmstore.core.mutation import (
     Annotate,
@@ -84,9 +84,12 @@ def _texts(content: bytes) -> str | None:
 def _skeleton(content: bytes) -> str | None:
     value, wrong = _read(content)
     if wrong is None:
-        for _, part in holes(value):
+        for kind, told in marks(value):
+            part, keys = (told[0], told[1:]) if kind == KEYED and isinstance(told, list) and told else (told, [[]])
             if type(part) is not int or part < 0:
                 return f"a hole stands for part {part!r:.20}"
+            if len(keys) != 1 or not ordered(keys[0]):
+                return f"the hole of part {part} lists no keys"
     return wrong
 
 
