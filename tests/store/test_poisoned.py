@@ -15,6 +15,7 @@ import vmstore
 from tests.engine.stories import answer, chat
 from tests.inner import inner_batch
 from tests.store.test_by_hand import FIRST, JSON, MESSAGE, SKELETON, TEXT, TWO
+from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     Annotate,
     Approve,
@@ -66,9 +67,10 @@ POISON: dict[str, Write] = {
     "renderer": lambda b: pack(b, renderer=7),
     "recorded by nobody": lambda b: pack(b, left=(TEXT, JSON), fidelity=0),
     "evicted from nowhere": lambda b: Evict(TEXT, 0, 1),
+    "a contest with no page": lambda b: Evict(TEXT, 0, 1, why=Why(99, 0, 0, -1, -5, 0, 0, ((1, 0), (2, -3)))),
     "come from nowhere": lambda b: FaultIn(TEXT, TEXT, 0, 1, 1, (1, 0, 0, 0, 0, 0, 0, ())),  # type: ignore[arg-type]
 }
-SILENT = {"evicted from nowhere", "come from nowhere", "recorded by nobody", "reason"}
+SILENT = {"evicted from nowhere", "a contest with no page", "come from nowhere", "recorded by nobody", "reason"}
 """What breaks no question and no rule: `verify` has nothing to say."""
 BY_FULL = {"a page left", "pages turned", "shape", "renderer", "two skeletons"}
 """What `doctor` finds with all that `verify` checks, and not by a look at the cells."""
