@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import vmstore
+from tests.inner import inner_batch
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Signal, Use, Why
 from vmstore.core.mutation import (
     Cite,
@@ -37,7 +38,7 @@ class Hand:
 
     def write(self, *mutations: Mutation) -> int:
         """Writes mutations as one commit; the position of the first."""
-        with self.session.batch() as batch:
+        with inner_batch(self.session) as batch:
             first = batch.position
             for mutation in mutations:
                 batch.add(mutation)  # type: ignore[arg-type]
@@ -45,12 +46,12 @@ class Hand:
 
     def settings(self, **told: object) -> int:
         """Settings change."""
-        with self.session.batch() as batch:
+        with inner_batch(self.session) as batch:
             return batch.add(Settings(batch.cell(json.dumps(told).encode())))
 
     def page(self, text: str, tokens: int, *, turn: bool = False) -> int:
         """A message of one page, which opens a turn where told; the page."""
-        with self.session.batch() as batch:
+        with inner_batch(self.session) as batch:
             if turn:
                 batch.add(Turn(batch.head.turn + 1))
             message = batch.add(Message(Role.USER, Slot.MESSAGES, batch.cell(b'{"\\u0000t":0}')))
@@ -61,13 +62,13 @@ class Hand:
 
     def shorter(self, page: int, text: str, tokens: int) -> int:
         """An abstract of a page; its position."""
-        with self.session.batch() as batch:
+        with inner_batch(self.session) as batch:
             told = (batch.cell(text.encode()), len(text), tokens)
             return batch.add(Compress(page, 1, Level.ABSTRACT, 1, 1, *told))
 
     def call(self) -> int:
         """A request that has what is shown, by page; its position."""
-        with self.session.batch() as batch:
+        with inner_batch(self.session) as batch:
             head = batch.head
             entered = tuple(
                 residence

@@ -20,6 +20,7 @@ from vmstore.core import mutation as m
 from vmstore.core.page import METHODS
 from vmstore.debug import film
 from vmstore.debug.answers import Answers
+from vmstore.engine.contents import FORMS
 from vmstore.engine.rules import RULES
 from vmstore.exports.tables import TABLES
 from vmstore.shell.commands import COMMANDS
@@ -114,6 +115,16 @@ def rules(text: str) -> list[str]:
     told = [quoted(row[0])[0] for row in tables(section(text, "Rules"))[0]]
     right = [rule.__name__ for rule in RULES]
     return [] if told == right else [f"{told} are not {right}"]
+
+
+def cells(text: str) -> list[str]:
+    """What the table of cells gets wrong about what each must hold."""
+    told = [(quoted(row[0])[0], quoted(row[1])[0], row[2]) for row in tables(section(text, "Cells"))[0]]
+    names = {kind: m.MUTATION_NAMES[kind.NUMBER] for kind in FORMS}  # type: ignore[attr-defined]
+    right = [(names[kind], field, form.words) for kind, fields in FORMS.items() for field, form in fields.items()]
+    named = {(kind, field) for kind, fields in m.CELL_FIELDS.items() for field in fields} | {(m.Pack, "envelopes")}
+    missing = named ^ {(kind, field) for kind, fields in FORMS.items() for field in fields}
+    return ([] if told == right else [f"{told} are not {right}"]) + [str(one) for one in missing]
 
 
 def views(text: str) -> list[str]:
@@ -254,6 +265,7 @@ CHECKS = [
     Check("mutations.md", numbers, "| 25 | `evict` | written |", "| 25 | `evict` | reserved |"),
     Check("mutations.md", numbers, "| 74 | `redo` | reserved |\n", ""),
     Check("mutations.md", rules, "| `call_is_next` |", "| `calls_are_dense` |"),
+    Check("mutations.md", cells, "| `pack` | `rest` | a JSON object |", "| `pack` | `rest` | any bytes |"),
     Check("views.md", views, "`valid_from`, `valid_to` |", "`valid_from` |"),
     Check("views.md", views, "| `session`, `k`, `f`, `t`, `page` |", "| `session`, `k`, `t`, `f`, `page` |"),
     Check("views.md", views, "\n## marks\n", "\n## marked\n"),

@@ -6,8 +6,9 @@ Campaigns: sweep (each operation of a script fails or is the last), power (rando
 (SIGKILL of writers), stop (SIGSTOP of writers), forks (processes forked with a store open), live
 (SIGKILL of a session that manages its memory), full (full and failing disks), flips (changed bytes),
 writers (many processes on one store), tamper (forged histories, seals and proofs), chores (seals,
-backups and the like, broken at every step), asking (VMQL while others write), soak (hours of mixed
-load), outside (hostile copies and files, by every door). A campaign is made of batches, each with a seed of its own.
+backups and the like, broken at every step), asking (VMQL while others write), gate (batches by hand,
+many of them wrong), soak (hours of mixed load), outside (hostile copies and files, by every door). A
+campaign is made of batches, each with a seed of its own.
 The first invariant that breaks ends it, and the command that repeats the batch is the last line.
 Exit code 1 then, and where a kind of fault that must come never came.
 """
@@ -46,6 +47,7 @@ CAMPAIGNS = (
     "tamper",
     "chores",
     "asking",
+    "gate",
     "soak",
     "outside",
 )

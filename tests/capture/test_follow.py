@@ -24,7 +24,7 @@ from vmstore.capture.held import Held
 from vmstore.capture.load import follow, load
 from vmstore.capture.unseen import Unseen
 from vmstore.core.mutation import Compress, Configure, Create, Known, Message, Pack, Reply, Turn, Update
-from vmstore.core.page import Method, Modality, PageType, Role, Slot, Status
+from vmstore.core.page import Fidelity, Method, Modality, PageType, Role, Slot, Status
 from vmstore.engine.batch import Batch
 from vmstore.errors import VmstoreError
 from vmstore.store.store import Store, memory_store
@@ -140,7 +140,15 @@ def _message(batch: Batch, n: int, k: int) -> list[Known]:
 
 def _repacked(batch: Batch, entered: list[tuple[int, int, int, int]], left: list[int]) -> list[Known]:
     totals = batch.head.foresee(entered, left)
-    told = (batch.head.call + 1, 0, totals.leaves, totals.tokens, totals.root, tuple(entered), tuple(left))
+    told = (
+        batch.head.call + 1,
+        Fidelity.DERIVED,
+        totals.leaves,
+        totals.tokens,
+        totals.root,
+        tuple(entered),
+        tuple(left),
+    )
     return [Pack(*told, rest=batch.cell(b'{"model":"by hand"}'))]
 
 

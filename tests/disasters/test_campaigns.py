@@ -13,7 +13,23 @@ from typing import Any
 
 import campaign
 import pytest
-from campaigns import asking, chores, flips, forks, full, kill, live, outside, power, soak, stop, sweep, tamper, writers
+from campaigns import (
+    asking,
+    chores,
+    flips,
+    forks,
+    full,
+    gate,
+    kill,
+    live,
+    outside,
+    power,
+    soak,
+    stop,
+    sweep,
+    tamper,
+    writers,
+)
 from campaigns.crew import Reading, Slots, Told, start
 from campaigns.crew import kill as killed
 from campaigns.cut import SECTOR, World
@@ -40,6 +56,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "chores": (chores, lambda folder: chores.batch(1, folder, 1), {"left beside"}),
     "asking": (asking, lambda folder: asking.batch(1, folder, 4.0), {"of a live session"}),
     "outside": (outside, lambda folder: outside.batch(1, folder, 23), set()),
+    "gate": (gate, lambda folder: gate.batch(1, folder, 260), {"erased", "imported"}),
     "soak": (soak, lambda folder: soak.batch(1, folder, 6.0), {"faults", "pins"}),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import apsw
 import campaign
 import pytest
-from campaigns import asking, chores, flips, power, tamper
+from campaigns import asking, chores, flips, gate, power, tamper
 from campaigns.cut import World, lay
 from campaigns.held import Broken, held
 from campaigns.script import LOG, STORE
@@ -23,7 +24,9 @@ from msgspec.structs import replace
 
 import vmstore
 from vmstore.cells import verify_proof
+from vmstore.engine.cellread import OfBatch
 from vmstore.engine.seal import Seal
+from vmstore.views import calls
 from vmstore.views.calls import Calls
 from vmstore.views.residency import Residency
 
@@ -216,3 +219,29 @@ def test_an_answer_of_another_basis_is_noticed(folder: Path) -> None:
     early = found._replace(basis={**found.basis, "ordinal": found.basis["ordinal"] - 1})
     with pytest.raises(Broken, match="moved"):
         asking.check(folder, [early], random.Random(1))
+
+
+# ---- the gate
+
+
+def test_a_gate_that_looks_at_no_cell_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the gate lets any bytes into a cell, the campaign names the batch after which a question fails."""
+    monkeypatch.setattr(OfBatch, "wrong", lambda self, ref, form: None)
+    with pytest.raises(Broken, match=r"step \d+, batch in .*(verify|doctor)"):
+        for seed in range(1, 4):
+            (folder / str(seed)).mkdir()
+            gate.batch(seed, folder / str(seed), 80)
+
+
+def test_a_fold_that_raises_over_a_cell_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where such a cell stops the fold too, as it did once, the campaign meets the question that is not answered."""
+
+    def told(content: bytes | None) -> Any:
+        return json.loads(content or b"{}")
+
+    monkeypatch.setattr(OfBatch, "wrong", lambda self, ref, form: None)
+    monkeypatch.setattr(calls, "object_of", told)
+    with pytest.raises(Broken):
+        for seed in range(1, 4):
+            (folder / str(seed)).mkdir()
+            gate.batch(seed, folder / str(seed), 80)

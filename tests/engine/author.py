@@ -243,7 +243,7 @@ class Author:
 
     def do_mark(self, deed: Deed) -> None:
         """A moment is named, or a record taken in."""
-        self.batch.add(Mark(deed.a % 3, deed.b, bytes([deed.c]) * 16, self.batch.cell(b"mark %d" % deed.d)))
+        self.batch.add(Mark(deed.a % 3, deed.b, bytes([deed.c]) * 16, self.batch.cell(b"[[%d,0]]" % deed.d)))
         self.batch.end(deed.a)
 
     def do_configure(self, deed: Deed) -> None:
@@ -256,7 +256,7 @@ class Author:
         """Settings change, a segment ends, or the prompt gets fuller."""
         batch = self.batch
         if deed.b % 3 == 0:
-            told = (b'{"l0_tokens_max":%d}' % (8 * deed.c), b'{"policy":"lru"}', b"[7]", b"\xff")[deed.a % 4]
+            told = (b'{"l0_tokens_max":%d}' % (8 * deed.c), b'{"policy":"lru"}')[deed.a % 2]
             batch.add(Settings(batch.cell(told)))
         elif deed.b % 3 == 1:
             batch.add(Segment(deed.c, self._page(deed.a), batch.cell(b"title %d" % deed.c) if deed.d % 2 else None))

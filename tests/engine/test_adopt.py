@@ -116,12 +116,12 @@ def test_a_content_is_found_where_it_was_sealed(source: Engine) -> None:
     told = {foreign.name: foreign for foreign in there.sessions()}
     commits = there.commits(told["s"].session)
     lane = there.lane(told["s"])
-    assert [content_of(there.log, lane, commits[0], at) for at in range(2)] == [b"s", b"hello s"]
-    for ref, content in (((1, 1), b"hello s"), ((2, 0), b"s"), ((3, 1), b"one"), ((4, 1), b"two")):
+    assert [content_of(there.log, lane, commits[0], at) for at in range(2)] == [b"s", b'"hello s"']
+    for ref, content in (((1, 1), b'"hello s"'), ((2, 0), b"s"), ((3, 1), b'"one"'), ((4, 1), b'"two"')):
         assert content_of(there.log, lane, commits[0], ref) == content
         assert content_of(there.log, lane, commits[-1], ref) == content
     child = there.lane(told["f"])
-    assert content_of(there.log, child, commits[-1], (3, 1)) == b"one"
+    assert content_of(there.log, child, commits[-1], (3, 1)) == b'"one"'
     assert len(commits) == 3 and [c.hash for c in commits[1:]] == [commits[1].hash, commits[2].hash]
     assert [c.last for c in there.commits(told["s"].session, after=commits[0].last)] == [3, 4]
 
@@ -146,7 +146,7 @@ def test_told_anew_a_session_says_the_same(source: Engine) -> None:
         assert {c.hash for c in mine}.isdisjoint(c.hash for c in commits)
         words = {cell.content for c in commits for cell in c.cells} - {foreign.name.encode()}
         again = {cell.content for c in mine for cell in c.cells} - {opening.name.encode(), b"a file"}
-        assert words <= again <= words | {b"one"}, "a fork may seal what it inherited once more"
+        assert words <= again <= words | {b'"one"'}, "a fork may seal what it inherited once more"
     assert source.log.ordinal == target.log.ordinal
     assert opening_of(there, there.sessions()[2], {}, "lost", "x").parent == 0
 

@@ -24,13 +24,13 @@ from vmstore.views.lane import Lane
 def opened(engine: Engine, name: str = "s") -> int:
     """Opens a session with one message; its key."""
     batch = engine.begin(Opening(name), 0)
-    batch.add(Message(0, 0, batch.cell(b"hello " + name.encode())))
+    batch.add(Message(0, 0, batch.cell(b'"hello %s"' % name.encode())))
     return batch.commit(0)[-1].session
 
 
 def say(batch: Batch, text: bytes) -> int:
     """Adds a message to a batch."""
-    return batch.add(Message(0, 0, batch.cell(text)))
+    return batch.add(Message(0, 0, batch.cell(b'"%s"' % text)))
 
 
 def two_engines(folder: Path) -> tuple[Engine, Engine]:
@@ -105,14 +105,14 @@ def test_content_is_sealed_once_a_session() -> None:
     engine = engine_over()
     key = opened(engine)
     batch = engine.batch(key)
-    assert (batch.cell(b"a"), batch.cell(b"b"), batch.cell(b"a")) == (0, 1, 0)
+    assert (batch.cell(b'"a"'), batch.cell(b"b"), batch.cell(b'"a"')) == (0, 1, 0)
     first = say(batch, b"a")
     batch.end(0)
-    assert batch.cell(b"a") == (first, 0)
+    assert batch.cell(b'"a"') == (first, 0)
     say(batch, b"a")
     batch.commit(0)
     again = engine.batch(key)
-    assert (again.cell(b"a"), again.cell(b"c")) == ((first, 0), 0)
+    assert (again.cell(b'"a"'), again.cell(b"c")) == ((first, 0), 0)
     assert engine.log.ordinal == 3 and len(engine.log.cells(range(99))) == 2 + 2
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from vmstore.core.mutation import Message, decode
+from vmstore.core.mutation import Create, Message, decode
 from vmstore.engine import known as known_module
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
@@ -55,7 +55,7 @@ def test_a_later_process_names_what_an_earlier_one_sealed(path: Path) -> None:
         ref = batch.cell(LONG.encode())
         assert isinstance(ref, tuple)
         assert isinstance(batch.cell(b"something new"), int)
-        batch.add(Message(0, 0, ref))
+        batch.add(Create(3, 0, 2, 0, 0, ref, len(LONG), 1))
         stored = batch.commit(0)[0]
         assert stored.cell_count == 1
         commit = next(c for c in store.log.tail(0, 99) if c.first <= ref[0] <= c.last)
@@ -103,7 +103,7 @@ def test_without_its_file_contents_are_sealed_again(path: Path, harm: str) -> No
     with vmstore.open(path) as store:
         batch = batch_of(store)
         assert isinstance(batch.cell(LONG.encode()), int)
-        batch.add(Message(0, 0, batch.cell(LONG.encode())))
+        batch.add(Create(3, 0, 2, 0, 0, batch.cell(LONG.encode()), len(LONG), 1))
         batch.commit(0)
         assert isinstance(batch_of(store).cell(LONG.encode()), tuple)
         assert store.verify().ok

@@ -28,6 +28,7 @@ from vmstore.core.mutation import (
     Pin,
     Prefetch,
     Pressure,
+    Recall,
     Reference,
     Reply,
     Search,
@@ -45,7 +46,7 @@ from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.opening import Opening
 from vmstore.engine.rules import RULES, Place
-from vmstore.engine.ruling import ABOUT
+from vmstore.engine.ruling import ABOUT, OF_CONTENTS
 from vmstore.errors import RefusedError
 
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no
@@ -100,10 +101,10 @@ BREAKERS: list[Breaker] = [
     ("fields_are_typed", nothing, lambda b: create(part="first")),
     ("fields_are_typed", nothing, lambda b: create(importance=0.5)),
     ("fields_are_typed", nothing, lambda b: create(size=True)),
-    ("fields_are_typed", nothing, lambda b: Configure(None, 2)),
-    ("fields_are_typed", nothing, lambda b: Configure(object(), 2)),
+    ("fields_are_typed", nothing, lambda b: Recall(PAGE, None)),
+    ("fields_are_typed", nothing, lambda b: Recall(PAGE, object())),
     ("fields_are_typed", nothing, lambda b: Mark(0, digest="d" * 16)),
-    ("fields_are_typed", nothing, lambda b: pack(b, [], shape="wide")),
+    ("fields_are_typed", nothing, lambda b: Link(PAGE, OPAQUE, 0, valid_from="wide")),
     ("open_comes_first", nothing, lambda b: Open(b"u" * 16, b.cell(b"again"))),
     ("turn_is_next", nothing, lambda b: Turn(1)),
     ("turn_is_next", nothing, lambda b: Turn(3)),
@@ -125,7 +126,7 @@ BREAKERS: list[Breaker] = [
     ("erased_cells_are_its_own", nothing, lambda b: Erase(0, ((b.position, 0),))),
     ("erased_cells_are_its_own", nothing, lambda b: Erase(0, (), b.position)),
     ("words_are_listed", nothing, lambda b: Erase(99, ((PAGE, 0),))),
-    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, b.cell(b"it")), (MESSAGE, 1)))),
+    ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, 1),))),
     ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, -1),))),
     ("cells_exist", nothing, lambda b: pack(b, [], envelopes=((MESSAGE, (1, 99)),))),
     ("message_exists", nothing, lambda b: create(message=PAGE)),
@@ -261,10 +262,11 @@ def test_a_rule_is_about_its_kinds_alone(
 
 def test_what_a_pack_says_lies_in_any_cell_there_is() -> None:
     """An envelope may be the first cell of its commit, the last, or one of an earlier commit."""
-    batch = scene().batch(1)
-    first, last = batch.cell(b"first"), batch.cell(b"last")
-    batch.add(pack(batch, [], envelopes=((MESSAGE, first), (MESSAGE, last), (MESSAGE, (1, 0)))))
-    assert (first, last, batch.position) == (0, 1, CALL + 2)
+    for which in (0, 1, (1, 0)):
+        batch = scene().batch(1)
+        assert (batch.cell(b"first"), batch.cell(b"last")) == (0, 1)
+        batch.add(pack(batch, [], envelopes=((MESSAGE, which),)))
+        assert batch.position == CALL + 2
 
 
 def test_a_page_that_is_not_there_cannot_leave() -> None:
@@ -337,8 +339,9 @@ def test_a_cell_beyond_its_commit_is_refused() -> None:
 
 
 def test_every_rule_has_its_example() -> None:
-    """Each rule in the list is broken by an example of this file."""
-    assert {rule.__name__ for rule in RULES} == {rule for rule, _, _ in BREAKERS} | {"name_is_free"}
+    """Each rule in the list is broken by an example of this file, those about contents by one of test_contents."""
+    others = {"name_is_free"} | {rule.__name__ for rule in OF_CONTENTS}
+    assert {rule.__name__ for rule in RULES} == {rule for rule, _, _ in BREAKERS} | others
     assert len({rule.__name__ for rule in RULES}) == len(RULES)
 
 

@@ -306,7 +306,16 @@ def test_what_a_batch_writes_is_decided_on_next(store: Store) -> None:
     with session.batch() as batch:
         for _ in range(40):
             batch.add(
-                Create(PageType.ARTIFACT, Modality.TEXT, Role.USER, 0, 0, batch.cell(PROSE.encode()), 13_000, 3_300)
+                Create(
+                    PageType.ARTIFACT,
+                    Modality.TEXT,
+                    Role.USER,
+                    0,
+                    0,
+                    batch.cell(PROSE.encode()),
+                    len(PROSE.encode()),
+                    3_300,
+                )
             )
     assert session.pack().tokens <= 3_000
     goes_on(store, session)

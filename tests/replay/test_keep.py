@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 import vmstore
+from tests.inner import inner_batch
 from tests.replay.lives import live
 from vmstore.core.mutation import Evict, decode
 from vmstore.errors import ConflictError, InputError
@@ -35,7 +36,7 @@ def test_a_log_that_was_decided_otherwise_is_named() -> None:
     store = memory_store()
     session = live(store, seed=2)
     page = session.context().pages[-1].page
-    with session.batch() as batch:
+    with inner_batch(session) as batch:
         position = batch.add(Evict(session.position_of(page), 0, 1))
     found = session.check().difference
     assert found is not None and found.position == position and found.expected.startswith("evict (page")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
+from tests.inner import inner_batch
 from tests.replay.lives import live
 from tests.shell.conftest import Run
 from vmstore.core.mutation import Evict
@@ -51,7 +52,7 @@ def test_a_check_leaves_with_one_and_names_the_difference(run: Run, lives: Path)
     assert run("replay", lives, "s1", "--check", "--quiet") == (0, "", "")
     with vmstore.open(lives) as store:
         page = store.session("s1").context().page_ids[-1]
-        with store.session("s1").batch() as batch:
+        with inner_batch(store.session("s1")) as batch:
             position = batch.add(Evict(page, 0, 1))
     found = run("replay", lives, "s1", "--check")
     assert found.code == 1

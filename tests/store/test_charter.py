@@ -9,6 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
+from tests.inner import inner_batch
 from vmstore.core.mutation import Revoke, Share, Turn
 from vmstore.core.sharing import Scope, Verb
 from vmstore.engine.batch import Batch
@@ -90,7 +91,9 @@ def test_its_kinds_stand_nowhere_else(store_path: Path) -> None:
     """A share in a session of a user's is refused by the rule's name."""
     with vmstore.open(store_path) as store:
         session = store.session("s", create=True)
-        with pytest.raises(RefusedError, match="charter_stands_apart"), session.batch() as batch:
+        with pytest.raises(RefusedError, match="charter_stands_apart"), inner_batch(session) as batch:
+            batch.add(Share(Scope.GLOBAL, None, Verb.READ))
+        with pytest.raises(RefusedError, match="`vmstore share`"), session.batch() as batch:
             batch.add(Share(Scope.GLOBAL, None, Verb.READ))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.decided import Live, live
+from tests.inner import inner_batch
 from vmstore.core.asof import Call
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Pin, Unpin
@@ -60,7 +61,7 @@ def test_forks_keep_their_own_pins() -> None:
     told = live()
     child = told.session.fork("child", position=told.pinned)
     assert child.page(told.b).pinned and not told.session.page(told.b).pinned
-    with child.batch() as batch:
+    with inner_batch(child) as batch:
         batch.add(Unpin(told.b, Holder.PLAN))
         batch.add(Pin(told.a, Holder.HAND))
     assert [page.page for page in child.pages() if page.pinned] == [f"p{told.a}"]
@@ -108,7 +109,7 @@ def test_a_call_says_what_it_could_hold() -> None:
     told.call()
     assert [call.budget for call in told.session.calls()] == [100, 100, 100, 100, 80]
     child = told.session.fork("child", call=4)
-    with child.batch() as batch:
+    with inner_batch(child) as batch:
         batch.add(Pin(told.b))
     assert [call.budget for call in child.calls()] == [100] * 4
     plain = memory_store()

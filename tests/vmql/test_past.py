@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import vmstore
+from tests.inner import inner_batch
 from vmstore.core.mutation import Create, Pack, Update
 from vmstore.core.page import Fidelity
 from vmstore.core.words import words
@@ -88,7 +89,7 @@ def test_words_were_seen_up_to_the_moment(store: Store, pattern: str) -> None:
 
 def shown(session: Session, entered: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
     """A call of a session, to whose context some pages came and from which others went."""
-    with session.batch(at=1) as batch:
+    with inner_batch(session, 1) as batch:
         came = tuple((page, page, 0, page) for page in entered)
         totals = batch.head.foresee(came, left)
         batch.add(Pack(batch.head.call + 1, Fidelity.RECORDED, *totals, came, left))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.decided import Live
+from tests.inner import inner_batch
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Evict, Pack, Pin, Unpin
 from vmstore.store.store import Store, memory_store
@@ -36,7 +37,7 @@ def test_why_not_names_policy_score_winner_and_losers(told: Told) -> None:
         assert words in last["reason"]
     assert "denied" not in last["reason"], "nobody had asked by then"
     store.session("live").fork("asked", position=live.denied)
-    with store.session("asked").batch() as batch:
+    with inner_batch(store.session("asked")) as batch:
         batch.add(Pack(4, 0, *batch.head.totals))
     asked = rows(store, f"WHY NOT p{live.a} IN CONTEXT IN SESSION asked")[-1]["reason"]
     assert asked.endswith(f"; asked for since, and denied at position {live.denied}, no_room")

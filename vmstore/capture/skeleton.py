@@ -14,30 +14,31 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from vmstore.core import jsontext
 from vmstore.core.erasure import Gone
+from vmstore.core.holes import BASE64, HOLES, JSON, KEYED, LIST, TEXT, VALUE
+from vmstore.core.jsontext import loads
 from vmstore.errors import InputError
 
-TEXT, JSON, BASE64, KEYED = "\0t", "\0j", "\0b", "\0k"
-HOLES = (TEXT, JSON, BASE64, KEYED)
-LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
+__all__ = [
+    "BASE64", "HOLES", "JSON", "KEYED", "LIST", "TEXT", "VALUE", "bytes_text", "dumps", "fill", "forged", "hole",
+    "in_order", "loads", "part_of", "pruned", "text_bytes", "unbase64",
+]  # fmt: skip
 
-
-_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def dumps(value: Any) -> bytes:
     """Compact JSON in UTF-8; lone surrogates are encoded as they stand, so that `loads` gives them back."""
     try:
-        return _COMPACT.encode(value).encode("utf-8", "surrogatepass")
+        data = _COMPACT.encode(value).encode("utf-8", "surrogatepass")
+        if jsontext.reads_every_number():
+            jsontext.strict(data)
+        return data
     except RecursionError:
         raise InputError("a JSON value is nested too deeply to record; flatten it below 900 levels") from None
     except (TypeError, ValueError) as error:
         raise InputError(f"a value is not JSON: {error}; pass plain dicts, lists, strings and numbers") from None
-
-
-def loads(data: bytes) -> Any:
-    """The value of JSON bytes."""
-    return json.loads(data)
 
 
 def text_bytes(text: str) -> bytes:
@@ -123,7 +124,8 @@ def pruned(skeleton: Any, shown: Collection[int], plain: Collection[int]) -> Any
     Parts in `plain` are shown as text, whatever they were. Contents then fill it by part index.
     """
     if not isinstance(skeleton, dict) or _is_hole(skeleton):
-        return _kept(skeleton, shown, plain)
+        found = _kept(skeleton, shown, plain)
+        return None if found is _GONE else found  # a page is shown that stands for no hole
     kept = {key: _kept(inner, shown, plain) for key, inner in skeleton.items()}
     if kept.get("content") is _GONE:
         kept["content"] = None

@@ -18,7 +18,10 @@ def thoughts(skeleton: bytes) -> tuple[int, ...]:
     """The parts of a message that are thinking, by index, as far as its skeleton says so."""
     if not any(word in skeleton for word in WORDS):
         return ()
-    return tuple(sorted(_within(loads(skeleton), thinks=False)))
+    try:
+        return tuple(sorted(_within(loads(skeleton), thinks=False)))
+    except (ValueError, TypeError):  # an earlier version let in what is no skeleton
+        return ()
 
 
 def is_thought(part: Part) -> bool:

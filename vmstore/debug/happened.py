@@ -14,6 +14,7 @@ from vmstore.live.facts import Facts
 from vmstore.log.port import Log
 from vmstore.views.decisions import decided, decisions_at, live_since
 from vmstore.views.lane import Lane
+from vmstore.views.pages import object_of
 from vmstore.views.reasons import reason_of, word_of
 
 TOLD = {Pressure.NUMBER, Search.NUMBER, Segment.NUMBER}  # by the log, which has all that they say
@@ -56,7 +57,7 @@ def _reason(page: Page) -> str | None:
     """Why a line of a source was kept as it stood."""
     if page.labels is None or '"reason"' not in page.labels:
         return None
-    told = json.loads(page.labels)
+    told = object_of(page.labels)
     return f"{told.get('where')}: {told['reason']}" if told.get("reason") else None
 
 
@@ -98,7 +99,7 @@ def _settled(rows: Rows) -> Iterator[Happened]:
     """How the kernel works from there on, where that changed."""
     before: dict[str, Any] = {}
     for position, told in rows.settings():
-        now = json.loads(told)
+        now = object_of(told)
         changed = {name: value for name, value in now.items() if before.get(name) != value}
         before = now
         if changed:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from vmstore.core.erasure import gone
+from vmstore.core.jsontext import loads
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Role
 from vmstore.core.reference import page_name
@@ -140,7 +140,7 @@ def _pages_of(note: bytes | None) -> str | None:
     if note is None:
         return None
     try:
-        return ", ".join(page_name(page) for page, _ in json.loads(note))
+        return ", ".join(page_name(page) for page, _ in loads(note))
     except (ValueError, TypeError):
         return note.decode("utf-8", "replace")
 

@@ -17,6 +17,7 @@ from vmstore.cells.cell import Cell
 from vmstore.core.asof import Position
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import (
+    WHOLE,
     AnyMutation,
     CellRef,
     Compress,
@@ -34,6 +35,7 @@ from vmstore.core.page import Origin
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, sealed_at
 from vmstore.engine.batch import Batch
 from vmstore.engine.doors import resized
+from vmstore.engine.fields import WORDS
 from vmstore.engine.gate import Engine
 from vmstore.engine.head import Head
 from vmstore.engine.lookups import ViewLookups
@@ -111,7 +113,7 @@ class _Telling:
         told: Any = sealed_again(_writable(mutation, self._foreign), lambda ref: self._cell(commit, ref))
         if isinstance(told, Pack):  # the leaves of its root name the session that made each page
             totals = self._batch.head.foresee(told.entered, told.left)
-            return msgspec.structs.replace(told, root=totals.root, tokens=totals.tokens)
+            return msgspec.structs.replace(_listed(told), root=totals.root, tokens=totals.tokens)
         sizes = self._sizes.get(told.content) if isinstance(told, Create | Update | Compress) else None
         return told if sizes is None else resized(told, *sizes)
 
@@ -143,6 +145,13 @@ class _Telling:
             raise ErasedError(f"session {self._foreign.name!r} records an erasure of nothing that is told")
         self._named.update(cells)
         return Erase(mutation.reason, cells)
+
+
+def _listed(pack: Pack) -> Pack:
+    """A pack without what an earlier version let in: words there are none of, two skeletons of one message."""
+    shape = pack.shape if pack.shape in WORDS[Pack]["shape"] else None
+    renderer = pack.renderer if pack.renderer in WORDS[Pack]["renderer"] else WHOLE
+    return msgspec.structs.replace(pack, shape=shape, renderer=renderer, envelopes=tuple(dict(pack.envelopes).items()))
 
 
 class _Inherited(ViewLookups):

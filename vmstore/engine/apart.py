@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, get_args
 
-from vmstore.core.mutation import AnyMutation, Approve, Erase, Mark, Open, Revoke, Share
+from vmstore.core.mutation import (
+    AnyMutation,
+    Approve,
+    Configure,
+    Decision,
+    Erase,
+    Mark,
+    Open,
+    Pack,
+    Redact,
+    Revoke,
+    Segment,
+    Settings,
+    Share,
+    Turn,
+)
+from vmstore.core.page import Fidelity
 from vmstore.core.sharing import CHARTER_NAME, Principal
 from vmstore.engine.head import Head
 from vmstore.errors import RefusedError
@@ -27,6 +43,40 @@ def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | Non
     if not head.charter and type(m) in OF_CHARTER:
         return f"a {m.kind} stands in the namespace's own session; see specs/sharing.md"
     return None
+
+
+RESERVED = "commands_write_it"
+
+_COMMANDS: dict[type, str] = {
+    Open: "`store.session(name, create=True)`",
+    Settings: "`configure` of a live session, which `store.session(name, l0_tokens_max=...)` makes",
+    Erase: "`vmstore erase`, which destroys what it names",
+    Approve: "`vmstore approve`",
+    Redact: "`store.session(name, redaction=...)`",
+    Share: "`vmstore share`",
+    Revoke: "`vmstore revoke`",
+}
+
+
+OF_KERNEL: frozenset[type] = frozenset((*get_args(Decision), Pack, Segment, Configure, Turn))
+"""The kinds that a kernel folds into its state, where one is at work."""
+
+
+_WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
+
+
+def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
+    """What goes with a deed, says what was sent, or is a kernel's to decide, is written by no batch of one's own."""
+    if type(m) not in _WATCHED:
+        return None
+    command = _COMMANDS.get(type(m))
+    if isinstance(m, Mark) and m.reason != Mark.NAMED:
+        command = "`vmstore import`, which counts what it takes in"
+    if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
+        command = "`store.record`, with the request that was sent; what nobody sent is derived"
+    if command is None and type(m) in OF_KERNEL and live():
+        command = "the kernel of a live session; ask it with the verbs of `vmstore.Live`"
+    return None if command is None else f"such a {m.kind} is written by {command}"
 
 
 def check_name(name: str, hidden: int) -> None:

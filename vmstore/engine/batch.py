@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 from vmstore.cells.cell import ERASED
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
+from vmstore.engine.apart import RESERVED, commands_write_it
+from vmstore.engine.contents import ByHand
 from vmstore.engine.doors import Passing
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head
@@ -67,7 +69,13 @@ class Batch:
         self.erased: list[tuple[int, int]] = []  # cells without bytes of commits that ended, which an erasure names
         self._spent = ""  # why nothing more can be done with it
         self._sealed: dict[bytes, CellRef] = {}  # cells of this batch by the digests of their contents
+        self._contents: ByHand | None = None  # what looks at the cells that are named
         self._begin()
+
+    def written_by_hand(self, contents: ByHand) -> None:
+        """Has everything that is added looked at, the contents of cells too, and kinds refused that commands write."""
+        self._contents = contents
+        self.place.contents = self.place.by_hand = contents
 
     def _begin(self) -> None:
         """Begins the next commit."""
@@ -76,7 +84,7 @@ class Batch:
         self._request = NO_REQUEST
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
-        self.place = Place()
+        self.place = Place(contents=self._contents, by_hand=self._contents)
         if self.passing is not None:
             self.passing.begin()
 
@@ -106,6 +114,8 @@ class Batch:
             if ref is None:
                 ref = self._seal(content, digest)
             self._sealed[digest] = ref
+            if self._contents is not None and type(ref) is not int:
+                self._contents.note(ref, content)
         if self.passing is not None:
             self.passing.note(ref, told, content)
         return ref
@@ -121,6 +131,10 @@ class Batch:
         if place.position <= self.head.begins:
             self.inherited.append(ref)
         return ref
+
+    def told(self, index: int) -> bytes | None:
+        """What a cell of the commit under way was told to hold; None of one without bytes."""
+        return self._sealing.contents[index] if index not in self._lost else None
 
     def _seal(self, content: bytes, digest: bytes) -> int:
         self._check()
@@ -145,6 +159,8 @@ class Batch:
 
     def add(self, mutation: AnyMutation) -> int:
         """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
+        if self._contents is not None and (reason := commands_write_it(mutation, self._contents.live)) is not None:
+            raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})")
         return self.take(mutation) if self.passing is None else self.passing.add(mutation, self.take, self.position)
 
     def take(self, mutation: AnyMutation) -> int:

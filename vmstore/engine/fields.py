@@ -15,11 +15,14 @@ import msgspec
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import (
+    PARTIAL,
+    WHOLE,
     Annotate,
     AnyMutation,
     Approve,
     Cite,
     Compress,
+    Configure,
     Create,
     Erase,
     Evict,
@@ -63,8 +66,10 @@ from vmstore.core.page import (
 )
 from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
 from vmstore.core.sharing import Scope, Verb
+from vmstore.core.tokens import ESTIMATORS
 
 NUMBER_MAX = 2**63 - 1
+SHAPES = frozenset(range(4))  # of requests; `vmstore.capture.shapes.Shape` names them
 VERBS = frozenset(range(1, sum(Verb) + 1))  # every sum of them
 LINK_KINDS = frozenset(LinkKind)
 LEVELS = frozenset((Level.REDUCED, Level.ABSTRACT, Level.REFERENCE))  # that a content can be compressed to
@@ -82,7 +87,8 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Compress: {"method": frozenset(Method)},
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
-    Pack: {"fidelity": frozenset(Fidelity)},
+    Configure: {"estimator": frozenset(ESTIMATORS)},
+    Pack: {"fidelity": frozenset(Fidelity), "shape": SHAPES, "renderer": frozenset((WHOLE, PARTIAL))},
     FaultIn: {"level": frozenset(Level), "tier": frozenset(Tier)},
     FaultDenied: {"because": frozenset(Denial)},
     Prefetch: {"level": frozenset(Level)},
@@ -109,6 +115,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
     **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
+    Configure: ("factor_ppm",),
     Redact: ("count", "tokens_before", "tokens_after"),
 }
 

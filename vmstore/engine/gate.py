@@ -17,6 +17,7 @@ from vmstore.core.mutation import Open, Redact
 from vmstore.core.page import Origin
 from vmstore.engine.apart import Warden, check_name, let
 from vmstore.engine.batch import Batch
+from vmstore.engine.cellread import OfBatch
 from vmstore.engine.doors import Doors, Passing
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.inherited import lost
@@ -111,6 +112,12 @@ class Engine:
         batch = Batch(self, base.copy(), base)
         if (door := self.doors.of(session, base.redaction, base.position, self.follow)) is not None:
             batch.passing = Passing(door)
+        return batch
+
+    def batch_by_hand(self, session: int) -> Batch:
+        """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
+        batch = self.batch(session)
+        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow))
         return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:

@@ -234,6 +234,10 @@ class Head:
         """What the context is after a change of it; worked out once, and taken when that pack is folded."""
         return self._foresee(tuple(entered), tuple(left)).totals
 
+    def after(self, entered: Iterable[Residence], left: Iterable[int]) -> Sequence[Residence]:
+        """The working set as a change leaves it, in order."""
+        return self._foresee(tuple(entered), tuple(left)).order
+
     def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Head:
         known = self._foreseen
         if known is None or known.order is not self.order or (known.entered, known.left) != (entered, left):

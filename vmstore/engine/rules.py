@@ -13,6 +13,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
+    PARTIAL,
     Annotate,
     AnyMutation,
     CellRef,
@@ -34,7 +35,10 @@ from vmstore.core.mutation import (
     Unknown,
     Update,
 )
+from vmstore.core.page import Modality, PageType
+from vmstore.core.tokens import TOKENS_IMAGE_MAX
 from vmstore.engine.apart import charter_stands_apart
+from vmstore.engine.contents import FILLS, OPAQUE, PLAIN, READ, VALUE, ByHand, Contents, refs_in, unfilled
 from vmstore.engine.fields import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
 from vmstore.engine.head import Head
 
@@ -42,17 +46,21 @@ from vmstore.engine.head import Head
 class Place(msgspec.Struct, gc=False):
     """Where a mutation would stand: which of its commit, the mutation before it, the cells at hand.
 
-    For an `open`, whether its name is taken already.
+    For an `open`, whether its name is taken already. `contents` knows what cells hold, where a rule
+    is to look at them.
     """
 
     nth: int = 0
     before: AnyMutation | None = None
     cells: int = 0
     name_taken: bool = False
+    contents: Contents | None = None  # what knows of contents, where they are looked at
+    by_hand: ByHand | None = None  # what knows of the session too, where it is a mutation of somebody's own
 
 
 ENDS = (Pack, Mark)
-_LEFT_OUT = ("status", "policy")  # words that need not be told: of what a page says, of a session's redaction
+_LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a page, a session's redaction, a request
+TOKENS_AROUND = 16  # that a tokenizer may put around a content
 WEIGHED = (Create, Annotate)
 IMPORTANCE_MAX = 1_000_000
 
@@ -163,9 +171,16 @@ def erased_cells_are_its_own(head: Head, m: AnyMutation, place: Place) -> str | 
 
 
 def message_exists(head: Head, m: AnyMutation, place: Place) -> str | None:
-    """A page joins a message that is there, or none (0)."""
+    """A page joins a message that is there, or none (0); a pack changes skeletons of messages, each once."""
     if type(m) is Create and m.message and not head.has_message(m.message):
         return f"there is no message at position {m.message}"
+    if type(m) is Pack and m.envelopes:
+        messages = [message for message, _ in m.envelopes]
+        for message in messages:
+            if not head.has_message(message):
+                return f"there is no message at position {message}"
+        if len(set(messages)) != len(messages):
+            return "a message is given one skeleton in a pack"
     return None
 
 
@@ -310,6 +325,72 @@ def totals_match(head: Head, m: AnyMutation, place: Place) -> str | None:
     return None
 
 
+def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A cell that a fold or an answer reads holds what its field says, an earlier one too."""
+    if place.contents is None:
+        return None
+    for field, form in READ.get(type(m), ()):
+        if getattr(m, field) is not None:
+            for ref in refs_in(m, field):
+                wrong = place.contents.wrong(ref, form)
+                if wrong is not None:
+                    return f"{field} must name {form.words}: {wrong}"
+    return None
+
+
+def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
+    by_hand = place.by_hand
+    if by_hand is None or not isinstance(m, SIZED) or m.content is None:
+        return None
+    content = by_hand.content(m.content)
+    if content is None:
+        return "its content was erased; seal one that is there"
+    size = len(content)
+    if m.size != size:
+        return f"size is {m.size}, and the content has {size} bytes"
+    page = m if type(m) is Create else by_hand.page(m.page)  # type: ignore[union-attr]
+    form = READABLE.get(page.modality)
+    if m.tokens > (max(size, TOKENS_IMAGE_MAX) if form is None else size) + TOKENS_AROUND:
+        return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
+    if form is None or page.type == PageType.RAW or (form is PLAIN and content.isascii()):
+        return None
+    wrong = (PLAIN if isinstance(m, Compress) else form).wrong(content)
+    return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
+
+
+def holes_are_fitted(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What somebody writes by hand fits its hole in a message, shown or not, and a hole stays what it is."""
+    if place.by_hand is None or (type(m) is Create and not m.message):
+        return None
+    if isinstance(m, SIZED) and m.content is not None:
+        page = m if isinstance(m, Create) else place.by_hand.page(m.page)
+        for kind, part in (place.by_hand.holes(page.message) if page.message else None) or ():
+            form = PLAIN if isinstance(m, Compress) else FILLS[kind]
+            if part == page.part and form is not OPAQUE and (wrong := place.by_hand.wrong(m.content, form)) is not None:
+                return f"part {part} of m{page.message} must be {form.words}: {wrong}"
+    for message, ref in m.envelopes if isinstance(m, Pack) else ():
+        new = set(place.by_hand.holes_in(ref) or ()) - set(place.by_hand.holes(message) or ())
+        if new:
+            return f"the skeleton of m{message} gains a hole for part {min(part for _, part in new)}"
+    return None
+
+
+SIZED = (Create, Update, Compress)
+READABLE = {int(Modality.TEXT): PLAIN, int(Modality.STRUCTURED): VALUE}
+
+
+def messages_are_whole(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """A message whose pages a pack changes can be told: each hole is filled by what it stands for."""
+    if not isinstance(m, Pack) or place.contents is None:
+        return None
+    for shown in place.contents.touched(head, m):
+        wrong = unfilled(shown, place.contents, partial=m.renderer == PARTIAL)
+        if wrong is not None:
+            return wrong
+    return None
+
+
 RULES: tuple[Rule, ...] = (
     kind_is_known,
     fields_are_typed,
@@ -339,4 +420,8 @@ RULES: tuple[Rule, ...] = (
     reference_came_before,
     ranks_are_distinct,
     totals_match,
+    cells_are_formed,
+    contents_are_as_stated,
+    holes_are_fitted,
+    messages_are_whole,
 )

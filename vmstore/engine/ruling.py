@@ -26,21 +26,26 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.engine.apart import OF_CHARTER, charter_stands_apart
+from vmstore.engine.contents import FORMS
 from vmstore.engine.fields import COUNTS, PAGES, WORDS
 from vmstore.engine.head import Head
 from vmstore.engine.rules import (
     ENDS,
     RULES,
     SHOWING,
+    SIZED,
     WEIGHED,
     Place,
     Rule,
     annotation_says_something,
     call_is_next,
+    cells_are_formed,
     cells_exist,
     content_is_its_own,
+    contents_are_as_stated,
     erased_cells_are_its_own,
     fields_are_typed,
+    holes_are_fitted,
     importance_is_a_share,
     kind_is_known,
     level_is_reduced,
@@ -48,6 +53,7 @@ from vmstore.engine.rules import (
     links_lead_elsewhere,
     membership_changes,
     message_exists,
+    messages_are_whole,
     name_is_free,
     nothing_follows_an_end,
     numbers_fit,
@@ -73,7 +79,7 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     words_are_listed: tuple(WORDS),
     cells_exist: tuple(CELL_FIELDS),
     erased_cells_are_its_own: (Erase,),
-    message_exists: (Create,),
+    message_exists: (Create, Pack),
     page_exists: tuple(PAGES),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
@@ -89,6 +95,10 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     reference_came_before: (FaultIn, FaultDenied, Prefetch, Revoke),
     ranks_are_distinct: (Pack,),
     totals_match: (Pack,),
+    cells_are_formed: tuple(FORMS),
+    contents_are_as_stated: SIZED,
+    holes_are_fitted: (*SIZED, Pack),
+    messages_are_whole: (Pack,),
 }
 """The kinds a rule can refuse; one that is not listed is asked of every kind."""
 
@@ -97,11 +107,18 @@ OF_FIELDS: frozenset[Rule] = frozenset(
 )
 """The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.fields`)."""
 
-_ASKED: dict[tuple[type, type, bool, bool], tuple[Rule, ...]] = {}
+OF_CONTENTS: frozenset[Rule] = frozenset(
+    (cells_are_formed, contents_are_as_stated, holes_are_fitted, messages_are_whole)
+)
+"""The rules that look at what cells hold."""
+
+_ASKED: dict[tuple[type, type, bool, bool, bool], tuple[Rule, ...]] = {}
 
 
-def rules_of(kind: type, before: type, sound: bool, charter: bool) -> tuple[Rule, ...]:
-    """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound."""
+def rules_of(kind: type, before: type, sound: bool, charter: bool, looks: bool) -> tuple[Rule, ...]:
+    """The rules that can refuse a kind of mutation after another, in order; fewer where its fields are sound,
+    and where nobody `looks` at contents.
+    """
     if not issubclass(kind, Mutation | Unknown):
         raise InputError(f"a {kind.__name__} is no mutation; see specs/mutations.md for the kinds there are")
 
@@ -112,15 +129,17 @@ def rules_of(kind: type, before: type, sound: bool, charter: bool) -> tuple[Rule
             return issubclass(before, ENDS)
         if rule is charter_stands_apart:
             return charter or kind in OF_CHARTER
+        if rule in OF_CONTENTS and not looks:
+            return False
         return kind in ABOUT.get(rule, (kind,)) and not (sound and rule in OF_FIELDS)
 
-    rules = _ASKED[kind, before, sound, charter] = tuple(filter(asked, RULES))
+    rules = _ASKED[kind, before, sound, charter, looks] = tuple(filter(asked, RULES))
     return rules
 
 
 def broken(head: Head, mutation: AnyMutation, place: Place, *, sound: bool) -> tuple[str, str] | None:
     """The first rule a mutation breaks, by name, and why; None when all hold. `sound` says its fields are."""
-    key = type(mutation), type(place.before), sound, head.charter
+    key = type(mutation), type(place.before), sound, head.charter, place.contents is not None
     for rule in _ASKED.get(key) or rules_of(*key):
         reason = rule(head, mutation, place)
         if reason is not None:

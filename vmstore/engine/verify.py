@@ -6,7 +6,7 @@ replaying each session through the gate's own predicates, the views against a fr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -16,12 +16,13 @@ import msgspec
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import AnyMutation, Compress, Create, Erase, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
+from vmstore.engine.cellread import OfLog
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.histories import Histories
 from vmstore.engine.lookups import ViewLookups
-from vmstore.engine.rules import Place
-from vmstore.engine.ruling import broken
+from vmstore.engine.rules import Place, message_exists, words_are_listed
+from vmstore.engine.ruling import OF_CONTENTS, broken
 from vmstore.engine.soundness import Erased, unsound
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit, follows, genesis
@@ -40,6 +41,7 @@ SOME = 64  # cells in memory at once
 ROWS = 1000
 ARCHIVE = "archive"  # a finding about one
 ERASURE = "erasure"
+UNREADABLE = "content"  # a finding about what a cell holds, in a log that is whole
 RECENT_MAX = 32_768  # mutations of a session, before older ones are looked up in the fresh views
 
 
@@ -49,6 +51,11 @@ class Finding(NamedTuple):
     kind: str
     where: str
     what: str
+
+
+def unsafe(found: Iterable[Finding]) -> list[Finding]:
+    """What makes a log not to be relied on: not what an earlier version let in and this one tells as damaged."""
+    return [one for one in found if one.kind != UNREADABLE]
 
 
 class Counts(NamedTuple):
@@ -373,10 +380,8 @@ def _short(table: str, row: tuple[Any, ...]) -> str:
 def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
     """Every mutation against every rule, each session from its beginning."""
     heads: dict[int, Head] = {}
-    for commit in commits_of(log):
-        if commit.ordinal > total:
-            return
-        mutations = decode(commit.body)
+    contents = OfLog(log, fresh)
+    for commit, mutations in _read(log, contents, total):
         before: AnyMutation | None = None
         for index, mutation in enumerate(mutations):
             position = commit.first + index
@@ -385,16 +390,16 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
             head = heads[commit.session]
             if index == 0:
                 head.recent.sealing = [commit.commitment(cell) for cell in range(commit.cell_count)]
-            place = Place(index, before, commit.cell_count)
+                contents.begin(commit, head)
             reason = None
             if not isinstance(mutation, Unknown):
+                place = Place(index, before, commit.cell_count, contents=contents)
                 reason = broken(head, mutation, place, sound=sound(mutation) is not None)
             if reason is not None:
-                yield Finding(
-                    "rule", f"commit {commit.ordinal}", f"position {position}: {reason[1]} (rule {reason[0]})"
-                )
-                if isinstance(mutation, Pack):
+                yield _broken(commit, position, mutation, *reason)
+                if isinstance(mutation, Pack) and reason[0] not in TOLD_ON:
                     return
+            contents.note(position, mutation)
             if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, tuple):
                 head.recent.named[mutation.content] = fresh.fold.cellar.sealed(commit, mutation.content)[1]
             head.apply(mutation)
@@ -403,6 +408,35 @@ def _rules(log: Log, fresh: Projection, total: int) -> Iterator[Finding]:
         head.recent.end(commit.first, commit.commitments)
         if len(head.recent.mutations) > RECENT_MAX:
             head.settle(ViewLookups(fresh.db, commit.session, head.position))
+
+
+TOLD_ON = {rule.__name__ for rule in (*OF_CONTENTS, words_are_listed, message_exists)}
+"""The rules that a pack can break whose context can be folded all the same."""
+
+
+def _broken(commit: Commit, position: int, mutation: AnyMutation, rule: str, why: str) -> Finding:
+    """A rule that is broken, and what to do where nothing else is touched by it."""
+    where, what = f"commit {commit.ordinal}", f"position {position}: {why} (rule {rule})"
+    if rule not in TOLD_ON:
+        return Finding("rule", where, what)
+    return Finding(UNREADABLE, where, f"{what}; {mutation.kind} is answered as damaged, and nothing else is touched")
+
+
+def _read(log: Log, contents: OfLog, total: int) -> Iterator[tuple[Commit, list[AnyMutation]]]:
+    """Every commit up to an ordinal with its mutations, those cells read that a rule looks at, some at a time."""
+    waiting: list[tuple[Commit, list[AnyMutation]]] = []
+    cells = 0
+    for commit in commits_of(log):
+        if commit.ordinal > total:
+            break
+        waiting.append((commit, decode(commit.body)))
+        cells += commit.cell_count
+        if cells >= CELLS:
+            contents.read(waiting)
+            yield from waiting
+            waiting, cells = [], 0
+    contents.read(waiting)
+    yield from waiting
 
 
 def _head(fresh: Projection, session: int, opening: Open) -> Head:

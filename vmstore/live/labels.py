@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from vmstore.capture.skeleton import loads
+from vmstore.views.pages import born_tags, object_of
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -22,10 +22,13 @@ def known(labels: bytes) -> Known:
     try:
         return _READ(labels)
     except (msgspec.MsgspecError, UnicodeDecodeError):  # they hold what is no character
-        told = loads(labels)
-        return Known(
-            told.get("hint"), told.get("asks"), told.get("answers"), tuple(told.get("tags", ())), told.get("mime")
-        )
+        told = object_of(labels)
+        hint, asks, answers, mime = (told.get(name) for name in ("hint", "asks", "answers", "mime"))
+        return Known(_text(hint), _text(asks), _text(answers), tuple(born_tags(told)), _text(mime))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 _READ = msgspec.json.Decoder(Known).decode

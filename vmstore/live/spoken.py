@@ -19,9 +19,19 @@ from vmstore.core.page import LinkKind, PageType, Role, Slot, Standing
 from vmstore.core.reference import page_position
 from vmstore.live.labels import Known
 from vmstore.live.labels import known as read
+from vmstore.views.pages import object_of
 from vmstore.vm.claims import Known as Claim
 from vmstore.vm.claims import topic_of
 from vmstore.vm.signals import Hint, Hints, hint
+
+
+def _places(note: bytes) -> list[tuple[int, int]]:
+    """The pages and levels of a mark; none where somebody wrote something else."""
+    try:
+        return [(int(page), int(level)) for page, level in loads(note)]
+    except (ValueError, TypeError):
+        return []
+
 
 TOPIC = "topic:"  # of a tag that says what a page is about
 Read = Callable[[int, m.CellRef], bytes]
@@ -82,10 +92,11 @@ class Spoken:
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
                 if mutation.rest is not None:
-                    self.model = loads(self._read(position, mutation.rest)).get("model")
+                    model = object_of(self._read(position, mutation.rest)).get("model")
+                    self.model = model if isinstance(model, str) else None
             case m.Mark() if mutation.reason == m.Mark.NAMED and mutation.name is not None:
-                name = self._read(position, mutation.name).decode()
-                self.marks[name] = loads(self._read(position, mutation.note)) if mutation.note is not None else []
+                name = self._read(position, mutation.name).decode("utf-8", "replace")
+                self.marks[name] = [] if mutation.note is None else _places(self._read(position, mutation.note))
 
     def _create(self, position: int, made: m.Create) -> None:
         self.pages[position] = None

@@ -123,8 +123,11 @@ class Mask:
             told = None
         if not isinstance(told, dict | list):
             return self.text(text, where)
-        masked = self.value(told, where)
-        return text if masked == told else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+        try:
+            masked = self.value(told, where)
+            return text if masked == told else json.dumps(masked, ensure_ascii=False, separators=(",", ":"))
+        except RecursionError:  # it is nested too deeply to be walked through
+            return self.text(text, where)
 
     def _inner(self, where: str, part: Any) -> str:
         """What the record calls a part of a value."""

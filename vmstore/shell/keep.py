@@ -7,7 +7,7 @@ import argparse
 import apsw
 import msgspec
 
-from vmstore.engine.verify import ARCHIVE, ERASURE
+from vmstore.engine.verify import ARCHIVE, ERASURE, UNREADABLE
 from vmstore.errors import CorruptError, InputError
 from vmstore.shell.opening import moment_of, open_to_ask, open_to_change, session_of
 from vmstore.shell.render import Screen
@@ -108,7 +108,12 @@ def remedies(found: list[Problem], store: str) -> list[str]:
             "What is recorded as erased is still there, and no damage: "
             f"`vmstore erase {store} --finish` destroys it. A backup from before would bring it all back."
         )
-    if kinds - VIEWS - {SEAL, ARCHIVE, ERASURE}:
+    if UNREADABLE in kinds:
+        told.append(
+            "What an earlier version took in by hand cannot be told: it is answered as damaged, and all else is sound. "
+            f"Write it again, or be rid of it with `vmstore erase {store} --session SESSION`."
+        )
+    if kinds - VIEWS - {SEAL, ARCHIVE, ERASURE, UNREADABLE}:
         told.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."

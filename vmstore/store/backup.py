@@ -25,7 +25,7 @@ from vmstore.cells.storekey import StoreKey
 from vmstore.core import process
 from vmstore.core.clock import SystemIds
 from vmstore.core.place import no_links, read_within, regular
-from vmstore.engine.verify import verify
+from vmstore.engine.verify import unsafe, verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.exports.newfile import beside, naming
 from vmstore.log.archives import FORMER, Archives
@@ -322,7 +322,7 @@ def _proven(folder: Path, of: Path, vault: Vault | None, progress: Progress | No
     finally:
         views.db.close()
         log.close()
-    if problems:
+    if problems := unsafe(problems):
         kind, where, what = problems[0]
         raise CorruptError(f"{of} cannot be relied on: {kind}, {where}: {what}; `vmstore verify` names all problems")
     for left in ("-wal", "-shm"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple, NoReturn
 
+from vmstore.core.clock import within
 from vmstore.core.mutation import Create
 from vmstore.core.page import Mime, Modality, PageType, Role
 from vmstore.core.reference import Reference, page_name, parse
@@ -21,6 +22,8 @@ from vmstore.store.answers import Page
 from vmstore.store.namespace import Namespace
 from vmstore.store.regions import open_region
 from vmstore.store.session import Session
+from vmstore.views.pages import object_of
+from vmstore.views.projector import plain
 
 FROM = "from:"
 
@@ -56,8 +59,10 @@ def bring(session: Session, address: str, *, at: int | None = None) -> str:
             return page_name(there)
         if isinstance(session, Acting):
             return page_name(session._act(lambda act: _told(act, copy), at))
-        with session.batch(at=at) as batch:
-            return page_name(batch.add(_create(batch, copy)))
+        batch = ns.engine.batch(session._key)
+        page = batch.add(_create(batch, copy))
+        batch.commit(ns.clock.now() if within("at", at) is None or at is None else at)
+        return page_name(page)
 
 
 def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
@@ -96,7 +101,7 @@ def origin(session: Session, page: str | int) -> str | None:
         lane, number = session._lane(), session.position_of(page)
         sql = "SELECT labels FROM pages WHERE session = ? AND page = ?"
         labels: Any = lane.db.execute(sql, (lane.owner(number), number)).get
-        return None if labels is None else json.loads(labels).get("origin")
+        return None if labels is None else plain(object_of(labels).get("origin"))
 
 
 def brought(session: Session, copy: Copy) -> int | None:

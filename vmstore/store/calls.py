@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from vmstore.core.decision import Load
 from vmstore.core.erasure import gone
+from vmstore.core.jsontext import as_text
 from vmstore.core.page import Fidelity, Status
 from vmstore.log.port import Log
 from vmstore.store.answers import CallInfo, TurnInfo
@@ -62,7 +63,7 @@ def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided
         turn=call.turn,
         position=call.position,
         at=call.at,
-        model=call.model or told.get("model"),
+        model=call.model or as_text(told.get("model")),
         status=Status(call.status).word,
         fidelity=Fidelity(call.fidelity).word,
         pages=call.leaves,
@@ -72,8 +73,8 @@ def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided
         tokens_out=call.tokens_out,
         cost=None if call.cost is None else call.cost / 1e9,
         latency_ms=None if call.latency is None else call.latency / 1000,
-        stop=told.get("stop"),
-        error=told.get("error"),
+        stop=as_text(told.get("stop")),
+        error=as_text(told.get("error")),
         budget=budget,
         invalidated=voided,
     )

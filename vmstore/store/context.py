@@ -11,10 +11,11 @@ from msgspec import to_builtins
 from vmstore.capture.skeleton import fill, loads, pruned
 from vmstore.core.erasure import Gone, gone
 from vmstore.core.images import size_of
+from vmstore.core.jsontext import strict
 from vmstore.core.mutation import PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
-from vmstore.errors import ErasedError, UnknownError
+from vmstore.errors import CorruptError, ErasedError, UnknownError
 from vmstore.store.answers import Basis, ContextPage
 from vmstore.store.namespace import Namespace
 from vmstore.views.calls import CallRow
@@ -96,18 +97,29 @@ class Context:
                 f"call {self.basis.call} is recorded by its messages alone; its source does not hold the "
                 "request's other fields, so ask for its messages"
             )
-        assert self._call.rest is not None, "a recorded call has its request's other fields"
-        rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
         from vmstore.capture.shapes import Shape, give_request
 
-        return give_request(Shape(self._call.shape), rest, self._values(None))
+        try:
+            if self._call.rest is None:
+                raise ValueError("its other fields were never told")
+            rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
+            return give_request(Shape(self._call.shape), rest, self._values(None))
+        except (LookupError, TypeError, ValueError) as error:  # as an earlier version let it in
+            raise _damaged(f"the request of call {self._call.call}", error) from error
 
     def _told(self) -> dict[str, Any]:
         """The request, or why it cannot be had whole any more."""
         try:
-            return self.request()
+            found = self.request()
+            if self._call.rest is not None:
+                strict(self._read({self._call.rest: self._call.rest_commitment})[self._call.rest])
+            return found
+        except ValueError as error:
+            return {"damaged": f"it cannot be shown as JSON: {error}"}
         except ErasedError as error:
             return {"erased": str(error)}
+        except CorruptError as error:
+            return {"damaged": str(error)}
 
     def _values(self, instead: Instead | None = gone) -> list[tuple[Slot, Any]]:
         groups: dict[int, list[Shown]] = {}
@@ -125,15 +137,21 @@ class Context:
             if isinstance(envelope, Gone):
                 values.append((slot, {"role": role.word, "content": envelope.decode()}))
                 continue
-            skeleton = loads(envelope)
-            if self._call.renderer == PARTIAL:
-                by_part = {s.part: cells[s.cell] if s.cell is not None else b"" for s in shown_parts}
-                skeleton = pruned(skeleton, by_part, {s.part for s in shown_parts if s.level})
-                values.append((slot, fill(skeleton, by_part)))
-            else:
-                contents = [cells[s.cell] if s.cell is not None else b"" for s in shown_parts]
-                values.append((slot, fill(skeleton, contents)))
+            try:
+                values.append((slot, self._message(envelope, shown_parts, cells)))
+            except (LookupError, TypeError, ValueError) as error:  # as an earlier version let it in
+                if instead is None:
+                    raise _damaged(f"message m{message}", error) from error
+                values.append((slot, {"role": role.word, "content": f"[damaged: {error}; run `vmstore verify`]"}))
         return values
+
+    def _message(self, envelope: bytes, parts: Sequence[Shown], cells: dict[int, bytes]) -> Any:
+        """A message from its skeleton and the pages that are shown of it."""
+        skeleton = loads(envelope)
+        if self._call.renderer == PARTIAL:
+            by_part = {s.part: cells[s.cell] if s.cell is not None else b"" for s in parts}
+            return fill(pruned(skeleton, by_part, {s.part for s in parts if s.level}), by_part)
+        return fill(skeleton, [cells[s.cell] if s.cell is not None else b"" for s in parts])
 
     def _sealed(self) -> dict[int, bytes | None]:
         """The cells of the pages, once these give the root that the pack stated."""
@@ -205,6 +223,10 @@ class Context:
         if render:
             found["text"] = self.text()
         return found
+
+
+def _damaged(what: str, error: Exception) -> CorruptError:
+    return CorruptError(f"{what} cannot be told ({error}); ask for the messages, and run `vmstore verify`")
 
 
 def _page(order: int, shown: Shown, turn: int, call: int, *, pinned: bool) -> ContextPage:

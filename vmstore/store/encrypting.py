@@ -13,6 +13,7 @@ from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemIds
 from vmstore.engine.subject import subject_of
+from vmstore.engine.verify import UNREADABLE
 from vmstore.errors import CorruptError, RefusedError, StoreError
 from vmstore.log.archives import Archives
 from vmstore.log.encrypt import encrypt as encrypt_log
@@ -101,7 +102,7 @@ def _begin(folder: Path, store_key: StoreKey) -> None:
         raise StoreError(f"{folder} is encrypted already; `vmstore rekey` changes its key")
     with open_store(folder.parent, namespace=folder.name) as store:
         archived = archived_sessions(store)
-        problems = store.verify(views=False).problems
+        problems = [one for one in store.verify(views=False).problems if one.kind != UNREADABLE]
     if problems:
         first = problems[0]
         raise CorruptError(f"{folder} cannot be encrypted: {first.kind}, {first.where}: {first.what}; mend that first")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,8 @@ from vmstore.store.answers import Event
 from vmstore.views.decisions import decisions_at, decisions_of
 from vmstore.views.lane import Lane, Stretch
 from vmstore.views.moment import moment_at
+from vmstore.views.pages import object_of
+from vmstore.views.projector import plain
 from vmstore.views.reasons import detail_of
 from vmstore.views.redactions import Hidden, hidden_in, words_of
 
@@ -45,8 +46,9 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
 
 def _reason(lane: Lane, session: int, page: int) -> str | None:
     labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
-    told = json.loads(labels) if labels else {}
-    return told.get("reason") and f"{told['where']}: {told['reason']}"
+    told = object_of(labels)
+    where, reason = plain(told.get("where")), plain(told.get("reason"))
+    return reason and (f"{where}: {reason}" if where else reason)
 
 
 def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
@@ -61,7 +63,7 @@ def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
         told += [] if status is None else [Standing(status).word]
         told += [] if valid_from is None else [f"valid from {valid_from}"]
         told += [] if valid_to is None else [f"valid to {valid_to}"]
-        told += [f"{name} = {value}" for name, value in json.loads(anchors or "{}").items()]
+        told += [f"{name} = {value}" for name, value in object_of(anchors).items()]
         yield position, ", ".join(told)
 
 

@@ -17,6 +17,7 @@ from vmstore.views.decisions import holders
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import Edge
 from vmstore.views.notes import Note, notes_of
+from vmstore.views.pages import object_of
 from vmstore.views.projector import plain
 from vmstore.views.residency import Resident, resident_at
 
@@ -117,13 +118,13 @@ def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, s
 
 def actor(labels: str | None, role: int) -> str:
     """Who made a page: whom its labels name, else the role it was made in."""
-    named = plain(json.loads(labels).get("actor")) if labels and '"actor"' in labels else None
+    named = plain(object_of(labels).get("actor")) if labels and '"actor"' in labels else None
     return named or _ROLES[role]
 
 
 def _mime(mime: int, labels: str | None) -> str:
     if mime == Mime.OTHER and labels:
-        return str(json.loads(labels).get("mime", Mime.OTHER.type))
+        return plain(object_of(labels).get("mime")) or Mime.OTHER.type
     return Mime(mime).type
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -22,6 +21,8 @@ from vmstore.replay.whatif import Run, as_recorded, what_if
 from vmstore.store.namespace import Namespace, session_name
 from vmstore.views.context import read_cells
 from vmstore.views.lane import Lane
+from vmstore.views.pages import object_of
+from vmstore.views.projector import plain
 from vmstore.vm.held import Held
 
 
@@ -46,7 +47,7 @@ class Contents:
         with self._ns.asking():
             rows = list(self._lane.rows(_NAMED, (page,)))
         hint, labels = rows[0] if rows else (None, None)
-        known = Known(name=hint, mime=json.loads(labels).get("mime") if labels else None)
+        known = Known(name=hint, mime=plain(object_of(labels).get("mime")))
         made = self._shorter.of(msgspec.structs.replace(held, page=page), known, self.of(content), level)
         return Made(made.level, made.method, int(made.lossy), made.content, made.tokens)
 

@@ -310,7 +310,7 @@ class Session:
         with self._ns.lock:
             told = within("at", at)
             happened = self._ns.clock.now() if told is None else told
-            batch = self._ns.engine.batch(self._key)
+            batch = self._ns.engine.batch_by_hand(self._key)
             try:
                 yield batch
                 if not batch.spent and not batch.empty:

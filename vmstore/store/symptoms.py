@@ -15,9 +15,10 @@ from vmstore.cells import schema
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.patience import WAIT_S
+from vmstore.engine.cellread import unformed
 from vmstore.engine.histories import Histories
 from vmstore.engine.seal import Seal, watched
-from vmstore.engine.verify import ERASURE, ChainCheck, Finding, batches_of, left_of
+from vmstore.engine.verify import ERASURE, UNREADABLE, ChainCheck, Finding, batches_of, left_of
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.exports.newfile import scratches
 from vmstore.exports.weight import as_it_is
@@ -34,6 +35,7 @@ from vmstore.store.opening import open_namespace
 from vmstore.store.reports import Held, Symptom
 from vmstore.store.seals import SEAL, folder_of, read_seal
 from vmstore.store.verdict import verdict_on
+from vmstore.views.cellar import Cellar
 from vmstore.views.erased import Erasures
 from vmstore.views.projection import stranger
 
@@ -72,9 +74,14 @@ def log(
     for kind, where, what in _checked(log, folder, store, key, seals, full, progress)[:NAMED_MAX]:
         sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
         rebuilt = f"vmstore rebuild {store}"
-        finished = f"vmstore erase {store} --finish"
-        told = {"seal": sealed, "view": rebuilt, "views": rebuilt, "columns": rebuilt, ERASURE: finished}
-        remedy = told.get(kind, BACKUP)
+        remedy = {
+            UNREADABLE: f"write it again, or vmstore erase {store} --session SESSION",
+            ERASURE: f"vmstore erase {store} --finish",
+            "seal": sealed,
+            "view": rebuilt,
+            "views": rebuilt,
+            "columns": rebuilt,
+        }.get(kind, BACKUP)
         yield Symptom(kind, where, what, remedy)
     if due(log.file) is not None:
         yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
@@ -96,15 +103,19 @@ def _checked(
         return [Finding(one.kind, one.where, one.what) for one in found if one.kind != "archive"]
     histories = Histories(watched(seals))
     check, total = ChainCheck(log, histories), log.ordinal
-    try:
-        for batch in batches_of(log):
-            for commit in batch:
-                check.commit(commit)
-            if progress is not None:
-                progress(min(batch[-1].ordinal, total), total)
-    except VmstoreError as error:
-        check.problems.append(Finding("log", "log", str(error)))
-    pending = [] if check.problems else list(_pending(log))
+    file = views_file(folder)
+    with closing(as_it_is(file) if file.exists() else apsw.Connection(":memory:")) as db:
+        cellar = Cellar(log, db)
+        try:
+            for batch in batches_of(log):
+                for commit in batch:
+                    check.commit(commit)
+                check.problems += [Finding(UNREADABLE, *one) for one in unformed(log, batch, cellar)]
+                if progress is not None:
+                    progress(min(batch[-1].ordinal, total), total)
+        except VmstoreError as error:
+            check.problems.append(Finding("log", "log", str(error)))
+    pending = [] if any(one.kind != UNREADABLE for one in check.problems) else list(_pending(log))
     return [*check.problems, *pending, *(one for seal in seals for one in seal.problems(histories))]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from vmstore.core.clock import Clock, SystemClock
-from vmstore.engine.verify import verify
+from vmstore.engine.verify import unsafe, verify
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import FORMAT, format_of
 from vmstore.log.port import Progress
@@ -79,7 +79,7 @@ def prove(old: OldLog, new: SqliteLog) -> None:
     """Raises CorruptError where the new log is not sound, or a view of it differs from that of the old one."""
     with closing(Projection(old, apsw.Connection(""))) as before, closing(Projection(new, apsw.Connection(""))) as now:
         _, problems = verify(new, now)
-        if problems:
+        if problems := unsafe(problems):
             kind, where, what = problems[0]
             raise CorruptError(f"the new log is not sound: {kind}, {where}: {what}; {HINT}")
         before.catch_up()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,6 +11,7 @@ import msgspec
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
 from vmstore.views.lane import Lane
+from vmstore.views.pages import object_of
 from vmstore.views.projector import Fact, Projector, plain
 
 
@@ -108,7 +108,7 @@ class Calls(Projector):
         now = self.in_force(fact)
         if m.rest is not None:
             now.rest, now.commitment = fact.sealed(m.rest)
-            now.model = plain(json.loads(fact.content(m.rest) or b"{}").get("model"))
+            now.model = plain(object_of(fact.content(m.rest)).get("model"))
         if m.shape is not None:
             now.shape = m.shape
         self._made[fact.session, m.call] = [

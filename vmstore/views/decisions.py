@@ -29,7 +29,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Origin
 from vmstore.views.lane import Lane
-from vmstore.views.pages import object_of
+from vmstore.views.pages import object_of, strict_object_of
 from vmstore.views.projector import Fact, Projector
 
 ASKS = frozenset((Reference.NUMBER, Cite.NUMBER, Recall.NUMBER))
@@ -96,12 +96,12 @@ class Decisions(Projector):
         """Adds the settings that are in force from here on."""
         if fact.session not in self._told:
             self._told[fact.session] = in_force(Lane(self.db, fact.session), fact.position - 1)
-        before = json.loads(self._told[fact.session] or "{}")
-        told = self._told[fact.session] = json.dumps(before | object_of(fact.content(m.told)))
+        before = object_of(self._told[fact.session])
+        told = self._told[fact.session] = json.dumps(before | strict_object_of(fact.content(m.told)))
         self._choose(fact, told)
 
     def _choose(self, fact: Fact, told: str) -> None:
-        budget = json.loads(told).get(BUDGET)
+        budget = object_of(told).get(BUDGET)
         counted = type(budget) is int and 0 <= budget < 1 << 40
         self._choices.append((fact.session, fact.position, budget if counted else None, told))
 
@@ -278,7 +278,7 @@ def in_force(lane: Lane, position: int) -> str | None:
 def settings_at(lane: Lane, position: int) -> dict[str, Any] | None:
     """The settings in force at a position; None where no kernel is at work."""
     told = in_force(lane, position)
-    return None if told is None else json.loads(told)
+    return None if told is None else object_of(told)
 
 
 def budgets(lane: Lane) -> list[tuple[int, int | None]]:

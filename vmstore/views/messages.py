@@ -56,5 +56,5 @@ class Messages(Projector):
 
     def on_pack(self, fact: Fact, m: Pack) -> None:
         """Adds the envelopes that changed."""
-        for message, ref in m.envelopes:
+        for message, ref in dict(m.envelopes).items():  # an earlier version let in two of one message
             self._skeletons.append((fact.session, message, fact.position, *fact.sealed(ref)))

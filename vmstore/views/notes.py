@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from vmstore.views.lane import Lane
-from vmstore.views.pages import NOTED, WEIGHED
+from vmstore.views.pages import NOTED, WEIGHED, object_of
 
 
 class Note(msgspec.Struct):
@@ -39,7 +39,7 @@ def notes_of(lane: Lane, position: int, pages: Iterable[int]) -> dict[int, Note]
             note.status = note.status if status is None else status
             note.valid_from = note.valid_from if valid_from is None else valid_from
             note.valid_to = note.valid_to if valid_to is None else valid_to
-            note.anchors |= json.loads(anchors) if anchors else {}
+            note.anchors |= object_of(anchors)
         for page, tag, held in lane.db.execute(_TAGS, about):
             note = found.setdefault(page, Note())
             note.tags = [one for one in note.tags if one != tag] + [tag] * held

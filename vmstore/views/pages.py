@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
 import apsw
 
+from vmstore.core.jsontext import loads, strict
 from vmstore.core.mutation import Annotate, Compress, Create, Update
 from vmstore.core.page import IMPORTANCE, PageType
 from vmstore.core.redaction import TAG, Redact
@@ -64,7 +64,7 @@ class Pages(Projector):
         """Adds the page with its first version."""
         hint = labels = None
         if m.labels is not None:
-            told = object_of(fact.content(m.labels))
+            told = strict_object_of(fact.content(m.labels))
             labels, hint = (fact.text(m.labels), plain(told.get("hint"))) if told else (None, None)
             if "tags" in told:
                 self._tag(fact, fact.position, dict.fromkeys(born_tags(told), 1))
@@ -104,7 +104,7 @@ class Pages(Projector):
 
     def on_annotate(self, fact: Fact, m: Annotate) -> None:
         """Adds what was said, and a row for each tag gained or lost; one that is both is lost."""
-        anchors = fact.text(m.anchors) if object_of(fact.content(m.anchors)) else None
+        anchors = fact.text(m.anchors) if strict_object_of(fact.content(m.anchors)) else None
         told = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
         self._notes.append((fact.session, m.page, fact.position, *told))
         gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
@@ -120,9 +120,18 @@ class Pages(Projector):
             self._tags.append((tag, fact.session, page, fact.position, held))
 
 
-def object_of(content: bytes | None) -> dict[str, Any]:
+def object_of(content: bytes | str | None) -> dict[str, Any]:
     """The JSON object in a cell; an empty one where somebody sealed something else, or nothing."""
     found = _json(content)
+    return found if isinstance(found, dict) else {}
+
+
+def strict_object_of(content: bytes | None) -> dict[str, Any]:
+    """The same where it can be shown as JSON again: with finite numbers that every process reads."""
+    try:
+        found = {} if content is None else strict(content)
+    except ValueError:
+        return {}
     return found if isinstance(found, dict) else {}
 
 
@@ -136,10 +145,10 @@ def texts_of(content: bytes | None) -> list[str]:
     return _texts(_json(content))
 
 
-def _json(content: bytes | None) -> Any:
+def _json(content: bytes | str | None) -> Any:
     try:
-        return None if content is None else json.loads(content)
-    except (ValueError, RecursionError):
+        return None if content is None else loads(content)
+    except ValueError:
         return None
 
 

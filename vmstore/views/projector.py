@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
+from vmstore.core.jsontext import is_text
 from vmstore.core.mutation import CellRef
 from vmstore.log.commit import Commit
 from vmstore.views.cellar import Cellar
@@ -63,7 +64,9 @@ class Fact:
     def text(self, ref: CellRef | None) -> str | None:
         """The text of a cell."""
         content = self.content(ref)
-        return None if content is None else plain(content.decode("utf-8", "surrogatepass"))
+        if content is None or is_text(content):
+            return None if content is None else plain(content.decode("utf-8", "surrogatepass"))
+        return content.decode("utf-8", "replace")  # an earlier version let it in
 
 
 def plain(text: object) -> str | None:

@@ -88,11 +88,11 @@ def detail_of(told: Decision, asked: Callable[[int], Decision | None]) -> str:
 
 def contest(why: Why) -> str:
     """A contest in a line: policy, tokens, who it was for, and how close the nearest others were."""
-    losers = ", ".join(f"{page_name(page)} {score}" for score, page in why.losers)
+    losers = ", ".join(f"p{page} {score}" for score, page in why.losers)  # by hand it may be a page there is none of
     return "".join(
         (
             f"{policy_name(why.policy)}, {why.used} of {why.budget} tokens used, {why.need} needed",
-            f" for {page_name(why.winner)}" if why.winner else "",
+            f" for p{why.winner}" if why.winner else "",
             f"; {why.candidates} candidate{'s' * (why.candidates != 1)}, cut off at {why.cutoff}",
             f", nearest {losers}" if losers else "",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -12,9 +11,11 @@ import msgspec
 from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.views.lane import Lane
+from vmstore.views.pages import object_of
 from vmstore.views.projector import Fact, Projector, plain, put
 from vmstore.views.redactions import policy_at
 
+NUMBER_MAX = 2**63 - 1  # that a table holds
 NAMED = "hidden <> 1"
 """Which sessions can be named: an import under way cannot, the namespace's own session can."""
 
@@ -110,7 +111,7 @@ class Sessions(Projector):
             kind = type(m)
             if kind is Create:
                 standing.pages += 1
-                standing.tokens += m.tokens
+                standing.tokens = min(standing.tokens + m.tokens, NUMBER_MAX)
                 standing.raw += m.type == PageType.RAW
             elif kind is Message:
                 standing.messages += 1
@@ -120,7 +121,7 @@ class Sessions(Projector):
             elif kind is Turn:
                 standing.turns = max(standing.turns, m.number)
             elif kind is Redact:
-                standing.redactions += m.count
+                standing.redactions = min(standing.redactions + m.count, NUMBER_MAX)
                 standing.redaction = standing.redaction if m.policy is None else m.policy
             elif kind is Mark:
                 standing.records = max(standing.records, m.records)
@@ -131,7 +132,7 @@ class Sessions(Projector):
 
     def _open(self, fact: Fact, m: Open) -> Standing:
         parent = self.key(m.parent)
-        meta = json.loads(fact.content(m.meta) or b"{}")
+        meta = object_of(fact.content(m.meta))
         standing = Standing(
             session=fact.session,
             uid=m.uid,

@@ -111,6 +111,12 @@ def encoded(told: dict[str, Any]) -> bytes:
 
 
 def decoded(settings: Settings | None, cell: bytes) -> Settings:
-    """Settings with what a cell of the log says, None before the first; what a later version added is passed over."""
-    told = msgspec.json.decode(cell)
+    """Settings with what a cell of the log says, None before the first; what a later version added is passed over.
+
+    So is what an earlier version let in by hand and what is no JSON object.
+    """
+    try:
+        told = msgspec.json.decode(cell, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        told = {}
     return changed(settings or BEFORE, {name: value for name, value in told.items() if name in _FIELDS})

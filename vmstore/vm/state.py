@@ -71,7 +71,7 @@ class State:
 
     def tokens(self, budget: int) -> int:
         """A number of real tokens in estimated ones: the factor corrects the estimate."""
-        return budget * PPM // self.factor_ppm
+        return budget * PPM // max(self.factor_ppm, 1)  # an earlier version let in what is none
 
     def _reckon(self) -> None:
         """Works out in estimated tokens what the settings say in real ones."""
@@ -222,7 +222,9 @@ class State:
     # ---- decisions
 
     def _on_fault_in(self, position: int, served: m.FaultIn) -> None:
-        held = self.pages[served.page]
+        held = self.pages.get(served.page)
+        if held is None or not self._can(held, served.level):
+            return
         held.faulted = self.turn
         if served.reference in self.asked:
             self.faults += 1
@@ -230,16 +232,24 @@ class State:
         self._bring(held, served.level)
 
     def _on_prefetch(self, position: int, fetched: m.Prefetch) -> None:
-        self._bring(self.pages[fetched.page], fetched.level)
+        held = self.pages.get(fetched.page)
+        if held is not None and self._can(held, fetched.level):
+            self._bring(held, fetched.level)
 
     def _on_evict(self, position: int, gone: m.Evict) -> None:
-        held = self.pages[gone.page]
+        held = self.here.get(gone.page)
+        if held is None or not self._can(held, gone.level or 0):  # as an earlier version let it in by hand
+            return
         if gone.cause == Cause.SEGMENT:
             self.vacated = min(self.vacated or held.rank, held.rank)
         if gone.level is None:
             self._leave(held, evicted=True)
         else:
             self._show(held, gone.level)
+
+    def _can(self, held: Held, level: int) -> bool:
+        """Whether a page can be shown so: an earlier version let in by hand what no kernel decides."""
+        return self.settings is not None and held.forms[level] is not None
 
     def _on_pin(self, position: int, pin: m.Pin) -> None:
         held = self.pages[pin.page]

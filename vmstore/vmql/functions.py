@@ -8,14 +8,15 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import apsw
-import msgspec
 
 from vmstore.cells.cell import Cell
+from vmstore.core import jsontext
 from vmstore.core.erasure import Gone, gone, is_gone
 from vmstore.core.words import words
 from vmstore.errors import CorruptError
 from vmstore.views.context import is_whole
 from vmstore.views.erased import erased_at, seen
+from vmstore.views.pages import object_of
 from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
 from vmstore.vmql.world import World
 
@@ -202,8 +203,7 @@ class Contents:
             self._asides = self._read_asides(session, position)
         if cell not in self._asides:  # of a reply that is not the last
             self._asides[cell] = told_in(self.read(cell, commitment))
-        told = self._asides.get(cell, {}).get(key)
-        return None if told is None else str(told).encode("utf-8", "replace").decode()
+        return jsontext.as_text(self._asides.get(cell, {}).get(key))
 
     def response(
         self, session: int, call: int, packed: int, replied: int | None, cell: int | None, commitment: bytes | None
@@ -242,7 +242,7 @@ class Contents:
 
 def told_in(content: bytes | None) -> Any:
     """What a source keeps beside a reply; nothing where it was erased."""
-    return {} if content is None or isinstance(content, Gone) else msgspec.json.decode(content or b"{}")
+    return {} if content is None or isinstance(content, Gone) else object_of(content)
 
 
 def _damaged(cell: int) -> CorruptError:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from vmstore.core.asof import AsOf, Position
+from vmstore.core.jsontext import shown
 from vmstore.core.reference import page_position
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.vmql import made, shows
@@ -149,7 +150,7 @@ def _role(message: Any) -> str | None:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode("utf-8", "replace")
+    return shown(value)
 
 
 def diff_context(query: Query, statement: DiffContext) -> Result:

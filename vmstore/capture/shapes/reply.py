@@ -11,7 +11,8 @@ from vmstore.core.page import Status
 
 ABORTS = frozenset({"cancelled", "canceled", "aborted", "interrupted", "in_progress", "queued"})
 FAILURES = frozenset({"error", "failed"})
-COUNT_MAX = 2**53  # more is no count of tokens and no price, whatever a provider says
+COUNT_MAX = 2**53  # more is no price and no time, whatever a provider says
+TOKENS_MAX = 10**12  # more is no count of tokens: a factor made of it would not fit the log
 ASKING = frozenset({"tool_calls", "tool_use", "function_call", "pause_turn"})  # more is to come
 
 
@@ -80,13 +81,13 @@ def pick(value: Any, *keys: str) -> Any:
 
 def counted(value: Any) -> int | None:
     """A number of tokens, None where it is no count."""
-    return value if type(value) is int and 0 <= value <= COUNT_MAX else None
+    return value if type(value) is int and 0 <= value <= TOKENS_MAX else None
 
 
 def added(*values: Any) -> int | None:
     """The sum of the counts among `values`, None where there is none."""
     counts = [count for value in values if (count := counted(value)) is not None]
-    return sum(counts) if counts else None
+    return counted(sum(counts)) if counts else None
 
 
 def microseconds(milliseconds: Any) -> int | None:
@@ -100,4 +101,5 @@ def nanodollars(dollars: Any) -> int | None:
     """A price in dollars as whole nano-dollars."""
     if type(dollars) not in (int, float) or not 0 <= dollars <= COUNT_MAX:
         return None
-    return counted(round(dollars * 1_000_000_000))
+    price: int = round(dollars * 1_000_000_000)
+    return price if price <= COUNT_MAX else None

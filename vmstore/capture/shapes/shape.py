@@ -6,13 +6,12 @@ begins like a hole's gets one more NUL in front, so that it comes back as what i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from vmstore.capture.shapes.message import NUL, json_bytes, name_of
 from vmstore.capture.shapes.plain import absent, plain
-from vmstore.capture.skeleton import LIST, VALUE
+from vmstore.capture.skeleton import LIST, VALUE, loads
 from vmstore.core.page import Slot, Word
 from vmstore.errors import InputError
 
@@ -227,8 +226,9 @@ def give_request(shape: Shape, rest: bytes, messages: Iterable[tuple[Slot, Any]]
     slots: dict[int, list[Any]] = {}
     for slot, message in messages:
         slots.setdefault(slot, []).append(message)
-    value = json.loads(rest, object_hook=_filler(slots))
-    assert isinstance(value, dict), f"the rest of a {shape.word} request is no object"
+    value = loads(rest, object_hook=_filler(slots))
+    if not isinstance(value, dict):
+        raise ValueError(f"the rest of a {shape.word} request is no object")
     return value
 
 
