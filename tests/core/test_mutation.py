@@ -48,6 +48,7 @@ from vmstore.core.mutation import (
     cell_refs,
     decode,
     encode,
+    readable,
 )
 
 KINDS = get_args(Known)
@@ -280,3 +281,15 @@ def test_every_cell_a_mutation_names_is_found(mutation: Any) -> None:
     if isinstance(mutation, Pack):
         expected += [ref for _, ref in mutation.envelopes]
     assert sorted(map(str, cell_refs(mutation))) == sorted(str(ref) for ref in expected if ref is not None)
+
+
+def test_an_approval_from_before_it_named_its_session_reads_as_it_did() -> None:
+    """The bytes of an approval of the first format are read, written and told as they were, without a session."""
+    (approval,) = decode(OLD_APPROVAL)
+    assert isinstance(approval, Approve) and approval.session is None
+    assert encode([approval]) == OLD_APPROVAL
+    assert "session" not in readable(approval)
+    assert readable(Approve(1, session=b"\0" * 16))["session"] == b"\0" * 16
+
+
+OLD_APPROVAL = bytes.fromhex("9196220103cf00060a24181e400092cd012c020c")

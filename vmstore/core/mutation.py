@@ -44,7 +44,7 @@ __all__ = [
     "Create", "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark",
     "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference",
     "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin",
-    "Update", "body", "cell_refs", "decode", "encode", "sealed_again", "wire",
+    "Update", "body", "cell_refs", "decode", "encode", "readable", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -364,6 +364,21 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Share: ("principal", "by"),
     Revoke: ("by",),
 }
+
+
+LATER_FIELDS: dict[type, dict[str, Any]] = {Approve: {"session": None}}
+"""Fields that a kind got after it was first written, and their defaults."""
+
+
+def readable(mutation: AnyMutation) -> dict[str, Any]:
+    """A mutation as plain values: its kind and fields; those that came later are left out at their defaults."""
+    if isinstance(mutation, Unknown):
+        return {"kind": mutation.kind}
+    told = {"kind": mutation.kind, **msgspec.structs.asdict(mutation)}
+    for name, default in LATER_FIELDS.get(type(mutation), {}).items():
+        if told[name] == default:
+            del told[name]
+    return told
 
 
 def cell_refs(mutation: AnyMutation) -> list[CellRef]:

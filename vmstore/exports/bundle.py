@@ -16,7 +16,8 @@ from typing import Annotated, Any, BinaryIO
 import msgspec
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES, Cell
-from vmstore.core.mutation import AnyMutation, Unknown, decode
+from vmstore.core.mutation import AnyMutation, decode
+from vmstore.core.mutation import readable as plain
 from vmstore.errors import InputError, RefusedError
 from vmstore.exports.selection import Portion, commits_of
 from vmstore.log.commit import NO_REQUEST, Commit
@@ -217,10 +218,7 @@ class Reader:
 
 def readable(mutations: list[AnyMutation]) -> msgspec.Raw:
     """Mutations as JSON to be read: kind and fields, digests in base64."""
-    told = [
-        {"kind": m.kind} if isinstance(m, Unknown) else {"kind": m.kind, **msgspec.structs.asdict(m)} for m in mutations
-    ]
-    return msgspec.Raw(_encode(told))
+    return msgspec.Raw(_encode(list(map(plain, mutations))))
 
 
 def _sealed(cell: Cell, commitment: bytes) -> SealedLine:
