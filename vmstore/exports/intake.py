@@ -11,7 +11,7 @@ from vmstore.core.sharing import CHARTER_NAME
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, adopt
 from vmstore.engine.anew import opening_of, tell_anew
 from vmstore.engine.gate import Engine
-from vmstore.errors import ErasedError, InputError, RefusedError
+from vmstore.errors import ConflictError, CorruptError, ErasedError, InputError, RefusedError
 from vmstore.exports.bundle import BEGINS, Inside, Reader
 from vmstore.log.port import Log
 from vmstore.views.projection import Progress
@@ -54,10 +54,16 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
     with _opened(path) as file:
         total = path.stat().st_size * 2
         reader = Reader(file, str(path))
-        for name, commit in reader.commits():
-            gathering.take(name, commit)
-            if progress is not None:
-                progress(reader.done, total)
+        try:
+            for name, commit in reader.commits():
+                gathering.take(name, commit)
+                if progress is not None:
+                    progress(reader.done, total)
+        except (ConflictError, CorruptError) as error:  # of the log of its own, which holds each against its head
+            raise InputError(
+                f"{path} is damaged: a commit in it does not follow the one before; nothing was taken from it, "
+                "export it again"
+            ) from error
 
     def proving(done: int, of: int) -> None:
         if progress is not None:
