@@ -39,10 +39,6 @@ def azure(provider: Provider) -> Any:
     return openai.AzureOpenAI(azure_endpoint=provider.url, api_key="none", api_version="2025-03-01-preview")
 
 
-def over_aiohttp(provider: Provider) -> Any:
-    return openai.AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="k", http_client=openai.DefaultAioHttpClient())
-
-
 BOTH = (sync, asynchronous)
 
 
@@ -218,7 +214,7 @@ async def chat_stream_forgotten(client: Any) -> None:
 
 @scenario(*BOTH, statuses=("failed",))
 async def chat_stream_broken(client: Any) -> None:
-    with pytest.raises(Exception, match="incomplete chunked read"):
+    with pytest.raises(Exception, match="incomplete chunked read|Connection error"):
         async for _ in each(await got(chat(client, model="breaks", stream=True))):
             pass
 
@@ -288,12 +284,6 @@ async def threads(client: Any) -> None:
 @scenario(asynchronous, statuses=("ok",) * 16)
 async def tasks(client: Any) -> None:
     await asyncio.gather(*(chat(client, messages=[{"role": "user", "content": f"{n}"}]) for n in range(16)))
-
-
-@scenario(over_aiohttp, statuses=("ok", "ok"))
-async def another_transport(client: Any) -> None:
-    await chat(client)
-    assert len([chunk async for chunk in await chat(client, stream=True)]) == 5
 
 
 # ---- responses

@@ -12,10 +12,25 @@ from tests.sdk.scenarios import SCENARIOS, play
 PACKAGES = {
     "openai": ("tests.sdk.openai_scenarios",),
     "anthropic": ("tests.sdk.anthropic_scenarios",),
+    "httpx_aiohttp": ("tests.sdk.aiohttp_scenarios",),
+    "litellm": ("tests.sdk.litellm_scenarios",),
+    "langchain_openai": ("tests.sdk.langchain_openai_scenarios",),
+    "langchain_anthropic": ("tests.sdk.langchain_anthropic_scenarios",),
+    "instructor": ("tests.sdk.instructor_scenarios",),
+    "agents": ("tests.sdk.agents_scenarios",),
+    "google.genai": ("tests.sdk.genai_scenarios",),
 }
 
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
+
+
 for package, modules in PACKAGES.items():
-    if importlib.util.find_spec(package) is not None:
+    if _installed(package):
         for module in modules:
             importlib.import_module(module)
 
