@@ -202,7 +202,7 @@ async def messages_stream_closed(client: Any) -> None:
 
 @scenario(*BOTH, statuses=("failed",))
 async def messages_stream_broken(client: Any) -> None:
-    with pytest.raises(Exception, match="incomplete chunked read|Connection error"):
+    with pytest.raises(Exception, match=r"incomplete chunked read|Connection error"):
         async for _ in each(await got(ask(client, model="breaks", stream=True))):
             pass
 

@@ -9,12 +9,12 @@ import httpx
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks the network for prices
 
-import litellm  # noqa: E402
-from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler  # noqa: E402
+import litellm
+from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler
 
-from tests.sdk.openai_scenarios import BOTH, HELLO, asynchronous, sync  # noqa: E402
-from tests.sdk.provider import Provider  # noqa: E402
-from tests.sdk.scenarios import got, scenario  # noqa: E402
+from tests.sdk.openai_scenarios import BOTH, HELLO, asynchronous, sync
+from tests.sdk.provider import Provider
+from tests.sdk.scenarios import got, scenario
 
 litellm.suppress_debug_info = True
 

@@ -214,7 +214,7 @@ async def chat_stream_forgotten(client: Any) -> None:
 
 @scenario(*BOTH, statuses=("failed",))
 async def chat_stream_broken(client: Any) -> None:
-    with pytest.raises(Exception, match="incomplete chunked read|Connection error"):
+    with pytest.raises(Exception, match=r"incomplete chunked read|Connection error"):
         async for _ in each(await got(chat(client, model="breaks", stream=True))):
             pass
 

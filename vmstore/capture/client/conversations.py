@@ -110,10 +110,15 @@ class Conversations:
             rank = (shared, whole, whole and _answered(one, asked, shared), alike, age)
             if rank > best:
                 best, found = rank, one
-        if found is None:  # its beginning is gone: summed up, or cut off
-            pairs = zip(asked.digests, asked.digests[1:], strict=False)
-            found = next((self._by_end[pair] for pair in reversed(list(pairs)) if pair in self._by_end), None)
-        return found
+        return found or self._cut(asked)
+
+    def _cut(self, asked: Asked) -> Conversation | None:
+        """The conversation whose beginning is gone, summed up or cut off: its end stands there, and its answer next."""
+        for n in range(len(asked.digests) - 2, 0, -1):
+            one = self._by_end.get((asked.digests[n - 1], asked.digests[n]))
+            if one is not None and _answered(one, asked, n + 1):
+                return one
+        return None
 
     def _forget(self, conversation: Conversation) -> None:
         if self._open.pop(conversation.name, None) is None:

@@ -26,7 +26,7 @@ import msgspec
 from vmstore.capture.client.body import Answer, UnreadableAnswerError, answer_of, request_of
 from vmstore.capture.client.conversations import Asked, Conversation, Conversations
 from vmstore.core.clock import Stopwatch
-from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError
+from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
 WAITING_BYTES_MAX = 64 << 20  # of requests and answers that wait for a store that is slow or fails
 CALL_BYTES = 2_000  # about what a call takes beside them
@@ -202,13 +202,17 @@ class Recorder:
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Waits until all calls so far are in the store; False where they are not (see `problems`)."""
-        return self._wait(Waiter(threading.Event()), timeout)
+        return self._waited(self._call_for(Waiter(threading.Event())), timeout)
 
     def close(self, timeout: float = 30.0) -> bool:
         """Flushes and stops recording; calls go on unrecorded. A store opened here is closed."""
+        return self._waited(self.ending(), timeout)
+
+    def ending(self) -> Waiter | None:
+        """Stops recording; what it gives is done once all calls so far are in the store."""
         with self._lock:
             self._closed = True
-        return self._wait(Waiter(threading.Event(), last=True), timeout)
+        return self._call_for(Waiter(threading.Event(), last=True))
 
     def forked(self) -> None:
         """Begins anew in a forked process, where the worker and what waited for it are the parent's."""
@@ -249,18 +253,21 @@ class Recorder:
                     self._running = False
                     raise
 
-    def _wait(self, waiter: Waiter, timeout: float) -> bool:
+    def _call_for(self, waiter: Waiter) -> Waiter | None:
+        """Queues somebody who waits; None where nothing is to be waited for."""
         with self._lock:
-            busy = self._running or self._waiting > 0 or self._dropped
-        if busy:
-            try:
-                self._put(waiter)
-            except RuntimeError as error:  # no new threads while the interpreter ends
-                self.trouble(error)
-                return False
-            self._awake.set()
-            if not waiter.done.wait(timeout):
-                return False
+            if not (self._running or self._waiting or self._dropped):
+                return None
+        try:
+            self._put(waiter)
+        except RuntimeError as error:  # no new threads while the interpreter ends: it will not be done
+            self.trouble(error)
+        self._awake.set()
+        return waiter
+
+    def _waited(self, waiter: Waiter | None, timeout: float) -> bool:
+        if waiter is not None and not waiter.done.wait(timeout):
+            return False
         lost, self._lost = self._lost, False
         return not lost
 
@@ -354,7 +361,7 @@ class Recorder:
 
     def _opened(self) -> Recording:
         if not self._present() and not isinstance(self._given, str):
-            raise StoreError(DELETED)
+            raise VmstoreError(DELETED)  # the handle writes to what is gone, and will not come back
         if self._store is None:
             if isinstance(self._given, str):
                 assert self._open_store is not None, "checked when the client was wrapped"
@@ -426,10 +433,15 @@ def _fork() -> None:
 
 @atexit.register
 def _finish() -> None:
+    _end([(recorder, recorder.ending()) for recorder in list(_alive)])
+
+
+def _end(waiting: list[tuple[Recorder, Waiter | None]]) -> None:
+    """Waits for several recorders at once: a store that hangs holds up the exit for its time, and no other's end."""
     timeout = EXIT_S
-    for recorder in list(_alive):
-        if not recorder.close(timeout):
-            timeout = 0.0  # one store that hangs may hold up the exit, not several
+    for recorder, waiter in waiting:
+        if waiter is not None and not waiter.done.wait(timeout):
+            timeout = 0.0
             recorder.trouble("the process ended before all calls were in the store")
 
 
@@ -447,11 +459,10 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def _flush_and_die(number: int) -> None:
-    timeout = EXIT_S
-    for recorder in list(_alive):
-        with suppress(Exception):
-            timeout = timeout if recorder.flush(timeout) else 0.0
-    os.kill(os.getpid(), number)
+    try:
+        _finish()
+    finally:
+        os.kill(os.getpid(), number)
 
 
 os.register_at_fork(after_in_child=_fork)
