@@ -62,7 +62,7 @@ class Conversations:
         self._count = 0
         self._open: OrderedDict[str, Conversation] = OrderedDict()  # least lately active first
         self._by_opener: defaultdict[int, list[Conversation]] = defaultdict(list)
-        self._by_end: dict[tuple[int, int], Conversation] = {}
+        self._by_end: dict[tuple[int, ...], Conversation] = {}
         self._by_id: dict[str, Conversation] = {}
 
     @property
@@ -87,8 +87,8 @@ class Conversations:
         self._by_opener[asked.opener].append(conversation)
         for key in conversation.ids:
             self._by_id[key] = conversation
-        if len(asked.digests) > 1:
-            self._by_end[asked.digests[-2], asked.digests[-1]] = conversation
+        if len(end := tuple(asked.digests[-2:])) > 1:
+            self._by_end[end] = conversation
         if len(self._open) > CONVERSATIONS_MAX:
             self._forget(next(iter(self._open.values())))
 
@@ -130,9 +130,11 @@ class Conversations:
         if not alike:
             del self._by_opener[asked.opener]
         for key in conversation.ids:
-            self._by_id.pop(key, None)
-        if len(asked.digests) > 1:
-            self._by_end.pop((asked.digests[-2], asked.digests[-1]), None)
+            if self._by_id.get(key) is conversation:
+                del self._by_id[key]
+        end = tuple(asked.digests[-2:])
+        if self._by_end.get(end) is conversation:
+            del self._by_end[end]
 
 
 def asked_of(request: dict[str, Any]) -> Asked:
@@ -140,13 +142,19 @@ def asked_of(request: dict[str, Any]) -> Asked:
     shape = shape_of(request)
     given = request.get(MESSAGES[shape])
     listed = given if isinstance(given, list) else [] if given is None else [given]
-    told = [message for message in listed if _role(message) in INSTRUCTING]
-    messages = [message for message in listed if _role(message) not in INSTRUCTING]
-    beside = [_under(request, path) for path in SYSTEM[shape]]
-    person = next((n for n, message in enumerate(messages) if _role(message) == "user"), len(messages) - 1)
-    return Asked(
-        shape, messages, _digests(messages), hash(tuple(_digests([*beside, *told]))), person + 1, _before(request)
-    )
+    told: list[Any] = [_under(request, path) for path in SYSTEM[shape]]
+    messages: list[Any] = []
+    person: int | None = None
+    for message in listed:
+        role = _role(message)
+        if role in INSTRUCTING:
+            told.append(message)
+            continue
+        if role == "user" and person is None:
+            person = len(messages)
+        messages.append(message)
+    opening = len(messages) if person is None else person + 1
+    return Asked(shape, messages, _digests(messages), hash(tuple(_digests(told))), opening, _before(request))
 
 
 def _role(message: Any) -> str | None:
