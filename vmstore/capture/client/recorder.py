@@ -25,6 +25,7 @@ import msgspec
 
 from vmstore.capture.client.body import Answer, UnreadableAnswerError, answer_of, request_of
 from vmstore.capture.client.conversations import Asked, Conversation, Conversations
+from vmstore.core import process
 from vmstore.core.clock import Stopwatch
 from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
@@ -148,6 +149,7 @@ class Recorder:
         self._lost = False  # what was recorded is gone; the next flush says so
         self._reset()
         _alive.add(self)
+        process.inherits(self)
         _end_on_sigterm()
 
     # ---- what the caller's thread does
@@ -216,11 +218,8 @@ class Recorder:
 
     def forked(self) -> None:
         """Begins anew in a forked process, where the worker and what waited for it are the parent's."""
-        _orphans.append(self._store)
-        self._store = None
-        self._place = None
+        self._store = self._place = None
         self._reset()
-        self._closed = not isinstance(self._given, str)  # an open store cannot follow into a fork
 
     def _reset(self) -> None:
         # An RLock and a SimpleQueue: a stream may be collected, and so end, inside `submit`.
@@ -394,7 +393,6 @@ class Recorder:
 
 
 _alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
-_orphans: list[Recording | None] = []  # kept: closing one would touch the files of the parent
 
 
 def _place(store: Any) -> tuple[int, int] | None:
@@ -424,11 +422,6 @@ def _said(problem: object) -> str:
     except Exception:  # an exception that cannot say what it is
         text = type(problem).__name__
     return text[:REASON_MAX]
-
-
-def _fork() -> None:
-    for recorder in list(_alive):
-        recorder.forked()
 
 
 @atexit.register
@@ -463,6 +456,3 @@ def _flush_and_die(number: int) -> None:
         _finish()
     finally:
         os.kill(os.getpid(), number)
-
-
-os.register_at_fork(after_in_child=_fork)
