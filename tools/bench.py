@@ -44,6 +44,7 @@ NAMES = (
     "storage",
     "many",
     "record",
+    "wrap",
     "vmql",
     "evict",
     "whatif",
@@ -55,7 +56,12 @@ NAMES = (
 )
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 8 << 30
-PEERS = {"eventsourcing": "eventsourcing>=9.5", "pydantic": "pydantic>=2.11", "sqlglot": "sqlglot>=30"}
+PEERS = {
+    "eventsourcing": "eventsourcing>=9.5",
+    "pydantic": "pydantic>=2.11",
+    "sqlglot": "sqlglot>=30",
+    "httpx2": "openai>=3",
+}
 
 
 def main(arguments: Sequence[str]) -> int:

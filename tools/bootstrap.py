@@ -18,7 +18,7 @@ from typing import Callable, NoReturn, Sequence  # noqa: UP035  Python 3.8 has n
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON_MIN = (3, 11)
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
-SATISFIED_BY = {"all": ("all", "dev"), "dev": ("dev",)}  # dev holds all that `all` holds
+SATISFIED_BY = {"all": ("all", "dev"), "dev": ("dev",), "sdk": ("sdk",)}  # dev holds all that `all` holds
 TAIL_LINES = 15
 
 
@@ -38,14 +38,14 @@ def entry(main: Callable[[Sequence[str]], int]) -> NoReturn:
         sys.exit(130)
 
 
-def ready(extra: str, root: Path = ROOT) -> Path:
-    """The `bin` folder of a `.venv` that holds vmstore with this extra, made or updated if need be."""
-    venv = root / ".venv"
-    if not is_fresh(venv, extra, root):
-        if not has_pip(venv):
-            make(venv)
-        install(venv, extra, root)
-    return venv / "bin"
+def ready(extra: str, root: Path = ROOT, venv: str = ".venv") -> Path:
+    """The `bin` folder of an environment that holds vmstore with this extra, made or updated if need be."""
+    folder = root / venv
+    if not is_fresh(folder, extra, root):
+        if not has_pip(folder):
+            make(folder)
+        install(folder, extra, root)
+    return folder / "bin"
 
 
 def say(text: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from vmstore import aio
@@ -132,6 +133,8 @@ _HOMES = {
 }
 _ROOMS = ("vmstore.core.asof", "vmstore.errors")
 
+Client = TypeVar("Client")
+
 
 def __getattr__(name: str) -> Any:
     """Finds a public name in the room it lives in."""
@@ -153,18 +156,20 @@ def __dir__() -> list[str]:
 
 
 def wrap(
-    client: Any,
+    client: Client,
     store: str | os.PathLike[str] | Store = "agent.vms",
-    session: str | None = None,
+    session: str | Callable[[dict[str, Any]], str | None] | None = None,
     *,
     redaction: str | None = None,
-) -> Any:
-    """An OpenAI or Anthropic client that records every call it makes, and behaves as it did.
+) -> Client:
+    """The client again, recording every request it sends to a model; the one given goes on unrecorded.
 
-    `store` is a path, opened when the first call ends, or an open store; `session` a name, by
-    default made of the provider and the time. With `redaction` mask or refuse no secret enters the
-    store; the model is sent what it is sent. The client's `vmstore` has `problems`, `flush()` and
-    `close()`.
+    An OpenAI, Anthropic or google-genai client, sync or async, or an httpx client that one uses.
+    `store` is a path, opened when the first call ends, or an open store. `session` is a name, or a
+    function of a request's body that gives one; without it each conversation gets its own, named
+    after the provider and the time. With `redaction` mask or refuse no secret enters the store; the
+    model is sent what it is sent. The client's `vmstore` has `problems`, `conversation(name)`,
+    `flush()` and `close()`.
     """
     from vmstore.capture.client.wrap import wrap as wrapped
     from vmstore.store.store import open_store

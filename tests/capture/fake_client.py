@@ -1,26 +1,20 @@
-"""A client of both providers' attribute shape, and a store that keeps, fails or hangs."""
+"""A client of OpenAI's own package on a loopback, and a store that keeps, fails or hangs."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
-from types import SimpleNamespace as Space
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import openai
+
+from tests.sdk.provider import Provider, serving
 from vmstore.capture.client.wrap import wrap
 from vmstore.core.clock import ManualClock
 
 AT = 1_795_301_701_000_007  # 2026-11-21T22:55:01.000007Z
 HELLO = {"role": "user", "content": "hello"}
-CHUNKS = [{"choices": [{"delta": {"content": text}}]} for text in ("a", "b", "c")]
-
-
-class Obj(Space):
-    """An SDK's object: attributes, and `model_dump`."""
-
-    def model_dump(self, **options: Any) -> dict[str, Any]:
-        return {key: item.model_dump() if isinstance(item, Obj) else item for key, item in vars(self).items()}
 
 
 class Store:
@@ -41,131 +35,34 @@ class Store:
         self.log.append((session, request, response, at, latency))
 
     def record_gap(self, session: Any, reason: str) -> None:
+        self.goes.wait()
         if self.fails:
             raise self.fails
         self.log.append(("gap", reason))
 
     def asked(self) -> list[Any]:
-        return ["gap" if entry[0] == "gap" else entry[1]["n"] for entry in self.log]
-
-
-class Parts:
-    """An SDK's stream: chunks one by one, closed by hand or by `with`."""
-
-    def __init__(self, parts: list[Any]) -> None:
-        self.left = list(parts)
-        self.closed = False
-        self.response = "http"
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        if not self.left:
-            raise StopIteration
-        part = self.left.pop(0)
-        if isinstance(part, BaseException):
-            raise part
-        return part
-
-    def __enter__(self) -> Parts:
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.closed = True
-
-    @property
-    def text_stream(self) -> Iterator[str]:
-        return (part.delta.text for part in self if part.type == "content_block_delta")
-
-    def get_final_message(self) -> str:
-        assert not list(self), "the SDK reads what is left"
-        return "final"
-
-
-class AsyncParts(Parts):
-    """The same, async."""
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self  # type: ignore[return-value]
-
-    async def __anext__(self) -> Any:
-        try:
-            return next(self)
-        except StopIteration:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> AsyncParts:
-        return self
-
-    async def __aexit__(self, *raised: Any) -> None:
-        Parts.close(self)
-
-    async def close(self) -> None:  # type: ignore[override]
-        Parts.close(self)
-
-
-class Completions:
-    """The methods that ask a model; `answers` holds what they return or raise."""
-
-    def __init__(self, answers: list[Any]) -> None:
-        self.answers = answers
-        self.with_raw_response = self
-
-    def create(self, **request: Any) -> Any:
-        answer = self.answers.pop(0)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
-
-    stream = parse = create
-
-    def list(self) -> str:
-        return "not a question"
-
-
-class AsyncCompletions(Completions):
-    """The same, async; `create` is no coroutine function, as behind the SDKs' decorators."""
-
-    def create(self, **request: Any) -> Any:
-        async def answer() -> Any:
-            await asyncio.sleep(0)
-            return Completions.create(self, **request)
-
-        return answer()
+        """What each recorded call asked, or that it is a gap."""
+        return ["gap" if entry[0] == "gap" else entry[1]["messages"][-1]["content"] for entry in self.log]
 
 
 class Client:
-    """A client of both providers' attribute shape."""
+    """A wrapped client; calling it asks, and gives back the text of the answer."""
 
-    def __init__(self, *answers: Any, kind: type[Completions] = Completions) -> None:
-        self.answers, self.kind = list(answers), kind
-        self.messages = self.responses = resource = kind(self.answers)
-        self.chat = Space(completions=resource)
-        self.api_key = "key"
-        self.embeddings = Space(create=lambda **_: "vector")
+    def __init__(self, provider: Provider, store: Any, session: Any = "s", **options: Any) -> None:
+        self.raw = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="sk-none", max_retries=0)
+        options.setdefault("clock", ManualClock(AT))
+        self.sdk: Any = wrap(self.raw, store, session, **options)
+        self.recorder = self.sdk.vmstore
 
-    def with_options(self, **options: Any) -> Client:
-        return Client(*self.answers, kind=self.kind)
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *raised: Any) -> None:
-        self.api_key = "closed"
+    def __call__(self, *texts: Any, model: str = "m", **request: Any) -> str:
+        """Asks with messages that take turns, the first a user's."""
+        said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]
+        answer = self.sdk.chat.completions.create(model=model, messages=said, **request)
+        return str(answer.choices[0].message.content)
 
 
-def wrapped(store: Any, *answers: Any, **options: Any) -> Any:
-    """A wrapped client that gives these answers, on a clock that stands at AT."""
-    kind = options.pop("kind", Completions)
-    return wrap(Client(*answers, kind=kind), store, "s", clock=ManualClock(AT), **options)
-
-
-def recorded(client: Any, store: Store) -> tuple[Any, Any]:
-    """The request and response of the one call in the store."""
-    assert client.vmstore.flush(5), client.vmstore.problems
-    ((_, request, response, _, _),) = store.log
-    return request, response
+@contextmanager
+def client(store: Any, session: Any = "s", **options: Any) -> Iterator[Client]:
+    """A wrapped client of a provider that answers until the end of the block."""
+    with serving() as provider:
+        yield Client(provider, store, session, **options)

@@ -1,236 +1,205 @@
-"""A wrapped client behaves as the client does, and its calls are recorded as they were."""
+"""A wrapped client is one of its own class, and its calls are recorded in the session they belong to."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
+import gc
+import threading
+import weakref
+from pathlib import Path
 from types import SimpleNamespace as Space
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 
-from tests.capture.fake_client import (
-    AT,
-    HELLO,
-    AsyncCompletions,
-    Client,
-    Completions,
-    Obj,
-    Store,
-    recorded,
-    wrapped,
-)
+import vmstore
+from tests.capture.fake_client import AT, HELLO, Store, client
+from tests.sdk.provider import PAGE, serving
 from vmstore.capture.client.wrap import wrap
 from vmstore.core.clock import ManualClock
 from vmstore.errors import InputError
 
 
-@pytest.mark.parametrize("path", ["chat.completions.create", "responses.create", "messages.create", "responses.parse"])
-def test_a_call_gives_its_answer_and_is_recorded(path: str) -> None:
-    """The caller gets the very object the client returned, and the exchange is in the store."""
+def test_a_wrapped_client_is_one_of_its_own_class() -> None:
+    """The SDK's own checks hold, it has its recorder beside, and so do the copies made of it."""
+    with client(Store()) as ask:
+        assert isinstance(ask.sdk, openai.OpenAI)
+        assert repr(type(ask.sdk)) == repr(openai.OpenAI)
+        assert isinstance(ask.sdk._client, httpx2.Client)
+        other = ask.sdk.with_options(timeout=3)
+        assert (other.vmstore is ask.recorder, other.timeout) == (True, 3)
+        with ask.sdk as entered:
+            assert entered is ask.sdk
+        assert ask.raw.is_closed(), "it has the connections of the client it was made from"
+
+
+def test_the_client_given_goes_on_unrecorded() -> None:
+    """Only the wrapped client records, also where the other was used before, and where the wrapped one is gone."""
     store = Store()
-    answer = Obj(id="r1", usage=Obj(tokens=3))
-    client = wrapped(store, answer)
-    ask = client
-    for name in path.split("."):
-        ask = getattr(ask, name)
-    assert ask(model="m", messages=[HELLO]) is answer
-    assert client.vmstore.flush(5)
-    request = {"model": "m", "messages": [HELLO]}
-    assert store.log == [("s", request, {"id": "r1", "usage": {"tokens": 3}}, AT, 1)]
-    assert not client.vmstore.problems
+    with client(store) as ask:
+        raw = ask.raw
+        raw.chat.completions.create(model="m", messages=[HELLO])
+        ask("recorded")
+        recorder = ask.recorder
+        assert recorder.flush(5)
+        del ask.sdk
+        gc.collect()
+        assert not raw.is_closed()
+        raw.chat.completions.create(model="m", messages=[HELLO])
+        assert recorder.flush(5)
+    assert store.asked() == ["recorded"]
+
+
+def test_an_http_client_may_be_wrapped_for_a_library_that_takes_one() -> None:
+    """What is sent through a wrapped HTTP client is recorded where it asks a model, and only there."""
+    store = Store()
+    with serving() as provider, wrap(httpx2.Client(), store, "s", clock=ManualClock(AT)) as http:
+        assert http.post(f"{provider.url}/v1/embeddings", json={"input": "x"}).status_code == 200
+        answer = http.post(f"{provider.url}/v1/chat/completions", json={"model": "m", "messages": [HELLO]})
+        assert answer.json()["choices"][0]["message"]["content"] == "In Japan."
+        assert http.vmstore.flush(5)
+        assert not http.vmstore.problems
+    ((_, request, response, at, _),) = store.log
+    assert (request, response) == ({"model": "m", "messages": [HELLO]}, answer.json())
+    assert at == AT + 1
+
+
+@pytest.mark.parametrize("session", [None, "name"])
+@pytest.mark.parametrize("thing", [None, Space(), Space(messages=Space(create=print)), openai.OpenAI, openai, 3])
+def test_what_cannot_be_recorded_is_refused(thing: Any, session: str | None) -> None:
+    """Wrapping something else fails at once and says what can be wrapped."""
+    with pytest.raises(InputError, match=r"pass an OpenAI, Anthropic|wrap an instance of it"):
+        wrap(thing, Store(), session)
+
+
+def test_wrapping_twice_is_refused() -> None:
+    """A recorded client is not recorded again, nor is a path taken that nothing opens, nor a session that is none."""
+    with client(Store()) as ask:
+        with pytest.raises(InputError, match="wrap the client it was made from"):
+            wrap(ask.sdk, Store())
+        with pytest.raises(InputError, match=r"vmstore\.wrap"):
+            wrap(ask.raw, "agent.vms")
+        with pytest.raises(InputError, match="session is a int"):
+            wrap(ask.raw, Store(), 3)  # type: ignore[arg-type]
 
 
 def test_latency_is_measured_around_the_call() -> None:
-    """The latency is what passed between the request and its answer."""
+    """The latency is what passed between the request and the end of its answer."""
     store = Store()
     clock = ManualClock(AT, step=0)
-
-    class Slow(Completions):
-        def create(self, **request: Any) -> Any:
-            clock.advance(1_500_000)
-            return Obj(id="r")
-
-    client: Any = wrap(Client(kind=Slow), store, "s", clock=clock)
-    client.messages.create(messages=[])
-    assert client.vmstore.flush(5)
+    with client(store, clock=clock) as ask:
+        stream = ask.sdk.chat.completions.create(model="m", messages=[HELLO], stream=True)
+        next(stream)
+        clock.advance(1_500_000)
+        list(stream)
+        assert ask.recorder.flush(5)
     assert store.log[0][3:] == (AT, 1_500_000)
 
 
-def test_the_request_is_recorded_as_it_was_sent() -> None:
-    """What the agent changes once the call is made, in any depth, changes nothing that is recorded."""
-    store = Store()
-    store.goes.clear()
-    part, said = {"type": "text", "text": "hello"}, Obj(role="assistant", content="yes")
-    messages = [{"role": "user", "content": [part]}, said]
-    answer = Obj(content="answer")
-    client = wrapped(store, answer)
-    client.messages.create(messages=messages, tools=(part,))
-    part["text"] = said.content = answer.content = "changed"
-    messages.append(HELLO)
-    assert not client.vmstore.flush(0.01), "the store hangs, and a flush says so"
-    store.goes.set()
-    request, response = recorded(client, store)
-    kept = {"type": "text", "text": "hello"}
-    assert request == {
-        "messages": [{"role": "user", "content": [kept]}, {"role": "assistant", "content": "yes"}],
-        "tools": [kept],
-    }
-    assert response == {"content": "answer"}
+def test_an_answer_nobody_can_read_leaves_its_request() -> None:
+    """A page in the place of an answer is a failed call: its request is recorded, its text is in the error."""
+    store = vmstore.memory_store()
+    with client(store) as ask:
+        with pytest.raises(AttributeError):
+            ask("hello", model="html")
+        assert ask.recorder.flush(5)
+        assert not ask.recorder.problems
+    (call,) = store.session("s").calls()
+    assert (call.status, call.fidelity) == ("failed", "recorded")
+    assert call.error is not None
+    assert PAGE.decode() in call.error
+    assert store.session("s").request(call=1) == {"model": "html", "messages": [HELLO]}
 
 
-def test_only_the_body_of_a_request_is_recorded() -> None:
-    """Headers, which may carry credentials, and options of the transport stay out; extra_body is in."""
-    store = Store()
-    client = wrapped(store, Obj())
-    absent = type("NotGiven", (), {})()
-    client.chat.completions.create(
-        messages=[HELLO],
-        extra_headers={"k": "secret"},
-        timeout=3,
-        extra_query={},
-        extra_body={"x": [1]},
-        stop=absent,
-    )
-    assert recorded(client, store)[0] == {"messages": [HELLO], "x": [1]}
-
-
-def test_what_the_sdk_read_into_an_answer_is_not_sent_back() -> None:
-    """An answer's parsed value, which the SDK leaves out of the next request, is left out of its record."""
-    store = Store()
-
-    class Parsed(Obj):
-        __api_exclude__ = frozenset({"parsed"})
-
-        def model_dump(self, *, exclude: frozenset[str] = frozenset(), **options: Any) -> dict[str, Any]:
-            return {key: item for key, item in vars(self).items() if key not in exclude}
-
-    client = wrapped(store, Obj())
-    client.responses.create(input=[Parsed(text="1", parsed=1)])
-    assert recorded(client, store)[0] == {"input": [{"text": "1"}]}
-
-
-def test_an_output_class_stands_as_its_schema() -> None:
-    """A class given as the output format is recorded as its JSON schema under its name."""
-    store = Store()
-
-    class Answer:
-        @classmethod
-        def model_json_schema(cls) -> dict[str, Any]:
-            return {"type": "object"}
-
-    client = wrapped(store, Obj())
-    client.chat.completions.parse(messages=[], response_format=Answer)
-    schema = {"type": "json_schema", "name": "Answer", "schema": {"type": "object"}}
-    assert recorded(client, store)[0]["response_format"] == schema
-
-
-@pytest.mark.parametrize("error", [RuntimeError("overloaded"), KeyboardInterrupt(), SystemExit(3)])
-def test_an_exception_reaches_the_caller_untouched(error: BaseException) -> None:
-    """The caller catches the very exception; the store gets a twin of its kind without its frames."""
-    store = Store()
-    client = wrapped(store, error)
-    with pytest.raises(type(error)) as caught:
-        client.messages.create(messages=[HELLO])
-    assert caught.value is error
-    response = recorded(client, store)[1]
-    assert (type(response).__name__, str(response)) == (type(error).__name__, str(error))
-    assert isinstance(response, Exception) is isinstance(error, Exception)
-    assert response.__traceback__ is None
-
-
-def test_an_error_keeps_its_status_code() -> None:
+def test_a_refusal_keeps_its_status_and_body() -> None:
     """What the provider answered with is known of a failed call."""
     store = Store()
-    error = RuntimeError("slow down")
-    error.status_code = 429  # type: ignore[attr-defined]
-    client = wrapped(store, error)
-    with pytest.raises(RuntimeError):
-        client.messages.create(messages=[HELLO])
-    assert recorded(client, store)[1].status_code == 429
+    with client(store) as ask:
+        with pytest.raises(openai.BadRequestError):
+            ask("hello", model="down")
+        assert ask.recorder.flush(5)
+    response = store.log[0][2]
+    assert (str(response), response.status_code, response.body["error"]["code"]) == ("slow down", 400, "busy")
 
 
-def test_async_calls_are_recorded() -> None:
-    """An async client's answers and exceptions come back as they are, and are recorded."""
+def test_chunks_of_a_stream_are_not_held() -> None:
+    """Of a stream its bytes are held until it ends, and none of the objects the SDK made of them."""
     store = Store()
-    answer, error = Obj(id="r"), RuntimeError("overloaded")
-    client = wrapped(store, answer, error, kind=AsyncCompletions)
-
-    async def ask() -> None:
-        assert await client.messages.create(n=0) is answer
-        with pytest.raises(RuntimeError) as caught:
-            await asyncio.create_task(client.messages.create(n=1))
-        assert caught.value is error
-
-    asyncio.run(ask())
-    assert client.vmstore.flush(5)
-    assert [str(entry[2]) for entry in store.log] == ["{'id': 'r'}", "overloaded"]
+    with client(store) as ask:
+        alive = []
+        for chunk in ask.sdk.chat.completions.create(model="m", messages=[HELLO], stream=True):
+            alive.append(weakref.ref(chunk))
+            del chunk
+            assert sum(ref() is not None for ref in alive) <= 1  # the SDK's own hand on it
+        assert len(alive) == 5
+        assert ask.recorder.flush(5)
+    assert len(store.log[0][2]) == 5
 
 
-def test_a_cancelled_call_is_recorded_as_interrupted() -> None:
-    """Cancelling reaches the call, and the record tells it from a failure."""
+# ---- sessions
+
+
+def test_a_session_is_named_by_a_function_of_the_request() -> None:
+    """A function chooses the session; where it gives none the conversation does, and where it raises too."""
     store = Store()
-    client = wrapped(store, Obj(), kind=AsyncCompletions)
 
-    async def ask() -> None:
-        task = asyncio.create_task(client.messages.create(n=0))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    def name(request: dict[str, Any]) -> str | None:
+        return None if "user" not in request else str(request["user"].upper())
 
-    asyncio.run(ask())
-    response = recorded(client, store)[1]
-    assert type(response).__name__ == "CancelledError"
-    assert not isinstance(response, Exception)
+    with client(store, name) as ask:
+        ask("a", user="anna")
+        ask("b")
+        ask("c", user="bert")
+        ask("d", user=3)
+        assert ask.recorder.flush(5)
+        assert ask.recorder.problems[0].startswith("AttributeError")
+    stamp = "openai-20261121-225501-000007"
+    assert [entry[0] for entry in store.log] == ["ANNA", stamp, "BERT", f"{stamp}-2"]
 
 
-def test_everything_else_falls_through() -> None:
-    """Attributes, other methods, assignments and `with` reach the client itself."""
+def test_a_session_is_named_by_a_block() -> None:
+    """Calls within a block, its tasks and threads started with its context among them, go to its session."""
     store = Store()
-    inner = Client()
-    client: Any = wrap(inner, store, "s")
-    client.api_key = "other"
-    assert (inner.api_key, client.api_key, repr(client)) == ("other", "other", repr(inner))
-    assert client.embeddings.create(input="x") == "vector"
-    assert client.chat.completions.list() == "not a question"
-    assert "api_key" in dir(client)
-    with pytest.raises(AttributeError, match="nothing_there"):
-        client.nothing_there  # noqa: B018
-    with client as entered:
-        assert entered is client
-    assert inner.api_key == "closed"
-    assert copy.copy(client).vmstore is client.vmstore
-    assert client.vmstore.flush(5)
-    assert store.log == []
+    with client(store, "outer") as ask:
+        recorder = ask.recorder
+
+        async def both() -> None:
+            async def one(name: str) -> None:
+                with recorder.conversation(name):
+                    await asyncio.sleep(0)
+                    await asyncio.to_thread(ask, name)
+
+            await asyncio.gather(one("x"), one("y"))
+
+        asyncio.run(both())
+        ask("outside")
+        thread = threading.Thread(target=ask, args=("thread",))
+        with recorder.conversation("z"):
+            thread.start()  # a bare thread takes no context with it
+        thread.join()
+        with pytest.raises(InputError, match="no name of a session"), recorder.conversation(""):
+            pass
+        assert recorder.flush(5)
+    said = sorted((entry[0], entry[1]["messages"][0]["content"]) for entry in store.log)
+    assert said == [("outer", "outside"), ("outer", "thread"), ("x", "x"), ("y", "y")]
 
 
-def test_copies_with_options_record_too() -> None:
-    """A client made from a wrapped one is wrapped, and shares its session."""
-    store = Store()
-    client = wrapped(store, Obj(n=1))
-    other = client.with_options(timeout=3)
-    assert other.vmstore is client.vmstore
-    other.messages.create(messages=[HELLO])
-    assert recorded(client, store)[0] == {"messages": [HELLO]}
-
-
-def test_a_session_is_named_after_provider_and_time() -> None:
-    """Without a name, provider and time make one, different for each client."""
-    store = Store()
-    clock = ManualClock(AT)
-    clients: list[Any] = [wrap(Client(), store, clock=clock) for _ in range(2)]
-    assert [client.vmstore.session for client in clients] == [
-        "anthropic-20261121-225501-000007",
-        "anthropic-20261121-225501-000008",
-    ]
-    chat: Any = wrap(Space(chat=Space()), store, clock=clock)
-    assert chat.vmstore.session.startswith("openai-2026")
-
-
-def test_what_is_no_client_is_refused() -> None:
-    """Wrapping something else, or a path with nothing to open it, fails at once and says the remedy."""
-    with pytest.raises(InputError, match="pass an OpenAI or Anthropic client"):
-        wrap(Space(), Store())
-    with pytest.raises(InputError, match=r"vmstore\.wrap"):
-        wrap(Client(), "agent.vms")
+def test_without_a_name_each_conversation_has_its_session(tmp_path: Path) -> None:
+    """Conversations that take turns in one client stand apart, each whole, each call once."""
+    path = tmp_path / "a.vms"
+    with client(str(path), None, open_store=vmstore.open) as ask:
+        talks = [[f"question {n}"] for n in range(4)]
+        for turn in range(3):
+            for talk in talks:
+                talk += [ask(*talk), f"and {turn}?"]
+        assert ask.recorder.close(10)
+    with vmstore.open(path) as store:
+        sessions = sorted((info.session for info in store.sessions()), key=lambda name: (len(name), name))
+        assert len(sessions) == 4
+        for n, name in enumerate(sessions):
+            calls = store.session(name).calls()
+            assert [call.turn for call in calls] == [1, 2, 3]
+            last = [message["content"] for message in store.session(name).request(call=3)["messages"]]
+            assert last == [f"question {n}", "In Japan.", "and 0?", "In Japan.", "and 1?"]

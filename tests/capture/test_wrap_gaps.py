@@ -1,102 +1,155 @@
-"""Trouble with the store reaches no call; what could not be recorded is a gap in its place."""
+"""Trouble with the store reaches no call: calls wait for a store that fails, gaps tell of those it never takes."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.capture.fake_client import (
-    HELLO,
-    Obj,
-    Store,
-    wrapped,
-)
-from vmstore.capture.client.recorder import WAITING_MAX
+import vmstore
+from tests.capture.fake_client import Store, client
+from vmstore.capture.client import recorder as recorder_module
+from vmstore.capture.client.recorder import CALL_BYTES, DELETED
+from vmstore.errors import InputError, StoreError
 
 
-def test_a_store_that_raises_leaves_a_gap(caplog: pytest.LogCaptureFixture) -> None:
-    """The calls go through; once the store answers, a gap stands for each of them before the next call."""
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_module, "RETRY_S", 0.01)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "no space left on device"), StoreError("a.vms is locked")])
+def test_a_store_that_fails_for_a_while_loses_no_call(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """Calls wait until the store takes them again, in their order; meanwhile a flush says no, and why."""
     store = Store()
-    client = wrapped(store, *(Obj(n=n) for n in range(3)))
-    store.fails = OSError("disk full")
-    with caplog.at_level(logging.WARNING, "vmstore"):
-        assert [client.messages.create(n=n).n for n in range(2)] == [0, 1]
-        assert not client.vmstore.flush(5)
-    assert list(client.vmstore.problems) == ["OSError: disk full"]
-    assert "disk full" in caplog.text
-    store.fails = None
-    client.messages.create(n=2)
-    assert client.vmstore.flush(5)
-    assert store.log[:2] == [("gap", "OSError: disk full")] * 2
-    assert store.asked() == ["gap", "gap", 2]
+    store.fails = error
+    with client(store) as ask, caplog.at_level(logging.WARNING, "vmstore"):
+        assert [ask(text) for text in "abc"] == ["In Japan."] * 3
+        assert not ask.recorder.flush(0.1)
+        assert str(error) in ask.recorder.problems[-1]
+        assert str(error) in caplog.text
+        store.fails = None
+        assert ask.recorder.flush(5)
+    assert store.asked() == ["a", "b", "c"]
 
 
-def test_a_gap_is_written_without_another_call() -> None:
-    """The recorder looks after a store that failed until it answers."""
+def test_a_call_that_can_never_be_recorded_is_a_gap_in_its_place() -> None:
+    """What the store refuses for good is a gap at once, with the reason, between the calls around it."""
     store = Store()
-    client = wrapped(store, Obj())
-    store.fails = OSError("busy")
-    client.messages.create(n=0)
-    assert not client.vmstore.flush(5)
-    store.fails = None
-    ends = time.monotonic() + 10
-    while not store.log and time.monotonic() < ends:
-        time.sleep(0.02)
-    assert store.asked() == ["gap"]
+
+    def refuse(session: str, request: Any, response: Any, **told: Any) -> None:
+        if request["messages"][0]["content"] == "b":
+            raise InputError("holds a secret")
+        Store.record(store, session, request, response, **told)
+
+    store.record = refuse  # type: ignore[method-assign]
+    with client(store) as ask:
+        for text in "abc":
+            ask(text)
+        assert ask.recorder.flush(5)
+    assert store.asked() == ["a", "gap", "c"]
+    assert "holds a secret" in store.log[1][1]
 
 
-def test_a_call_that_cannot_be_recorded_is_a_gap_in_its_place() -> None:
-    """A request that is no JSON goes to the model all the same, and the calls around it stay in order."""
+def test_a_call_in_a_form_that_cannot_be_recorded_is_a_gap() -> None:
+    """A legacy completion goes through, and stands as a gap that says why."""
     store = Store()
-    client = wrapped(store, *(Obj(n=n) for n in range(3)))
-    client.messages.create(n=0)
-    assert client.messages.create(n={1, 2}).n == 1
-    client.messages.create(n=2)
-    assert client.vmstore.flush(5)
-    assert store.asked() == [0, "gap", 2]
-    assert "set" in client.vmstore.problems[0]
+    with client(store) as ask:
+        assert ask.sdk.completions.create(model="m", prompt="Where?").choices[0].text == "Japan"
+        assert ask.recorder.flush(5)
+    assert store.log == [("gap", "calls to /v1/completions cannot be recorded; chat completions, responses and "
+                                 "messages can")]  # fmt: skip
 
 
-def test_a_request_that_contains_itself_goes_through() -> None:
-    """Even a request that nobody could copy does not break its call."""
-    store = Store()
-    messages: list[Any] = []
-    messages.append(messages)
-    client = wrapped(store, Obj(n=7))
-    assert client.messages.create(messages=messages).n == 7
-    assert client.vmstore.flush(5)
-    assert store.asked() == ["gap"]
-
-
-def test_no_call_waits_for_a_store_that_hangs() -> None:
-    """All calls end before the store answers one; the queue takes what it can, the rest becomes gaps in its place."""
+def test_no_call_waits_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue takes so many bytes; what comes after becomes gaps in its place, and no call is held up."""
     store = Store()
     store.goes.clear()
-    calls = WAITING_MAX + 10
-    client = wrapped(store, *(Obj() for _ in range(calls + 1)))
-    began = time.monotonic()
-    client.messages.create(n=0)
-    while not client.vmstore._queue.empty() and time.monotonic() < began + 5:
-        time.sleep(0.001)  # the first is with the store now, no longer in the queue
-    for n in range(1, calls):
-        client.messages.create(n=n)
-    assert store.log == []
-    store.goes.set()
-    while not client.vmstore._queue.empty() and time.monotonic() < began + 10:
-        time.sleep(0.001)
-    client.messages.create(n="later")
-    assert client.vmstore.flush(10)
-    kept = list(range(WAITING_MAX + 1))
-    assert store.asked() == [*kept, *["gap"] * (calls - len(kept)), "later"]
-    assert len(client.vmstore.problems) == 1
+    monkeypatch.setattr(recorder_module, "WAITING_BYTES_MAX", 5 * (CALL_BYTES + 1_000))
+    with client(store) as ask:
+        for n in range(9):
+            ask(str(n))
+        assert store.log == []
+        assert list(ask.recorder.problems) == [recorder_module.QUEUE_FULL]
+        store.goes.set()
+        assert ask.recorder.flush(5)
+        ask("later")
+        assert ask.recorder.flush(5)
+    kept = store.asked().index("gap")
+    assert 3 <= kept <= 6
+    assert store.asked() == [*(str(n) for n in range(kept)), *["gap"] * (9 - kept), "later"]
+
+
+def test_large_calls_fill_the_queue_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The queue counts bytes: one call beyond its bound is a gap where many small ones fit."""
+    store = Store()
+    store.goes.clear()
+    monkeypatch.setattr(recorder_module, "WAITING_BYTES_MAX", 100_000)
+    with client(store) as ask:
+        ask("x" * 200_000)
+        ask("small")
+        store.goes.set()
+        assert ask.recorder.flush(5)
+    assert store.asked() == ["gap", "small"]
+
+
+def test_a_write_that_came_through_though_it_failed_is_not_written_twice(tmp_path: Path) -> None:
+    """Before it is tried again the store is asked whether the call is there."""
+    with vmstore.open(tmp_path / "a.vms") as real:
+        fails = [StoreError("whether the commit is there is not known")]
+
+        class Doubtful:
+            def record(self, *given: Any, **told: Any) -> Any:
+                written = real.record(*given, **told)
+                if fails:
+                    raise fails.pop()
+                return written
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+        with client(Doubtful()) as ask:
+            ask("a")
+            ask("b")
+            assert ask.recorder.flush(5)
+        assert [call.status for call in real.session("s").calls()] == ["ok", "ok"]
+
+
+def test_a_folder_deleted_beneath_is_told(tmp_path: Path) -> None:
+    """A flush says no once what was recorded is gone, and calls from there on are in a new store."""
+    path = tmp_path / "a.vms"
+    with client(str(path), open_store=vmstore.open) as ask:
+        ask("lost")
+        assert ask.recorder.flush(5)
+        shutil.rmtree(path)
+        assert not ask.recorder.flush(5)
+        assert DELETED in ask.recorder.problems
+        ask("kept")
+        assert ask.recorder.close(5)
+    with vmstore.open(path) as store:
+        assert [m["content"] for m in store.session("s").request(call=1)["messages"]] == ["kept"]
+
+
+def test_an_open_store_deleted_beneath_takes_no_calls(tmp_path: Path) -> None:
+    """What is written to a file that is gone is not said to be recorded."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        with client(store) as ask:
+            ask("here")
+            assert ask.recorder.flush(5)
+            shutil.rmtree(tmp_path / "a.vms")
+            ask("lost")
+            assert not ask.recorder.flush(5)
+            assert DELETED in "".join(ask.recorder.problems)
 
 
 def test_a_path_is_opened_on_the_worker_and_closed_with_it() -> None:
@@ -109,80 +162,101 @@ def test_a_path_is_opened_on_the_worker_and_closed_with_it() -> None:
         return store
 
     store.close = lambda: opened.append("closed")  # type: ignore[attr-defined]
-    client = wrapped("agent.vms", Obj(), Obj(), Obj(n=3), open_store=open_store)
-    assert opened == []
-    client.messages.create(n=0)
-    client.messages.create(n=1)
-    assert client.vmstore.close(5)
-    assert opened == [("agent.vms", False), "closed"]
-    assert client.messages.create(n=2).n == 3
-    assert store.asked() == [0, 1]
-    assert "closed" in client.vmstore.problems[-1]
+    with client("agent.vms", open_store=open_store) as ask:
+        assert opened == []
+        ask("a")
+        ask("b")
+        assert ask.recorder.close(5)
+        assert opened == [("agent.vms", False), "closed"]
+        assert ask("c") == "In Japan."
+        assert store.asked() == ["a", "b"]
+        assert "closed" in ask.recorder.problems[-1]
 
 
 def test_a_store_that_cannot_be_opened_is_tried_again() -> None:
-    """Each call tries again to open the store, and the first that can writes the gap."""
+    """Calls wait for a store that cannot be opened yet."""
     store = Store()
-    answers = iter([OSError("no such disk"), OSError("no such disk"), store])
+    answers: list[Any] = [store, OSError("no such disk"), OSError("no such disk")]
 
     def open_store(path: str) -> Store:
-        answer = next(answers)
+        answer = answers.pop()
         if isinstance(answer, Store):
             return answer
         raise answer
 
-    client = wrapped("agent.vms", Obj(), Obj(), open_store=open_store)
-    client.messages.create(n=0)
-    client.messages.create(n=1)
-    assert client.vmstore.flush(5)
-    assert store.asked() == ["gap", 1]
-
-
-def test_a_call_on_an_unseen_way_is_a_gap() -> None:
-    """What is asked through raw responses goes through, and stands as a gap that says why."""
-    store = Store()
-    client = wrapped(store, "raw")
-    assert client.chat.completions.with_raw_response.create(messages=[HELLO]) == "raw"
-    assert client.vmstore.flush(5)
-    reason = "calls through chat.completions.with_raw_response.create cannot be recorded"
-    assert store.log == [("gap", reason)]
+    with client("agent.vms", open_store=open_store) as ask:
+        ask("a")
+        ask("b")
+        assert ask.recorder.flush(5)
+    assert store.asked() == ["a", "b"]
 
 
 def test_a_forked_process_records_for_itself() -> None:
-    """A child process opens the store anew and records its calls, none of its parent's."""
+    """A child process opens the store anew and records its calls, none of its parent's, under a name of its own."""
     opened: list[Store] = []
 
     def open_store(path: str) -> Store:
         opened.append(Store())
         return opened[-1]
 
-    client = wrapped("agent.vms", Obj(), Obj(), open_store=open_store)
-    client.messages.create(n=0)
-    assert client.vmstore.flush(5)
-    child = os.fork()
-    if not child:
-        client.messages.create(n=1)
-        good = client.vmstore.flush(5) and [each.asked() for each in opened] == [[0], [1]]
-        os._exit(0 if good else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert [each.asked() for each in opened] == [[0]]
+    with client("agent.vms", None, open_store=open_store) as ask:
+        ask("parent")
+        assert ask.recorder.flush(5)
+        name = opened[0].log[0][0]
+        child = os.fork()
+        if not child:
+            ask("child")
+            good = ask.recorder.flush(5) and [each.asked() for each in opened] == [["parent"], ["child"]]
+            os._exit(0 if good and opened[1].log[0][0] == f"{name}-p{os.getpid()}-2" else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [each.asked() for each in opened] == [["parent"]]
 
 
-def test_a_process_that_ends_writes_what_waits(tmp_path: Any) -> None:
-    """Calls made just before the end of a process are in the store when it is gone."""
-    script = f"""
-        import time
-        from types import SimpleNamespace as Space
-        from vmstore.capture.client.wrap import wrap
-        class Store:
-            def record(self, session, request, response, *, at, latency):
-                time.sleep(0.2)
-                open({str(tmp_path / "log")!r}, "a").write(request["n"])
-            def record_gap(self, session, reason):
-                raise AssertionError(reason)
-        client = wrap(Space(messages=Space(create=lambda **request: {{}})), Store())
-        for n in "abc":
-            client.messages.create(n=n)
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)
+ENDING = """
+    import os, signal, sys, time
+    from pathlib import Path
+    from tests.capture.fake_client import Client
+    from tests.sdk.provider import serving
+    class Slow:
+        def record(self, session, request, response, *, at, latency):
+            time.sleep(0.2)
+            with open({log!r}, "a") as log:
+                log.write(request["messages"][0]["content"])
+        def record_gap(self, session, reason):
+            raise AssertionError(reason)
+    with serving() as provider:
+        ask = Client(provider, Slow())
+        for text in "abc":
+            ask(text)
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(30)", -signal.SIGTERM),
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(4)); os.kill(os.getpid(), signal.SIGTERM)", 4),
+    ],
+)
+def test_a_process_that_ends_writes_what_waits(end: str, code: int, tmp_path: Path) -> None:
+    """Calls made just before a process ends, or is told to end, are in the store when it is gone."""
+    script = textwrap.dedent(ENDING).format(log=str(tmp_path / "log"), end=end)
+    root = Path(__file__).resolve().parents[2]
+    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60, cwd=root)
     assert (tmp_path / "log").read_text() == "abc"
+    assert ended.returncode == code
+
+
+def test_a_store_that_hangs_holds_up_no_end(tmp_path: Path) -> None:
+    """A process told to end is gone within its time, whatever its store does."""
+    script = textwrap.dedent(ENDING).replace("time.sleep(0.2)", "time.sleep(600)").format(
+        log=str(tmp_path / "log"), end="os.kill(os.getpid(), signal.SIGTERM); time.sleep(600)"
+    )  # fmt: skip
+    root = Path(__file__).resolve().parents[2]
+    began = time.monotonic()
+    ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60, cwd=root)
+    assert ended.returncode == -signal.SIGTERM
+    assert time.monotonic() - began < 60

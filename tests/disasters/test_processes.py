@@ -13,10 +13,10 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import apsw
+import httpx2
 import pytest
 
 import vmstore
@@ -157,17 +157,17 @@ def test_a_daemon_goes_on_without_its_parents(path: Path) -> None:
 @pytest.mark.parametrize("given", ["path", "store"])
 def test_a_wrapped_client_records_in_children_while_the_parents_recorder_rests(path: Path, given: str) -> None:
     """Calls made in a forked process are in the store although the parent closed its recorder first."""
-    create = SimpleNamespace(create=lambda **_: answer("because"))
-    client = SimpleNamespace(chat=SimpleNamespace(completions=create))
+    answers = httpx2.MockTransport(lambda _: httpx2.Response(200, json=answer("because")))
+    client = httpx2.Client(transport=answers, base_url="http://provider/v1")
     store = vmstore.open(path)
     wrapped = vmstore.wrap(client, path if given == "path" else store, "w")
-    wrapped.chat.completions.create(**chat("in the parent"))
+    wrapped.post("/chat/completions", json=chat("in the parent"))
     assert wrapped.vmstore.flush()
     gate = Gate()
 
     def ask(count: int) -> None:
         for n in range(count):
-            wrapped.chat.completions.create(**chat(f"in the child {n}"))
+            wrapped.post("/chat/completions", json=chat(f"in the child {n}"))
         assert wrapped.vmstore.flush() and not wrapped.vmstore.problems
 
     child = later(gate, lambda: ask(EACH), lambda: ask(1))

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import httpx2
 from campaigns.crew import Slots, record, request, start
 from campaigns.held import Broken
 from campaigns.script import STORE, answer
@@ -286,14 +286,14 @@ class Scene:
 
     def _wrapped(self) -> None:
         """A wrapped client is called here and in the children, and its recorder rests here."""
-        calls = SimpleNamespace(create=lambda **_: answer("because"))
+        answers = httpx2.MockTransport(lambda _: httpx2.Response(200, json=answer("because")))
         given: Any = self.path if self.chance.random() < 0.5 else vmstore.open(self.path)
-        client = vmstore.wrap(SimpleNamespace(chat=SimpleNamespace(completions=calls)), given, "wrapped")
+        client: Any = vmstore.wrap(httpx2.Client(transport=answers, base_url="http://provider/v1"), given, "wrapped")
 
         def ask(writer: int, numbers: range) -> None:
             for number in numbers:
                 self.slots.ask(writer, number)
-                client.chat.completions.create(**request(writer, number))
+                client.post("/chat/completions", json=request(writer, number))
             if not client.vmstore.flush(PATIENCE_S):
                 raise Broken("lost", f"not recorded: {list(client.vmstore.problems)}")
             if numbers:

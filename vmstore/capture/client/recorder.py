@@ -1,39 +1,52 @@
 """Records a client's calls behind its back: a bounded queue and one worker thread.
 
-Nothing here may reach the caller. What goes wrong is kept in `problems`, logged as a warning,
-and stands in the store as a gap as soon as the store answers.
+Nothing here may reach the caller. What goes wrong is kept in `problems` and logged as a warning.
+A call waits where the store cannot take it now, and stands as a gap where it never can or where
+too much waits.
 """
 
 from __future__ import annotations
 
 import atexit
 import logging
+import os
+import signal
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import msgspec
 
-from vmstore.capture.client.sdk import answer_of
-from vmstore.capture.shapes.plain import plain
+from vmstore.capture.client.body import Answer, UnreadableAnswerError, answer_of, request_of
+from vmstore.capture.client.conversations import Asked, Conversation, Conversations
 from vmstore.core import process
 from vmstore.core.clock import Stopwatch
-from vmstore.errors import InputError
+from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
-WAITING_MAX = 256  # exchanges waiting for a store that is slow or hangs
+WAITING_BYTES_MAX = 64 << 20  # of requests and answers that wait for a store that is slow or fails
+CALL_BYTES = 2_000  # about what a call takes beside them
 PROBLEMS_MAX = 100
 REASON_MAX = 500  # characters
-RETRIES_MAX = 8  # looks after a store that does not answer, 1, 2, 4 ... seconds apart
+RETRY_S, RETRY_MAX_S = 0.25, 30.0  # between attempts, doubled each time
 IDLE_S = 300.0  # then the thread ends, so that a forgotten client costs nothing
 EXIT_S = 5.0  # how long a process may stay to write what waits
 
-QUEUE_FULL = f"more than {WAITING_MAX} calls were waiting for the store"
+QUEUE_FULL = f"calls of more than {WAITING_BYTES_MAX >> 20} MiB were waiting for the store"
+DELETED = "the store was deleted or replaced while it was in use, and what was recorded in it went with it"
+
+# What another attempt may mend: a disk that is full or gone, a lock that somebody holds.
+TRANSIENT = (OSError, StoreError, OvertakenError)
 
 logger = logging.getLogger("vmstore")
+
+Dropped = Counter[str | None]  # calls that found the queue full, by session
+Naming = Callable[[dict[str, Any]], str | None]
 
 
 class Recording(Protocol):
@@ -58,18 +71,26 @@ class Recording(Protocol):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One call that ended: its request and answer, when it began, how long it took (µs)."""
+    """One call that ended: its body as sent, its answer, when it began, how long it took (µs)."""
 
-    request: dict[str, Any]
-    response: Any
+    session: str | None  # None where its conversation is to be found
+    body: bytes
+    answer: Answer
     at: int
     latency: int
 
+    @property
+    def size(self) -> int:
+        """About the bytes it takes while it waits."""
+        return len(self.body) + self.answer.size + CALL_BYTES
+
 
 class Missed(msgspec.Struct, frozen=True):
-    """One call that could not be taken down, and why."""
+    """One call that could not be taken down, why, and of which session where that is known."""
 
     reason: str
+    session: str | None
+    size: int = CALL_BYTES
 
 
 class Waiter(msgspec.Struct, frozen=True):
@@ -77,33 +98,87 @@ class Waiter(msgspec.Struct, frozen=True):
 
     done: threading.Event
     last: bool = False
+    size: int = 0
+
+
+Job = Exchange | Missed | Waiter
+
+
+class Entry:
+    """A call while it is written, maybe at several attempts."""
+
+    __slots__ = ("doubted", "found", "job", "name", "request", "response")
+
+    def __init__(self, job: Exchange | Missed) -> None:
+        self.job = job
+        self.name = job.session
+        self.found: tuple[Conversation, Asked] | None = None  # where its conversation had to be found
+        self.request: dict[str, Any] | None = None
+        self.response: Any = None
+        self.doubted = False  # an attempt failed that may have come through
 
 
 class Recorder:
-    """The `vmstore` of a wrapped client: its session, its problems, `flush` and `close`."""
+    """The `vmstore` of a wrapped client: its session, its problems, `conversation`, `flush` and `close`."""
 
     def __init__(
         self,
         store: str | Recording,
-        session: Any,
+        base: str,
+        session: str | Naming | None,
         open_store: Callable[[str], Recording] | None,
         clock: Stopwatch,
         redaction: str | None = None,
     ) -> None:
         if isinstance(store, str) and open_store is None:
             raise InputError(f"no way to open the store {store!r}; use vmstore.wrap, or pass an open store")
-        self.session = session
+        self.session = session if isinstance(session, str) else base
         self.told: dict[str, Any] = {} if redaction is None else {"redaction": redaction}
         self.clock = clock
         self.problems: deque[str] = deque(maxlen=PROBLEMS_MAX)
+        self._naming = session if callable(session) else None
+        self._fixed = session if isinstance(session, str) else None
+        self._named: ContextVar[str | None] = ContextVar("vmstore_conversation", default=None)
+        self._conversations = Conversations(self._name)
+        self._passed_over: set[str] = set()
+        self._process = os.getpid()
         self._given = store
         self._open_store = open_store
         self._store: Recording | None = None
-        self._gap_calls = 0  # only the worker touches the gap
-        self._gap_reason = ""
+        self._place: tuple[int, int] | None = None  # which file the log of the open store is
+        self._lost = False  # what was recorded is gone; the next flush says so
         self._reset()
         _alive.add(self)
         process.inherits(self)
+        _end_on_sigterm()
+
+    # ---- what the caller's thread does
+
+    @contextmanager
+    def conversation(self, name: str) -> Iterator[None]:
+        """Records the calls made within, in this thread or task and what it starts, in the session of a name."""
+        if not isinstance(name, str) or not name:
+            raise InputError(f"{name!r:.40} is no name of a session; pass a text")
+        token = self._named.set(name)
+        try:
+            yield
+        finally:
+            self._named.reset(token)
+
+    def session_of(self, body: bytes | None) -> str | None:
+        """The session a call that begins now is recorded in; None where its conversation tells."""
+        if (name := self._named.get()) is not None:
+            return name
+        if self._naming is None or body is None:
+            return self._fixed
+        try:
+            told = self._naming(request_of(body))
+            if told is not None and not isinstance(told, str):
+                raise InputError(f"the session function gave a {type(told).__name__}; return a name or None")
+            return told or None
+        except Exception as error:  # the agent's code: whatever it raises, the call is made and recorded
+            self.trouble(error)
+            return None
 
     def submit(self, job: Exchange | Missed) -> None:
         """Queues a call to be recorded; never raises, never waits."""
@@ -111,6 +186,12 @@ class Recorder:
             self._put(job)
         except Exception as error:  # the call it records goes on, whatever happens here
             self.trouble(error)
+
+    def pass_over(self, method: str, path: str) -> None:
+        """Says once of each endpoint that asks no model that its requests are not recorded."""
+        if path not in self._passed_over and len(self._passed_over) < PROBLEMS_MAX:
+            self._passed_over.add(path)
+            logger.info("%s %s asks no model for an answer and is not recorded", method, path)
 
     def trouble(self, problem: object) -> str:
         """Keeps a problem and logs it, once where it repeats; gives back its text."""
@@ -123,41 +204,46 @@ class Recorder:
 
     def flush(self, timeout: float = 30.0) -> bool:
         """Waits until all calls so far are in the store; False where they are not (see `problems`)."""
-        return self._wait(Waiter(threading.Event()), timeout)
+        return self._waited(self._call_for(Waiter(threading.Event())), timeout)
 
     def close(self, timeout: float = 30.0) -> bool:
         """Flushes and stops recording; calls go on unrecorded. A store opened here is closed."""
+        return self._waited(self.ending(), timeout)
+
+    def ending(self) -> Waiter | None:
+        """Stops recording; what it gives is done once all calls so far are in the store."""
         with self._lock:
             self._closed = True
-        return self._wait(Waiter(threading.Event(), last=True), timeout)
+        return self._call_for(Waiter(threading.Event(), last=True))
 
     def forked(self) -> None:
         """Begins anew in a forked process, where the worker and what waited for it are the parent's."""
-        self._store = None
-        self._gap_calls = 0
+        self._store = self._place = None
         self._reset()
 
     def _reset(self) -> None:
         # An RLock and a SimpleQueue: a stream may be collected, and so end, inside `submit`.
         self._lock = threading.RLock()
-        self._queue: SimpleQueue[tuple[int, Exchange | Missed | Waiter]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Dropped, Job]] = SimpleQueue()
+        self._awake = threading.Event()  # somebody waits: the next attempt is due now
         self._running = False
-        self._full = 0  # calls dropped since the last one queued
+        self._waiting = 0  # bytes
+        self._dropped: Dropped = Counter()  # since the last job was queued
         self._closed = False
 
-    def _put(self, job: Exchange | Missed | Waiter) -> None:
+    def _put(self, job: Job) -> None:
         with self._lock:
             if not isinstance(job, Waiter):
                 if self._closed:
                     self.trouble("the recorder is closed; wrap the client again to record")
                     return
-                if self._queue.qsize() >= WAITING_MAX:
-                    self._full += 1
-                    if self._full == 1:
-                        self.trouble(QUEUE_FULL)
+                if self._waiting + job.size > WAITING_BYTES_MAX:
+                    self._dropped[job.session] += 1
+                    self.trouble(QUEUE_FULL)
                     return
-            full, self._full = self._full, 0
-            self._queue.put((full, job))
+            dropped, self._dropped = self._dropped, Counter()
+            self._waiting += job.size
+            self._queue.put((dropped, job))
             if not self._running:
                 self._running = True  # first: what is collected while the thread is made may come here too
                 try:
@@ -166,41 +252,47 @@ class Recorder:
                     self._running = False
                     raise
 
-    def _wait(self, waiter: Waiter, timeout: float) -> bool:
+    def _call_for(self, waiter: Waiter) -> Waiter | None:
+        """Queues somebody who waits; None where nothing is to be waited for."""
         with self._lock:
-            quiet = not self._running and self._queue.empty() and not self._full
-        if not quiet or self._gap_calls:
-            try:
-                self._put(waiter)
-            except RuntimeError as error:  # no new threads while the interpreter ends
-                self.trouble(error)
-                return False
-            if not waiter.done.wait(timeout):
-                return False
-        return not self._gap_calls
+            if not (self._running or self._waiting or self._dropped):
+                return None
+        try:
+            self._put(waiter)
+        except RuntimeError as error:  # no new threads while the interpreter ends: it will not be done
+            self.trouble(error)
+        self._awake.set()
+        return waiter
+
+    def _waited(self, waiter: Waiter | None, timeout: float) -> bool:
+        if waiter is not None and not waiter.done.wait(timeout):
+            return False
+        lost, self._lost = self._lost, False
+        return not lost
+
+    # ---- what the worker does
 
     def _run(self) -> None:
-        retries = 0
         while True:
             try:
-                full, job = self._queue.get(timeout=min(2.0**retries, IDLE_S) if self._gap_calls else IDLE_S)
+                dropped, job = self._queue.get(timeout=IDLE_S)
             except Empty:
-                if self._gap_calls and retries < RETRIES_MAX:
-                    retries += 1
-                    self._settle()
-                elif self._rested():
+                if self._rested():
                     return
                 continue
-            retries = 0
-            self._missed(full, QUEUE_FULL)
+            for session, calls in dropped.items():
+                for _ in range(calls):
+                    self._take(Missed(QUEUE_FULL, session))
             if isinstance(job, Waiter):
-                self._settle()
+                self._present()
                 rested = job.last and self._rested()
                 job.done.set()
                 if rested:
                     return
             else:
                 self._take(job)
+                with self._lock:
+                    self._waiting -= job.size
 
     def _rested(self) -> bool:
         self._shut()
@@ -211,46 +303,88 @@ class Recorder:
             return True
 
     def _take(self, job: Exchange | Missed) -> None:
-        if isinstance(job, Missed):
-            self._missed(1, job.reason)
-        else:
-            self._settle()  # first, so that the gap stands before the call that follows it
+        """Writes one call, however long the store cannot take it; one it never takes becomes a gap."""
+        pause = RETRY_S
+        entry = Entry(job)
+        while True:
             try:
-                self._record(job)
+                self._write(entry)
+                return
+            except TRANSIENT as error:
+                entry.doubted = True
+                self.trouble(error)
+                self._shut()  # what cannot be written may be well again once it is opened again
+                self._awake.wait(pause)
+                self._awake.clear()
+                pause = min(2 * pause, RETRY_MAX_S)
             except BaseException as error:  # whatever a store raises: this thread must live on
-                self._missed(1, self.trouble(error))
-        self._settle()
+                reason = self.trouble(error)
+                if isinstance(entry.job, Missed):  # not even that it was made can be written
+                    self._lost = True
+                    return
+                entry = Entry(Missed(reason, entry.name))
 
-    def _record(self, job: Exchange) -> None:
-        request, response = plain(job.request, "request"), answer_of(job.response)
-        self._opened().record(self.session, request, response, at=job.at, latency=job.latency, **self.told)
+    def _write(self, entry: Entry) -> None:
+        """Writes a call; of an attempt before it is not known whether it came through where it is `doubted`."""
+        job, store = entry.job, self._opened()
+        if isinstance(job, Missed):
+            store.record_gap(
+                job.session or self._conversations.single or f"{self.session}-gaps", job.reason, **self.told
+            )
+            return
+        if entry.request is None:
+            entry.request, entry.response = request_of(job.body), answer_of(job.answer)
+        if entry.name is None:
+            entry.found = self._conversations.of(entry.request)
+            entry.name = entry.found[0].name
+        if not (entry.doubted and _holds(store, entry.name, job.at)):
+            self._record(store, entry.name, job, entry.request, entry.response)
+        if entry.found is not None:
+            self._conversations.note(*entry.found, entry.response)
 
-    def _missed(self, calls: int, reason: str) -> None:
-        if not self._gap_calls:
-            self._gap_reason = reason
-        self._gap_calls += calls
-
-    def _settle(self) -> None:
-        """Writes a gap for each call that was missed; what a store does not take stays to be written."""
+    def _record(self, store: Recording, name: str, job: Exchange, request: dict[str, Any], response: Any) -> None:
+        told = {"at": job.at, "latency": job.latency, **self.told}
         try:
-            while self._gap_calls:
-                self._opened().record_gap(self.session, self._gap_reason, **self.told)
-                self._gap_calls -= 1
-        except BaseException as error:
-            self.trouble(error)
+            store.record(name, request, response, **told)
+        except InputError as error:
+            if response is None or isinstance(response, BaseException):
+                raise
+            # The request is known whatever came back for it; where it is what cannot be recorded, this raises too.
+            unread = UnreadableAnswerError(f"the answer cannot be recorded: {error}", job.answer.status)
+            store.record(name, request, unread, **told)
+
+    def _name(self, count: int) -> str:
+        """The session of the conversation of a number; a forked process begins its own."""
+        base = self.session if os.getpid() == self._process else f"{self.session}-p{os.getpid()}"
+        return base if count <= 1 else f"{base}-{count}"
 
     def _opened(self) -> Recording:
+        if not self._present() and not isinstance(self._given, str):
+            raise VmstoreError(DELETED)  # the handle writes to what is gone, and will not come back
         if self._store is None:
             if isinstance(self._given, str):
                 assert self._open_store is not None, "checked when the client was wrapped"
                 self._store = self._open_store(self._given)
             else:
                 self._store = self._given
+            self._place = self._place or _place(self._store)
         return self._store
 
+    def _present(self) -> bool:
+        """Whether the store is where it was; one that was deleted beneath takes what it holds with it."""
+        if self._place is None or _place(self._store) == self._place:
+            return True
+        self._lost = True
+        self.trouble(DELETED)
+        if isinstance(self._given, str):
+            self._shut()
+        return False
+
     def _shut(self) -> None:
-        close = getattr(self._store, "close", None) if isinstance(self._given, str) else None
-        self._store = None
+        if not isinstance(self._given, str):
+            return
+        close = getattr(self._store, "close", None)
+        self._store = self._place = None
         if close is not None:
             try:
                 close()
@@ -259,6 +393,27 @@ class Recorder:
 
 
 _alive: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _place(store: Any) -> tuple[int, int] | None:
+    """Which file a store's log is; None where it is in memory or gone."""
+    folder = getattr(store, "folder", None)
+    if not isinstance(folder, Path):
+        return None
+    try:
+        about = os.stat(folder / "log.sqlite")
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _holds(store: Any, name: str, at: int) -> bool:
+    """Whether a session holds the call that began at a time: a write that failed may have come through."""
+    try:
+        calls = store.session(name).calls()
+    except (UnknownError, AttributeError):
+        return False
+    return any(call.at == at for call in calls[-8:])
 
 
 def _said(problem: object) -> str:
@@ -271,8 +426,33 @@ def _said(problem: object) -> str:
 
 @atexit.register
 def _finish() -> None:
+    _end([(recorder, recorder.ending()) for recorder in list(_alive)])
+
+
+def _end(waiting: list[tuple[Recorder, Waiter | None]]) -> None:
+    """Waits for several recorders at once: a store that hangs holds up the exit for its time, and no other's end."""
     timeout = EXIT_S
-    for recorder in list(_alive):
-        if not recorder.close(timeout):
-            timeout = 0.0  # one store that hangs may hold up the exit, not several
+    for recorder, waiter in waiting:
+        if waiter is not None and not waiter.done.wait(timeout):
+            timeout = 0.0
             recorder.trouble("the process ended before all calls were in the store")
+
+
+def _end_on_sigterm() -> None:
+    """Has SIGTERM write what waits before it ends the process, where nobody else has a say in that."""
+    with suppress(ValueError):  # only the main thread may
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(number: int, frame: object) -> None:
+    # On a thread of its own: this one may hold a lock that the worker needs.
+    signal.signal(number, signal.SIG_DFL)
+    threading.Thread(target=_flush_and_die, args=(number,), name="vmstore-sigterm", daemon=True).start()
+
+
+def _flush_and_die(number: int) -> None:
+    try:
+        _finish()
+    finally:
+        os.kill(os.getpid(), number)

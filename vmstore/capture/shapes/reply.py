@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from vmstore.capture.shapes.message import json_bytes, name_of
+from vmstore.capture.shapes.plain import plain
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.page import Status
+from vmstore.errors import InputError
 
 ABORTS = frozenset({"cancelled", "canceled", "aborted", "interrupted", "in_progress", "queued"})
 FAILURES = frozenset({"error", "failed"})
@@ -56,6 +59,9 @@ def failure(error: BaseException) -> Reply:
     about: dict[str, Any] = {"exception": type(error).__name__}
     if isinstance(code := getattr(error, "status_code", None), int):
         about["status_code"] = code
+    if isinstance(body := getattr(error, "body", None), dict):
+        with suppress(InputError):  # an exception may carry anything
+            about["body"] = plain(body)
     # Cancellation, Ctrl-C and generator exits are the exceptions that are no Exception.
     status = Status.FAILED if isinstance(error, Exception) else Status.ABORTED
     return Reply(status, aside=json_bytes(about), error=text)

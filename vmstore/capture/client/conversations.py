@@ -1,0 +1,238 @@
+"""Tells the conversations of one client apart by what their requests begin with.
+
+Requests are compared by the digests of their messages, instructions aside, since agents write
+the time and more into those. What is held of a conversation is a number for each message of its
+last request, and it is forgotten where too many others were active since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.capture.shapes import Shape, shape_of, take_message, take_reply
+from vmstore.capture.shapes.shape import MESSAGES, SYSTEM
+from vmstore.core.page import Slot, Status
+from vmstore.errors import InputError
+
+CONVERSATIONS_MAX = 1_024
+INSTRUCTING = ("system", "developer")
+
+Contents = frozenset[int]  # digests
+
+
+class Asked(NamedTuple):
+    """What a request is recognised by."""
+
+    shape: Shape
+    messages: list[Any]  # those that are no instructions
+    digests: list[int]
+    instructions: int
+    opening: int  # how many messages there are up to the first of a person's
+    follows: str | None  # the answer, or the conversation at the provider, that it says it follows
+
+    @property
+    def opener(self) -> int:
+        """The digest of the messages up to the first of a person's."""
+        return hash(tuple(self.digests[: self.opening]))
+
+
+class Conversation:
+    """A conversation as its last request and answer left it."""
+
+    __slots__ = ("answer", "asked", "failed", "ids", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked: Asked | None = None
+        self.answer: Contents = frozenset()  # of the last answer's parts
+        self.failed = False
+        self.ids: list[str] = []
+
+
+class Conversations:
+    """The conversations of a client that may still go on."""
+
+    def __init__(self, name: Callable[[int], str]) -> None:
+        self._name = name
+        self._count = 0
+        self._open: OrderedDict[str, Conversation] = OrderedDict()  # least lately active first
+        self._by_opener: defaultdict[int, list[Conversation]] = defaultdict(list)
+        self._by_end: dict[tuple[int, ...], Conversation] = {}
+        self._by_id: dict[str, Conversation] = {}
+
+    @property
+    def single(self) -> str | None:
+        """The name of the one conversation there was so far; None where there were several."""
+        return self._name(1) if self._count <= 1 else None
+
+    def of(self, request: dict[str, Any]) -> tuple[Conversation, Asked]:
+        """The conversation a request belongs to, a new one where it is of none."""
+        asked = asked_of(request)
+        known = self._by_id.get(asked.follows) if asked.follows else None
+        return known or self._alike(asked) or self._begun(), asked
+
+    def note(self, conversation: Conversation, asked: Asked, response: Any) -> None:
+        """Keeps what the next request of a conversation is recognised by."""
+        self._forget(conversation)
+        # A request that names the answer it follows holds the new messages alone.
+        conversation.asked = asked._replace(messages=[])
+        conversation.failed, conversation.answer = _answer(asked.shape, response)
+        conversation.ids = list(filter(None, (asked.follows, _id_of(response))))
+        self._open[conversation.name] = conversation
+        self._by_opener[asked.opener].append(conversation)
+        for key in conversation.ids:
+            self._by_id[key] = conversation
+        if len(end := tuple(asked.digests[-2:])) > 1:
+            self._by_end[end] = conversation
+        if len(self._open) > CONVERSATIONS_MAX:
+            self._forget(next(iter(self._open.values())))
+
+    def _begun(self) -> Conversation:
+        self._count += 1
+        return Conversation(self._name(self._count))
+
+    def _alike(self, asked: Asked) -> Conversation | None:
+        """The conversation whose last request begins most like this one, or whose end stands in it."""
+        best: tuple[Any, ...] = ()
+        found = None
+        for age, one in enumerate(self._by_opener.get(asked.opener, ())):
+            assert one.asked is not None, "a conversation is listed once it was asked something"
+            shared = _shared(one.asked.digests, asked.digests)
+            if not _goes_on(one, asked, shared):
+                continue
+            whole = shared == len(one.asked.digests)
+            alike = one.asked.instructions == asked.instructions
+            rank = (shared, whole, whole and _answered(one, asked, shared), alike, age)
+            if rank > best:
+                best, found = rank, one
+        return found or self._cut(asked)
+
+    def _cut(self, asked: Asked) -> Conversation | None:
+        """The conversation whose beginning is gone, summed up or cut off: its end stands there, and its answer next."""
+        for n in range(len(asked.digests) - 2, 0, -1):
+            one = self._by_end.get((asked.digests[n - 1], asked.digests[n]))
+            if one is not None and _answered(one, asked, n + 1):
+                return one
+        return None
+
+    def _forget(self, conversation: Conversation) -> None:
+        if self._open.pop(conversation.name, None) is None:
+            return
+        asked = conversation.asked
+        assert asked is not None, "what is open was asked something"
+        alike = self._by_opener[asked.opener]
+        alike.remove(conversation)
+        if not alike:
+            del self._by_opener[asked.opener]
+        for key in conversation.ids:
+            if self._by_id.get(key) is conversation:
+                del self._by_id[key]
+        end = tuple(asked.digests[-2:])
+        if self._by_end.get(end) is conversation:
+            del self._by_end[end]
+
+
+def asked_of(request: dict[str, Any]) -> Asked:
+    """What a request is recognised by."""
+    shape = shape_of(request)
+    given = request.get(MESSAGES[shape])
+    listed = given if isinstance(given, list) else [] if given is None else [given]
+    told: list[Any] = [_under(request, path) for path in SYSTEM[shape]]
+    messages: list[Any] = []
+    person: int | None = None
+    for message in listed:
+        role = _role(message)
+        if role in INSTRUCTING:
+            told.append(message)
+            continue
+        if role == "user" and person is None:
+            person = len(messages)
+        messages.append(message)
+    opening = len(messages) if person is None else person + 1
+    return Asked(shape, messages, _digests(messages), hash(tuple(_digests(told))), opening, _before(request))
+
+
+def _role(message: Any) -> str | None:
+    """Who speaks; a text, or contents without a role, are a person's."""
+    if isinstance(message, str):
+        return "user"
+    if not isinstance(message, dict):
+        return None
+    role = message.get("role", "user" if "parts" in message else None)
+    return role if isinstance(role, str) else None
+
+
+def _under(request: dict[str, Any], path: Iterable[str]) -> Any:
+    value: Any = request
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _before(request: dict[str, Any]) -> str | None:
+    """The answer a request names as the one before it, or the conversation it says it is part of."""
+    if isinstance(before := request.get("previous_response_id"), str):
+        return before
+    whole = request.get("conversation")
+    named = whole.get("id") if isinstance(whole, dict) else whole
+    return named if isinstance(named, str) else None
+
+
+def _digests(messages: Sequence[Any]) -> list[int]:
+    try:
+        return [hash(msgspec.json.encode(message)) for message in messages]
+    except (ValueError, TypeError, RecursionError, OverflowError):  # half a character, a number of any length
+        return [hash(json.dumps(message)) for message in messages]
+
+
+def _shared(before: Sequence[int], now: Sequence[int]) -> int:
+    """How many messages two requests have in common from the first on."""
+    if before == now[: len(before)]:
+        return len(before)
+    return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
+
+
+def _goes_on(one: Conversation, asked: Asked, shared: int) -> bool:
+    """Whether a request that begins as a conversation did is part of it.
+
+    Greetings are alike: nothing but the same first words is somebody else's beginning, unless the
+    call before failed and this is the same one again.
+    """
+    assert one.asked is not None, "a conversation is listed once it was asked something"
+    if len(asked.digests) == asked.opening:
+        return one.failed and len(one.asked.digests) == shared
+    if shared == len(one.asked.digests) or shared > asked.opening:
+        return True
+    return one.asked.instructions == asked.instructions
+
+
+def _answered(one: Conversation, asked: Asked, shared: int) -> bool:
+    """Whether what follows the common beginning is what the model answered."""
+    if shared >= len(asked.messages):
+        return False
+    draft = take_message(asked.shape, Slot.MESSAGES, asked.messages[shared])
+    return any(hash(part.content) in one.answer for part in draft.parts)
+
+
+def _answer(shape: Shape, response: Any) -> tuple[bool, Contents]:
+    try:
+        reply = take_reply(shape, response)
+    except InputError:
+        return True, frozenset()
+    contents = frozenset(hash(part.content) for draft in reply.drafts for part in draft.parts)
+    return reply.status is not Status.OK, contents
+
+
+def _id_of(response: Any) -> str | None:
+    """What a later request may call this answer."""
+    for part in response if isinstance(response, list) else [response]:
+        if isinstance(part, dict):
+            told = part.get("response", part)
+            if isinstance(told, dict) and isinstance(told.get("id"), str):
+                return str(told["id"])
+    return None
