@@ -47,9 +47,9 @@ CAMPAIGNS = (
     "tamper",
     "chores",
     "asking",
+    "outside",
     "gate",
     "soak",
-    "outside",
 )
 TIMED = ("writers", "asking", "soak")  # what takes as long as it is told
 PLANTS = {"soak": ("leak", "wal", "slow"), "forks": ("shared",)}

@@ -82,7 +82,7 @@ def test_search_finds_by_words_and_by_name(reader: Reader) -> None:
 def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> None:
     """The messages of the call are copied with one click, equal to what the store says."""
     reader.open(session="planning-220", call=40, pane="request")
-    reader.page.get_by_role("button", name="Copy JSON").click()
+    reader.page.get_by_role("button", name="Copy JSON").first.click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
     assert json.loads(reader.clipboard) == demo.messages(call=40)
 
