@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple
 
-from vmstore.redact.forms import SCANS as FORMS
+from vmstore.redact.anchors import Anchors, Heads, Words
+from vmstore.redact.forms import FORMS
 from vmstore.redact.headers import COOKIES, HEADERS
-from vmstore.redact.keys import BLOCKS, KEYS
+from vmstore.redact.keys import ANYWHERE, BLOCKS, KEYS
 from vmstore.redact.named import NAMES
 from vmstore.redact.people import MAIL, MAIL_ELSE
 from vmstore.redact.people import SCANS as PEOPLE
-from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Span, Text, small
+from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Scan, Span, Text, small
 
 _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
 
@@ -35,34 +37,72 @@ def _private(text: str) -> Iterator[Span]:
         yield Span(start, len(text) if line < 0 else line, Kind.PRIVATE)
 
 
-LITERALS = (*KEYS, *BLOCKS, *NAMES, *HEADERS, MAIL, *MAIL_ELSE)
-_SCANS = (*FORMS, COOKIES, *PEOPLE)
+LOW: tuple[Literal | Scan, ...] = (*BLOCKS, *NAMES, *HEADERS, *FORMS, MAIL, *MAIL_ELSE, *COOKIES)
+"""All that is looked for where a literal in small letters stands."""
+
+
+class Rules(NamedTuple):
+    """What is looked for where one literal stands: at its places, and in the whole text."""
+
+    literal: str
+    at: tuple[Callable[[Text, int], Span | None], ...]
+    scans: tuple[Callable[[Text], Iterator[Span]], ...] = ()
+
+
+def _rules(low: Iterable[Literal | Scan]) -> tuple[Rules, ...]:
+    """Rules by their literals."""
+    found: dict[str, tuple[list[Any], list[Any]]] = {}
+    for rule in low:
+        if isinstance(rule, Literal):
+            found.setdefault(rule.literal, ([], []))[0].append(rule.at)
+        else:
+            for literal in rule.needs:
+                found.setdefault(literal, ([], []))[1].append(rule.scan)
+    return tuple(Rules(literal, tuple(at), tuple(scans)) for literal, (at, scans) in found.items())
+
+
+_LOW = _rules(LOW)
+_ANCHORS = Anchors([rules.literal for rules in _LOW])
+_KEYS = {rules.literal: rules for rules in _rules(KEYS)}
+_HEADS = Heads((one for one in _KEYS if one not in ANYWHERE), (one for one in _KEYS if one in ANYWHERE))
 
 
 def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     """The stretches of a text that are secret or say who somebody is, in order, none in another."""
-    both = small(text)
+    both, words = small(text), Words(text)
     found: list[Span] = []
-    for literal in LITERALS:
-        if both.has(literal.literal, low=literal.low):
-            found += _at_places(both, both.low if literal.low else text, literal)
+    for head in _HEADS.within(words):
+        found += _at_places(both, text, _KEYS[head])
+    for number in _ANCHORS.within(words):
+        found += _at_places(both, both.low, _LOW[number])
     if "<private>" in both.low:
         found += _private(text)
-    for scan in _SCANS:
-        if not scan.kinds.isdisjoint(kinds) and (not scan.needs or any(both.has(one) for one in scan.needs)):
+    for scan in PEOPLE:
+        if not scan.kinds.isdisjoint(kinds):
             found += scan.scan(both)
     return apart(span for span in found if span.kind in kinds) if found else found
 
 
-def _at_places(both: Text, where: str, literal: Literal) -> Iterator[Span]:
+def _at_places(both: Text, where: str, rules: Rules) -> list[Span]:
     """What is found at the places of a literal."""
-    step, place = len(literal.literal), where.find(literal.literal)
-    while place >= 0:
-        found = literal.at(both, place)
-        if found is not None:
-            yield found
-        # What was found is not looked at again: it may be long, and be full of the literal.
-        place = where.find(literal.literal, max(place + step, found.end if found is not None else 0))
+    literal = rules.literal
+    found: list[Span] = []
+    first = where.find(literal)
+    if first < 0:
+        return found
+    for scan in rules.scans:
+        found += scan(both)
+    places = []
+    while first >= 0:
+        places.append(first)
+        first = where.find(literal, first + len(literal))
+    for at in rules.at:
+        done = 0
+        for place in places:
+            if place >= done and (span := at(both, place)) is not None:
+                found.append(span)
+                done = span.end  # what was found is not looked at again: it may be long, and be full of the literal
+    return found
 
 
 def apart(found: Iterator[Span]) -> list[Span]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from vmstore.redact import words
 from vmstore.redact.named import is_placeholder, random
-from vmstore.redact.span import Kind, Scan, Span, Text
+from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 
 
 class Form(NamedTuple):
@@ -30,7 +31,7 @@ class Form(NamedTuple):
 _WORD = r"[a-z]{3,8}+(?![a-z])"
 _CODE = r"(?=[A-Za-z]{0,11}\d|[a-z0-9]{4,12}[-][a-z0-9]{4,12})[A-Za-z0-9]{4,12}(?:[ -][A-Za-z0-9]{4,12}){0,5}"
 
-FORMS: tuple[Form, ...] = (
+_FORMS: tuple[Form, ...] = (
     Form(  # netrc
         ("machine ", "default login"),
         re.compile(
@@ -227,49 +228,43 @@ _CODES_LINE = re.compile(
 )
 
 
-def _forms(text: Text) -> Iterator[Span]:
-    for form in FORMS:
-        for found in _places(text, form):
-            value = found["value"]
-            if not is_placeholder(value) and (not form.random or random(value)):
-                start = found.start("value")
-                yield Span(start, start + len(value.rstrip()), form.kind)
-    yield from _codes(text)
+def _form(form: Form, text: Text, place: int) -> Span | None:
+    """What stands in a form, from one of its literals on."""
+    if place and text.text[place - 1].isalnum() and text.text[place : place + 3].lower() == "pin":
+        return None
+    return _in_form(form, form.shape.match(text.text, place))
 
 
-def _places(text: Text, form: Form) -> Iterator[re.Match[str]]:
-    for literal in filter(text.has, form.literals):
-        if form.around:
-            place, done = text.low.find(literal), 0
-            while place >= 0:
-                end = place + form.around
-                yield from form.shape.finditer(text.text, max(place - form.around, done), end)
-                done = end
-                place = text.low.find(literal, end)
-            continue
-        place = text.low.find(literal)
-        while place >= 0:
-            found = None
-            if not place or not text.text[place - 1].isalnum() or len(literal) > 3:
-                found = form.shape.match(text.text, place)
-            if found is not None:
-                yield found
-            place = text.low.find(literal, max(place + len(literal), found.end() if found else 0))
+def _in_form(form: Form, found: re.Match[str] | None) -> Span | None:
+    if found is None or is_placeholder(found["value"]) or (form.random and not random(found["value"])):
+        return None
+    return Span(found.start("value"), found.start("value") + len(found["value"].rstrip()), form.kind)
 
 
-def _codes(text: Text) -> Iterator[Span]:
+def _near(form: Form, literal: str, text: Text) -> Iterator[Span]:
+    """What stands in a form around one of its literals."""
+    place, done = text.low.find(literal), 0
+    while place >= 0:
+        end = place + form.around
+        for found in form.shape.finditer(text.text, max(place - form.around, done), end):
+            if (span := _in_form(form, found)) is not None:
+                yield span
+        done = end
+        place = text.low.find(literal, end)
+
+
+def _codes(word: str, text: Text) -> Iterator[Span]:
     """Codes that stand in a list behind a line that says they let somebody in."""
-    for word in filter(text.has, _LIST):
-        place = text.low.find(word)
-        while place >= 0:
-            end = place + len(word)
-            head = _BEHIND_LIST.match(text.low, end)
-            if head is not None and (head["of"] or _BEFORE_LIST.search(text.low[max(place - 20, 0) : place])):
-                end = head.end()
-                while (found := _CODES_LINE.match(text.text, end)) is not None:
-                    yield Span(*found.span("value"), Kind.SECRET)
-                    end = found.end()
-            place = text.low.find(word, end)
+    place = text.low.find(word)
+    while place >= 0:
+        end = place + len(word)
+        head = _BEHIND_LIST.match(text.low, end)
+        if head is not None and (head["of"] or _BEFORE_LIST.search(text.low[max(place - 20, 0) : place])):
+            end = head.end()
+            while (found := _CODES_LINE.match(text.text, end)) is not None:
+                yield Span(*found.span("value"), Kind.SECRET)
+                end = found.end()
+        place = text.low.find(word, end)
 
 
 # ---- prose
@@ -370,23 +365,17 @@ def _both(value: str) -> bool:
     return any(one.isupper() for one in value) and any(one.islower() for one in value)
 
 
-def _prose(text: Text) -> Iterator[Span]:
+def _prose(word: str, password: bool, text: Text, place: int) -> Span | None:
     """What somebody writes behind the word for a password, a key or a token, in the words of a sentence."""
-    for listed, password, hints in ((_PASSWORDS, True, _HINT), (_KEYS, False, _LONG)):
-        for word in listed:
-            if not text.has(word):
-                continue
-            place = text.low.find(word)
-            while place >= 0:
-                end = place + len(word)
-                hint = hints.search(text.text, end, end + _SENTENCE_CHARS)
-                good = hint is not None and hint[0] != "\n" and _begins(text.text, place, word)
-                if hint and good and (password or _DIGIT.search(text.text, hint.start(), hint.start() + 40)):
-                    found = _said(text, place, end, password)
-                    if found is not None:
-                        yield found
-                        end = found.end
-                place = text.low.find(word, end)
+    end = place + len(word)
+    if not _begins(text.text, place, word):
+        return None
+    hint = (_HINT if password else _LONG).search(text.text, end, end + _SENTENCE_CHARS)
+    if hint is None or hint[0] == "\n":
+        return None
+    if not password and not _DIGIT.search(text.text, hint.start(), hint.start() + 40):
+        return None
+    return _said(text, place, end, password)
 
 
 _SENTENCE_CHARS = 200  # behind the word, in which a sign must stand that makes something a value
@@ -417,23 +406,18 @@ _COLUMN = (
 _DELIMITERS = ",;\t|"
 
 
-def _tables(text: Text) -> Iterator[Span]:
+def _tables(word: str, text: Text) -> Iterator[Span]:
     """The values of a column whose heading says that they are secret."""
-    for word in filter(text.has, _COLUMN):
-        place = text.low.find(word)
-        while place >= 0:
-            first = text.text.rfind("\n", max(place - 300, 0), place) + 1
-            last = text.text.find("\n", place, place + 300)
-            end = place + len(word)
-            if (
-                last > 0
-                and (first or place < 300)
-                and (sign := _delimiter(text.text[first:place], text.text[end:last]))
-            ):
-                at, fields = text.text[first:place].count(sign), text.text[first:last].count(sign)
-                values, end = _column(text.text, last + 1, sign, at, fields)
-                yield from values
-            place = text.low.find(word, end)
+    place = text.low.find(word)
+    while place >= 0:
+        first = text.text.rfind("\n", max(place - 300, 0), place) + 1
+        last = text.text.find("\n", place, place + 300)
+        end = place + len(word)
+        if last > 0 and (first or place < 300) and (sign := _delimiter(text.text[first:place], text.text[end:last])):
+            at, fields = text.text[first:place].count(sign), text.text[first:last].count(sign)
+            values, end = _column(text.text, last + 1, sign, at, fields)
+            yield from values
+        place = text.low.find(word, end)
 
 
 def _delimiter(before: str, after: str) -> str:
@@ -466,8 +450,22 @@ def _column(text: str, place: int, sign: str, at: int, fields: int) -> tuple[lis
     return values, place - 1
 
 
-SCANS = (
-    Scan(frozenset((Kind.PASSWORD,)), _tables),
-    Scan(frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN)), _forms),
-    Scan(frozenset((Kind.PASSWORD, Kind.SECRET)), _prose),
+_SECRETS = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.PRIVATE_KEY, Kind.SSN))
+FORMS: tuple[Literal | Scan, ...] = (
+    *(
+        Literal(literal, partial(_form, form), low=True)
+        for form in _FORMS
+        if not form.around
+        for literal in form.literals
+    ),
+    *(
+        Scan(_SECRETS, partial(_near, form, literal), (literal,))
+        for form in _FORMS
+        if form.around
+        for literal in form.literals
+    ),
+    *(Literal(word, partial(_prose, word, True), low=True) for word in _PASSWORDS),
+    *(Literal(word, partial(_prose, word, False), low=True) for word in _KEYS),
+    *(Scan(_SECRETS, partial(_codes, word), (word,)) for word in _LIST),
+    *(Scan(_SECRETS, partial(_tables, word), (word,)) for word in _COLUMN),
 )

@@ -204,9 +204,12 @@ def _cookies(text: Text) -> Iterator[Span]:
         for one in _ONE.finditer(text.text, head.end(), done):
             if any(sign.isdigit() for sign in one["value"][:200]) and not is_placeholder(one["value"][:300]):
                 yield Span(*one.span("value"), Kind.SECRET)
-    if "\ttrue\t" in text.low or "\tfalse\t" in text.low:
-        for one in _JAR.finditer(text.text):
-            yield Span(*one.span("value"), Kind.SECRET)
+
+
+def _jar(text: Text) -> Iterator[Span]:
+    """The values of a file of cookies."""
+    for one in _JAR.finditer(text.text):
+        yield Span(*one.span("value"), Kind.SECRET)
 
 
 HEADERS: tuple[Literal, ...] = (
@@ -219,4 +222,7 @@ HEADERS: tuple[Literal, ...] = (
     Literal("--user", _user, low=True),
     *(_command(literal, follows) for literal, follows in COMMANDS),
 )
-COOKIES = Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie", "true", "false"))
+COOKIES = (
+    Scan(frozenset((Kind.SECRET,)), _cookies, ("cookie",)),
+    Scan(frozenset((Kind.SECRET,)), _jar, ("\ttrue\t", "\tfalse\t")),
+)

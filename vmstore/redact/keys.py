@@ -121,4 +121,8 @@ KEYS: tuple[Literal, ...] = (
     Literal("eyJ", _jwt),
     Literal("LS0tLS1CRUdJTi", _encoded),
 )
+ANYWHERE = frozenset(
+    (*(one for one, *_ in AROUND), *(one for one, _ in VENDORS if not one[0].isalnum() or "/" in one), "LS0tLS1CRUdJTi")
+)
+"""The literals of keys that may stand right behind a letter."""
 BLOCKS: tuple[Literal, ...] = (Literal("private key", _pem, low=True), Literal("static key v1", _pem, low=True))

@@ -93,14 +93,25 @@ def _spelt(text: Text, place: int) -> Span | None:
     return Span(before.start(), found.end(), Kind.EMAIL) if good else None
 
 
-MAIL_ELSE = (
+def _said(text: Text) -> Iterator[Span]:
+    place = text.low.find(" at ")
+    while place >= 0:
+        if (found := _spelt(text, place)) is not None:
+            yield found
+        place = text.low.find(" at ", place + 3)
+
+
+MAIL_ELSE: tuple[Literal | Scan, ...] = (
     Literal("%40", _encoded, low=True),
-    *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}", " (at) ", " [at] ", " at ")),
+    *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}", " (at) ", " [at] ")),
+    Scan(frozenset((Kind.EMAIL,)), _said, (" dot ",)),
 )
 
 # ---- numbers
 
-_RUN = re.compile(r"[+(\d][\d ().\-/]{5,}")  # nothing after it, so that it never looks back
+_RUN = re.compile(r"[+(0-9][0-9 ().\-/]{5,}")  # nothing after it, so that it never looks back
+_FEW = re.compile(r"(?:\d\.\d+|(?:19|20)\d\d-[01]\d-[0-3]\d|[+(]?[ ().\-/]*\d{0,5})[ ().\-/]*+")
+# ^ nobody's number: decimals, days, and too few digits
 # In one piece, in fours, or four, six and the rest: other groups are columns of numbers.
 _CARD = re.compile(
     r"(?<![\d.\-/])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{3})?|\d{4}([ -])\d{6}\2\d{4,5})(?![\d]|[-/"
@@ -125,6 +136,11 @@ _CALLED = re.compile(
     r"(?:(?:is|at|on|under|nr|no|number|ist|to|es|est|\u00e8|fixe|unter|au|al|privat|work|home|office)\b[^\w\n+(]{"
     r"0,3}){0,2}$"
 )
+_CALLED_HINTS = (
+    *("ph", "ruf", "fon", "tel", "tlf", "mob", "mov", "cel", "fax", "handy", "gsm", "whatsapp", "sms", "signal"),
+    *("call", "ring", "dial", "text", "reach", "num", "puh", "kom"),
+)
+"""What stands in each word for a telephone, in small letters, as far as it is ASCII."""
 _NATIONAL = re.compile(
     r"(?<![\d.\-/+])(?<!\d )(?:0[1-9](?P<a>[ .-])\d{2}(?:(?P=a)\d{2}){3}|020 \d{4} \d{4}|01\d{2} \d{3} \d{4}|01\d{"
     r"3} \d{5,6}|07\d{3} \d{3} ?\d{3}"
@@ -169,6 +185,8 @@ _GROUPED = re.compile(r"[ ().\-/]")
 def _numbers(text: Text) -> Iterator[Span]:
     """Cards, telephones and numbers of states among the runs of digits of a text."""
     for run in _RUN.finditer(text.text):
+        if _FEW.fullmatch(run[0]):
+            continue
         start, end = run.span()
         end = start + len(run[0].rstrip(" ().-/"))
         before, after = text.text[start - 1 : start] if start else "", text.text[end : end + 1]
@@ -209,17 +227,20 @@ def _in_run(text: Text, start: int, end: int) -> Iterator[Span]:
     if state is not None:
         yield Span(*state, Kind.SSN)
         return
-    before = text.text[max(start - _WORDS_BEFORE, 0) : start]
-    for pattern, named, kind in ((_NINE, _SOCIAL, Kind.SSN), (_ANY, _CALLED, Kind.PHONE)):
-        if (told := pattern.match(text.text, start, end)) is not None and named.search(before):
-            yield Span(*told.span(), kind)
+    before = text.low[max(start - _WORDS_BEFORE, 0) : start]
+    if (told := _NINE.match(text.text, start, end)) is not None and _SOCIAL.search(before):
+        yield Span(*told.span(), Kind.SSN)
+        return
+    if not before.isascii() or any(hint in before for hint in _CALLED_HINTS):
+        if (told := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
+            yield Span(*told.span(), Kind.PHONE)
             return
     for found in _NATIONAL.finditer(text.text, start, min(end + 3, len(text.text))):
         if found.end() <= end and not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
             yield Span(*found.span(), Kind.PHONE)
 
 
-_LETTERED = re.compile(r"[A-Z]{2} ?\d\d")
+_LETTERED = re.compile(r"[A-Z][A-Z] ?[0-9][0-9]")
 
 
 def _card(found: re.Match[str]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import NamedTuple
 
 
@@ -40,19 +39,10 @@ class Span(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text, the same in small letters, character for character, and its words, each once."""
+    """A text, and the same in small letters, character for character."""
 
     text: str
     low: str
-    long: bytes  # those long enough to hold a key, as they are written
-    words: bytes  # all of them, in small letters
-    foreign: str  # those with other letters than ASCII's, in small ones
-
-    def has(self, literal: str, *, low: bool = True) -> bool:
-        """Whether a literal can stand in the text: whether its longest word does, not `low` in a long one."""
-        if not literal.isascii():
-            return max(literal.split(), key=len) in self.foreign
-        return _longest(literal) in (self.words if low else self.long)
 
 
 class Literal(NamedTuple):
@@ -64,27 +54,13 @@ class Literal(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """Looks at a whole text: for what has no literal, as numbers, or for many values behind one literal."""
+    """Looks at a whole text: for what has no literal, as numbers, or where a literal may stand behind the value."""
 
     kinds: frozenset[Kind]
     scan: Callable[[Text], Iterator[Span]]
-    needs: tuple[str, ...] = ()  # literals in small letters: without one of them there is nothing to look for
-
-
-KEY_CHARS_MIN = 20
-"""No key is shorter, what gives it away included."""
-_SIGNS = bytes(one for one in range(128) if not (chr(one).isalnum() or chr(one) in "_-./+=:~%$@"))
-_APART = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
+    needs: tuple[str, ...] = ()  # literals in small letters, of which one must stand in the text
 
 
 def small(text: str) -> Text:
     """A text beside itself in small letters; the one letter that would become two is taken for another."""
-    words = set(text.encode("utf-8", "surrogatepass").translate(_APART).split())
-    long = b"\n".join([word for word in words if len(word) >= KEY_CHARS_MIN])
-    foreign = b"\n".join([word for word in words if not word.isascii()]).decode("utf-8", "surrogatepass").lower()
-    return Text(text, text.replace("\u0130", "I").lower(), long, b"\n".join(words).lower(), foreign)
-
-
-@cache
-def _longest(literal: str) -> bytes:
-    return max(literal.encode().translate(_APART).split(), key=len, default=b"")
+    return Text(text, text.replace("\u0130", "I").lower())

@@ -1,0 +1,117 @@
+"""Which of many literals can stand in a text: told by its words, so that hundreds of rules cost little.
+
+A text is taken apart once. Most of its words are in no literal, which is remembered of short ones; only the literals
+that a word of the text is in are looked for. Keys of vendors are looked for in long words alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+KEY_CHARS_MIN = 20
+"""No key is shorter, what gives it away included."""
+_KNOWN_MAX = 1 << 15  # words that are remembered, of no more characters than this:
+_KNOWN_CHARS_MAX = 24
+_SIGNS = bytes(one for one in range(128) if not (chr(one).isalnum() or chr(one) in "_-./+=:~%$@"))
+_APART = bytes.maketrans(_SIGNS, b" " * len(_SIGNS))
+_OTHERS = bytes(one for one in range(128) if not chr(one).islower())
+_LETTERS = bytes.maketrans(_OTHERS, b" " * len(_OTHERS))
+_RUN = re.compile(rb"[a-z\x80-\xff]{2,}")
+
+
+class Words:
+    """The words of a text: those long enough for a key as they stand, and its runs of letters in small ones."""
+
+    def __init__(self, text: str) -> None:
+        words = set(text.encode("utf-8", "surrogatepass").translate(_APART).split())
+        self.long = b"\n".join([word for word in words if len(word) >= KEY_CHARS_MIN])
+        joined = b" ".join(words)
+        if not joined.isascii():
+            joined = joined.decode("utf-8", "surrogatepass").lower().encode("utf-8", "surrogatepass")
+        self.low = joined.lower()
+        self.runs = set(self.low.translate(_LETTERS).split())
+
+
+class Anchors:
+    """Literals in small letters, each by its longest run of letters; one that has none can always be there."""
+
+    def __init__(self, literals: Sequence[str]) -> None:
+        self._always: set[int] = set()
+        self._pieces: dict[int, bytes] = {}  # of those that a run of letters is not enough for
+        self._stems: dict[bytes, list[tuple[int, bool, bool]]] = {}
+        for at, literal in enumerate(literals):
+            raw = literal.encode()
+            run = max(_RUN.finditer(raw), key=lambda found: len(found[0]), default=None)
+            piece = max(raw.translate(_APART).split(), key=len)
+            if run is None or len(piece) > len(run[0]):
+                self._pieces[at] = piece
+            if run is None:
+                self._always.add(at)
+            else:
+                whole = (at, run.start() > 0, run.end() < len(raw))
+                self._stems.setdefault(run[0], []).append(whole)
+        self._any = re.compile(either(self._stems))
+        self._none: set[bytes] = set()  # words that are in no literal
+        self._known: dict[bytes, frozenset[int]] = {}
+
+    def within(self, words: Words) -> set[int]:
+        """The numbers of the literals that can stand in a text of such words."""
+        found = set(self._always)
+        for word in words.runs - self._none:
+            known = self._known.get(word)
+            found |= self._look(word) if known is None else known
+        return {at for at in found if at not in self._pieces or self._pieces[at] in words.low}
+
+    def _look(self, word: bytes) -> frozenset[int]:
+        short = len(word) <= _KNOWN_CHARS_MAX
+        if self._any.search(word) is None:
+            if short:
+                if len(self._none) >= _KNOWN_MAX:
+                    self._none.clear()
+                self._none.add(word)
+            return frozenset()
+        found = frozenset(
+            at
+            for stem, rows in self._stems.items()
+            if stem in word
+            for at, first, last in rows
+            if (not first or word.startswith(stem)) and (not last or word.endswith(stem))
+        )
+        if short:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[word] = found
+        return found
+
+
+class Heads:
+    """How keys begin, in the letters that are published; some may also stand right behind a letter."""
+
+    def __init__(self, literals: Iterable[str], anywhere: Iterable[str]) -> None:
+        self._anywhere = tuple((literal, literal.encode()) for literal in anywhere)
+        told = sorted({literal.encode() for literal in literals}, key=len)
+        self._first = re.compile(rb"(?<![A-Za-z0-9_])" + either(told))
+        self._inner = {head: tuple(one.decode() for one in told if head.startswith(one)) for head in told}
+
+    def within(self, words: Words) -> set[str]:
+        """Those that can stand in a text of such words."""
+        if not words.long:
+            return set()
+        found = {literal for literal, raw in self._anywhere if raw in words.long}
+        for head in set(self._first.findall(words.long)):
+            found.update(self._inner[head])
+        return found
+
+
+def either(words: Iterable[bytes]) -> bytes:
+    """A pattern for the longest of many words that stands at a place: their tree, so that few are tried there."""
+    tree: dict[bytes, list[bytes]] = {}
+    for word in words:
+        tree.setdefault(word[:1], []).append(word[1:])
+    ends = b"" in tree
+    tree.pop(b"", None)
+    branches = [re.escape(first) + either(rest) for first, rest in sorted(tree.items())]
+    if not branches:
+        return b""
+    return b"(?:" + b"|".join(branches) + b")" + (b"?" if ends else b"")
