@@ -38,14 +38,15 @@ class Anchors:
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._always: set[int] = set()
-        self._pieces: dict[int, bytes] = {}  # of those that a run of letters is not enough for
+        self._pieces: dict[int, tuple[list[bytes], set[bytes]]] = {}  # of those that a run of letters is not enough for
         self._stems: dict[bytes, list[tuple[int, bool, bool]]] = {}
         for at, literal in enumerate(literals):
             raw = literal.encode()
             run = max(_RUN.finditer(raw), key=lambda found: len(found[0]), default=None)
-            piece = max(raw.translate(_APART).split(), key=len)
-            if run is None or len(piece) > len(run[0]):
-                self._pieces[at] = piece
+            pieces = raw.translate(_APART).split()
+            if run is not None and pieces != [run[0]]:
+                inner = {one[0] for one in _RUN.finditer(raw) if one.start() and one.end() < len(raw)}
+                self._pieces[at] = (pieces, inner)
             if run is None:
                 self._always.add(at)
             else:
@@ -61,7 +62,11 @@ class Anchors:
         for word in words.runs - self._none:
             known = self._known.get(word)
             found |= self._look(word) if known is None else known
-        return {at for at in found if at not in self._pieces or self._pieces[at] in words.low}
+        for at in found & self._pieces.keys():
+            pieces, inner = self._pieces[at]
+            if not inner <= words.runs or any(piece not in words.low for piece in pieces):
+                found.discard(at)
+        return found
 
     def _look(self, word: bytes) -> frozenset[int]:
         short = len(word) <= _KNOWN_CHARS_MAX

@@ -129,6 +129,22 @@ _FORMS: tuple[Form, ...] = (
         ),
         around=220,
     ),
+    Form(
+        ("password)", "passwort)", "passphrase)", " pw)"),
+        re.compile(
+            r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
+            r"\((?:[\w']{1,12} ){0,4}(?:pass|pw)"
+        ),
+        around=220,
+    ),
+    Form(  # words in the place of signs
+        ("passphrase", "pass phrase"),
+        re.compile(
+            r"(?i:pass ?phrase)[\"']?(?: (?:is|ist))?[ :=]{1,4}[\"']?"
+            r"(?P<value>(?![^\n]{0,120}\b(?:the|you|your|is|to|for|of|a|an|and|if|must|be|in|not|or|that|with)\b)"
+            r"[a-z]{3,9}(?:[ -][a-z]{3,9}){3,7})[\"'.]?[ \t]*(?=\n|\Z)"
+        ),
+    ),
     Form(  # a name and a password side by side
         (
             "credentials",
@@ -154,32 +170,20 @@ _FORMS: tuple[Form, ...] = (
         ),
         Kind.SECRET,
     ),
+    Form(  # lines of base64 below one that says what they are
+        ("token", "secret", "credential"),
+        re.compile(
+            r"\w{5,11}[^\n:=]{0,60}:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{60,80})*+"
+            r"(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{2,80}={0,2})?)(?=\s|\Z)"
+        ),
+        Kind.SECRET,
+        True,
+    ),
     Form(
         ("license", "licence", "product key", "activation", "lizenz"),
         re.compile(
             r"\w{6,10}[ _-]?(?:key|schl\u00fcssel|code)[^\n\w]{1,5}(?:is )?(?P<value>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8"
             r"}){2,7})(?![\w-])"
-        ),
-        Kind.SECRET,
-    ),
-    Form(
-        (
-            "verification code",
-            "security code",
-            "one-time code",
-            "one-time password",
-            "login code",
-            "otp",
-            "access code",
-            "best\u00e4tigungscode",
-            "sicherheitscode",
-            "c\u00f3digo de verificaci\u00f3n",
-            "code de v\u00e9rification",
-            "door code",
-        ),
-        re.compile(
-            r"[\w -]{3,24}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es )(?P<value>\d{3}[ -]?\d{3}|\d"
-            r"{4}|\d{5,8})(?![\w.:-])"
         ),
         Kind.SECRET,
     ),
@@ -204,14 +208,50 @@ _FORMS: tuple[Form, ...] = (
     Form(
         ("pin",),
         re.compile(
-            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [a-z]"
-            r"{2,8}){1,3}?)?"
-            r"(?:: ?| is | ist | lautet | est | es | \u00e8 )(?P<value>\d{4,5})(?![\w.:-])"
+            r"(?i:pin)(?:-| )?(?i:code|nummer|number)?(?: (?:for|of|to|on|f\u00fcr|vom|der|del|de|du|zum)(?: [\w-]"
+            r"{1,12}){1,5}?)?"
+            r"(?:: ?| is | ist | lautet | est | es | \u00e8 |['\u2019]s )(?P<value>\d{4,8})(?![\w.:-])"
         ),
         Kind.SECRET,
     ),
 )
 """The forms, in no order."""
+
+_CODE_FOR = re.compile(
+    r"(?:verification|security|one[- ]time|login|access|door|gate|alarm|entry|master|lock|safe|garage|keypad|unlock|pairing"
+    r"|2fa|mfa|sms|confirmation|authentication)[ -]$|(?:best\u00e4tigungs|sicherheits|zugangs|t\u00fcr|sms-?)$"
+)
+_CODE_OF = re.compile(
+    r" (?:de v\u00e9rification|d'acc\u00e8s|de s\u00e9curit\u00e9|de verificaci\u00f3n|de acceso|de seguridad)"
+)
+_ONE_CODE = re.compile(
+    r"[\w' -]{0,40}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es |['\u2019]s )(?P<value>\d{3}[ -]?\d{3}|\d"
+    r"{4}|\d{5,8})(?![\w.:-])"
+)
+
+
+def _code(text: Text, place: int) -> Span | None:
+    """A code of digits that lets somebody in once, or through a door."""
+    end = place + 4
+    if _CODE_FOR.search(text.low, max(place - 24, 0), place) is None and _CODE_OF.match(text.low, end) is None:
+        return None
+    found = _ONE_CODE.match(text.text, end)
+    return Span(*found.span("value"), Kind.SECRET) if found else None
+
+
+def _one_of(text: Text, place: int) -> Span | None:
+    """One behind a word that says so by itself."""
+    if (
+        place
+        and text.text[place - 1].isalpha()
+        or text.text[place + 3 : place + 4].isalpha() != (text.low[place] == "c")
+    ):
+        return None
+    if text.low[place] == "c" and _CODE_OF.match(text.low, place + 6) is None:
+        return None
+    found = _ONE_CODE.match(text.text, place + 3)
+    return Span(*found.span("value"), Kind.SECRET) if found else None
+
 
 _LIST = ("code", "codici", "c\u00f3dig")  # what a list of codes is called, and what stands before and behind it
 _BEFORE_LIST = re.compile(
@@ -283,10 +323,10 @@ _PASSWORDS = (
     *words.FOREIGN,
 )
 _SAID = re.compile(
-    r"[^\W\d_]{0,12}[\"'\u201c\u201d\u00bb)]?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
-    r"(?:[:\uff1a=]|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
+    r"[^\W\d_]{0,12}?(?:[\"'\u201c\u201d\u00bb)](?!s\b))?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
+    r"(?:[:\uff1a=]|[\u662f\u4e3a\u70ba\u306f\uc740\ub294]|['\u2019]s(?=\s)|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
     r"|\u00e9|jest|to|on"
-    r"|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740"
+    r"|->|\u2192|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740"
     r"|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
     r"[ \t]{0,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb\u3002\uff0c]{6,}+)"
 )
@@ -308,22 +348,26 @@ _UNIT = re.compile(
 
 def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
     """What a sentence says a password or a key is: behind a colon or an `is`, or right behind the word."""
+    password = password or _WIFI.search(text.low, max(place - 12, 0), place) is not None
     if place and (
         text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))
     ):
         return None
     found = _SAID.match(text.text, end) if end - place != 4 or text.low[place:end] != "pass" else None
     value = found and _worth(found, password)
-    if value is None and password and text.text[end - 1].islower() | (not text.text[end - 1].isascii()):
+    if value is None and (password or _OPENS.search(text.low, max(place - 20, 0), end)):
         found = _NEXT.match(text.text, end)
-        value = found and (_worth(found, True) if any(one.isdigit() for one in found["value"][:300]) else None)
-        if value and not (_signs(value[:300]) or _both(value[:300])):
+        value = found and (_worth(found, password) if any(one.isdigit() for one in found["value"][:300]) else None)
+        loud = text.text[end - 1].isascii() and not text.text[end - 1].islower()
+        if value and password and not (_both(value[:300]) or (_signs(value[:300]) and not loud)):
             return None
     if not found or not value:
         return None
     return Span(found.start("value"), found.start("value") + len(value), Kind.PASSWORD if password else Kind.SECRET)
 
 
+_WIFI = re.compile(r"(?:wi-?fi|wlan|wireless|network|guest|router)[ -]$")
+_OPENS = re.compile(rf"(?:token|secret|\b(?:{'|'.join(sorted(words.SURE))})[ -]key)$")
 _JOINED = re.compile(r"[a-z]{2,}(?:-[a-z]{2,}){3,}")
 _HINT = re.compile(r"\n|\d|[!#%&*+@^]|-[a-z]+-[a-z]")
 _LONG = re.compile(r"\n|[\w+/=.~-]{16}")
@@ -425,7 +469,8 @@ def _delimiter(before: str, after: str) -> str:
     left, right = before.rstrip(" \"'")[-1:], after.lstrip(" \"'")[:1]
     sign = left or right
     good = sign in _DELIMITERS and (right or sign) == sign and (left or sign) == sign
-    return sign if sign and good and _HEADING.fullmatch(before + after) else ""
+    several = len([one for one in f"{before}x{after}".split(sign) if one.strip()]) > 1 if sign else False
+    return sign if several and good and _HEADING.fullmatch(before + after) else ""
 
 
 _HEADING = re.compile(r"[\w \"'.,;\t|-]{2,300}\r?")
@@ -466,6 +511,8 @@ FORMS: tuple[Literal | Scan, ...] = (
     ),
     *(Literal(word, partial(_prose, word, True), low=True) for word in _PASSWORDS),
     *(Literal(word, partial(_prose, word, False), low=True) for word in _KEYS),
+    Literal("code", _code, low=True),
+    *(Literal(word, _one_of, low=True) for word in ("otp", "tan", "c\u00f3digo")),
     *(Scan(_SECRETS, partial(_codes, word), (word,)) for word in _LIST),
     *(Scan(_SECRETS, partial(_tables, word), (word,)) for word in _COLUMN),
 )

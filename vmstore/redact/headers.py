@@ -19,7 +19,7 @@ _HEADER = re.compile(
 )
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>?#]{0,100}:(?![$<{*\[%])([^\s/\"'`<>]+)@[\w\[]")
 _ALONE = re.compile(r"://([A-Za-z0-9_~-]{20,}+)@(?![\w.-]{0,40}(?:ingest|sentry))[\w\[]")
-_USER = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]*[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
+_USER = re.compile(r"-[uU](?:ser)?[ =]*[\"']?[\w.@/\\-]{1,80}:(?![$<{*\[%])([^\s\"':]{4,}+)")
 
 
 def _group(pattern: re.Pattern[str], text: Text, place: int, kind: Kind) -> Span | None:
@@ -46,12 +46,17 @@ def _address(text: Text, place: int) -> Span | None:
     """The password before the `@` of an address; one that stands alone there is a token where it looks random."""
     found = _group(_ADDRESS, text, place, Kind.PASSWORD)
     if found is not None:
-        return found if text.text[found.start : found.end].lower() not in _SHOWN else None
+        said = text.low[found.start : found.end]
+        if said in _INSTEAD and random(text.text[place + 3 : found.start - 1]):
+            return Span(place + 3, found.start - 1, Kind.SECRET)
+        return found if said not in _SHOWN | _INSTEAD else None
     alone = _group(_ALONE, text, place, Kind.SECRET)
     return alone if alone and random(text.text[alone.start : alone.end]) else None
 
 
 _SHOWN = frozenset(["password", "passwd", "pass", "pwd", "secret", "token"])
+_INSTEAD = frozenset(["x-oauth-basic", "x-access-token", "oauth2", "x-token-auth", "x", "token", "api", "api_token"])
+"""What stands for a password where the name is the secret."""
 
 
 def _user(text: Text, place: int) -> Span | None:
@@ -64,7 +69,7 @@ def _user(text: Text, place: int) -> Span | None:
 
 # ---- options of commands, and calls: what they take, by the name of the command
 
-_ARG = r"(?P<q>[\"'`]?)(?P<value>(?<=[\"'`])[^\"'`\n]{4,}+|(?![$<{*\[%-])[^\s\"'`]{4,}+)"
+_ARG = r"(?P<q>[\"']?)(?P<value>(?<=[\"'])[^\"'\n]{4,}+|(?![$<{*\[%-])[^\s\"'`]{4,}+)"
 _STRING = r"[\"'`](?P<value>[^\"'`\s]{6,}+)[\"'`]"
 _ANY = r"[^\n,()]{1,120}"
 COMMANDS: tuple[tuple[str, str], ...] = (
@@ -113,6 +118,9 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("rabbitmqctl", rf" (?:add_user|change_password) \S{{1,60}} {_ARG}"),
     ("snmp", rf"[^\n|]{{0,160}}?\s-A {_ARG}"),
     ("snmp", rf"[^\n|]{{0,160}}?\s-X {_ARG}"),
+    ("snmp-server community", r" (?!public|private)(?P<value>\S{4,100})"),
+    *((f"enable {one}", r" (?:level \d+ )?(?:\d )?(?P<value>\S{4,100})\s*$") for one in ("password", "secret")),
+    ("username", r" \S{1,40} (?:privilege \d+ )?(?:password|secret) (?:\d )?(?P<value>\S{4,100})"),
     ("kinit", rf"[^\n]{{0,80}}?<<< ?{_ARG}"),
     ("sudo -s", rf"[^\n]{{0,80}}?<<< ?{_ARG}"),
     ("identified by", rf" {_ARG}"),
@@ -165,7 +173,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 
 
 def _command(literal: str, follows: str) -> Literal:
-    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + r")\w{0,8}?" + follows)
+    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + r")\w{0,8}?" + follows, re.MULTILINE)
 
     def at(text: Text, place: int) -> Span | None:
         found = shape.match(text.text, place)
@@ -218,8 +226,6 @@ HEADERS: tuple[Literal, ...] = (
     Literal("authorization", _header, low=True),
     Literal("://", _address, low=True),
     Literal("-u", _user, low=True),
-    Literal("-user", _user, low=True),
-    Literal("--user", _user, low=True),
     *(_command(literal, follows) for literal, follows in COMMANDS),
 )
 COOKIES = (

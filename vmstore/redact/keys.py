@@ -25,8 +25,12 @@ _PEM = re.compile(
 _MARK = re.compile(r"-{4,5} ?(BEGIN|END) ")
 _CLOSE = re.compile(r"[^\n-]{0,80}-{4,5}")
 _LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}+(?:\r?\n|\\r|\\n))*+")  # of one that is cut off
+_EMPTY = re.compile(
+    r"(?:\\[rn]|\s)*(?:<[^<>\n]{0,80}>|[\[{($][^\n]{0,80}[\]})]|[.\u2026xX*]{0,80}|[a-zA-Z]{0,12}(?: [a-zA-Z]{1,12}){1,8}[.\u2026]*)(?:\\[rn]|\s)*"
+)
 _BEFORE_PEM = 60  # characters between the dashes and the words
 _PEM_CHARS_MAX = 1 << 16
+_OPENSSH = re.compile(r"b3BlbnNzaC1rZXktdjE[\w+/\s]{60,}+={0,2}")  # `openssh-key-v1`, without the lines around it
 _ENCODED = re.compile(r"LS0tLS1CRUdJTi[\w+/-]{20,}+={0,2}")  # `-----BEGIN `, as base64 has it
 
 
@@ -97,6 +101,8 @@ def _pem(text: Text, place: int) -> Span | None:
     lines = _LINES.match(text.text, found.end())
     cut = lines.end() if lines else found.end()
     mark = _MARK.search(text.text, found.end())
+    if mark is not None and _EMPTY.fullmatch(text.text, found.end(), mark.start()):
+        return None  # only says that one belongs there
     if mark is not None and mark[1] == "END" and mark.start() <= max(cut, found.end() + _PEM_CHARS_MAX):
         close = _CLOSE.match(text.text, mark.end())
         return Span(start, close.end() if close else mark.end(), Kind.PRIVATE_KEY)
@@ -115,11 +121,17 @@ def _encoded(text: Text, place: int) -> Span | None:
     return Span(*found.span(), Kind.PRIVATE_KEY) if b"PRIVATE KEY" in head else None
 
 
+def _openssh(text: Text, place: int) -> Span | None:
+    found = _OPENSSH.match(text.text, place)
+    return Span(place, place + len(found[0].rstrip()), Kind.PRIVATE_KEY) if found else None
+
+
 KEYS: tuple[Literal, ...] = (
     *(_vendor(literal, follows) for literal, follows in VENDORS),
     *(_around(*row) for row in AROUND),
     Literal("eyJ", _jwt),
     Literal("LS0tLS1CRUdJTi", _encoded),
+    Literal("b3BlbnNzaC1rZXktdjE", _openssh),
 )
 ANYWHERE = frozenset(
     (*(one for one, *_ in AROUND), *(one for one, _ in VENDORS if not one[0].isalnum() or "/" in one), "LS0tLS1CRUdJTi")

@@ -8,6 +8,7 @@ full of names is read once; what is taken for a secret is then followed to where
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from vmstore.redact import words
@@ -21,12 +22,12 @@ _NAME_CHARS = 60
 _REST = re.compile(r"(?:[\w-]|\.(?=\w)){0,60}+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z][^\W\d_]*|\d+")
 _SIGN = re.compile(
-    r"(?P<close>\\{0,3}[\"'`]\]?|\])?(?P<gap>[ \t]{0,12})"
+    r"(?P<close>\\{0,3}[\"'`]\]?|\]|\*{1,2}(?=[ \t]?[:=]))?(?P<gap>[ \t]{0,12})"
     r"(?:(?P<pair>(?:/?>)?[ \t\r\n]{0,20},?[ \t\r\n]{0,20}(?:\\{0,3}[\"'])?(?i:value|<string)"
     r"(?:\\{0,3}[\"'])?[ \t]{0,4}(?:=>|[:=>])|</key>\s{0,20}<string>)"
     r"|(?P<typed>:[ ]?&?(?:'\w{1,12} )?[A-Za-z_][\w.]{0,24}(?:\[\w{0,12}\])?\??[ ]?=(?![=~>])(?=[ ]?[\"'`]))"
-    r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|=>|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
-    r"(?P<space>[ \t]{0,12})(?:(?<=[=:] )\((?=\s{0,20}[\"'])\s{0,20})?"
+    r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|(?:\?\?|\|\|)(?=[ ]?[\"'`])|:-(?=[^\s\-])|=>|(?:->|\u2192|\|)(?=[ \t])|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
+    r"(?:\*{1,2}(?=[ \t]))?(?P<space>[ \t]{0,12})(?:!{1,2}(?:str|string|binary)[ \t]{1,4})?(?:(?<=[=:] )\((?=\s{0,20}[\"'])\s{0,20})?"
 )
 _QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
 _INSIDE = {
@@ -62,6 +63,8 @@ _PLACEHOLDER = re.compile(
       | (?:passw(?:or[dt]|d)|secret|token|(?:api_?)?key)[_-](?:here|goes.*)
       | (?:required|nullable|sometimes|confirmed|string)\|.* | !(?:vault|secret|ref|sub|env\w*|getatt)\b.*
       | (?:your|insert|replace|change|enter|put|placeholder|dummy|fake|sample|example)[-_ .]\S.* | change(?:me|it)\w*
+      | (?:[a-z]{1,12}[-_]){0,4}(?:your|placeholder|example|changeme|dummy|sample|redacted|insert|replace)(?:[-_][a-z]{1,12}){1,5}
+      | \[?(?:string|int|float|boolean|id|datetime|date)!?\]?!
       | pass(?:word|wd|wort|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value
       | """
     + "|".join(words.OPTIONAL)
@@ -77,12 +80,17 @@ _REFERENCE = re.compile(
 )  # where a value is kept, one that is encrypted or a hash, and what is for everybody to see
 _SHOWN = re.compile(r"(?:test|dummy|fake|example|sample|foo|bar|abc|demo|mock|stub|my)(?:[-_]?[a-z0-9]{1,12}){0,3}$")
 _SIGNED = re.compile(r"[$%#@*(\[{<]")
+_SCHEME = re.compile(r"[A-Z][A-Za-z]{2,9}\d? (?=\S+$)")
 _WORDS = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*\Z")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+\Z")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PIECES = re.compile(r"[-_.:/\s]+")
 _SWITCH = re.compile(r"\d[A-Za-z]|[A-Za-z]\d|[a-z][A-Z]")
 _BLANK = ("requirepass", "masterauth", "rootpw")  # settings that a blank joins to their values
+_SAME = {"??": "=", "||": "=", ":-": "=", "->": "->"}  # what joins a name and its value as `=` does
+_SAYS = ("is", "was", "->", "\u2192", "|")  # what does so in a sentence or a table
+_SET = re.compile(r"\b(?:env|setx|setenv|set)[ \t]$")
+_ENDS = frozenset((*").;}!&%@#^~", ""))
 _NOT_BEFORE = ("${", "{{", "%{", "$")
 
 
@@ -93,6 +101,7 @@ class Called(NamedTuple):
     sure: bool = True
 
 
+@lru_cache(4096)
 def called(name: str) -> Called | None:
     """What a name says of its value; None where it says nothing."""
     parts = [part.lower() for part in _PARTS.findall(name)]
@@ -122,6 +131,8 @@ def _noun(parts: list[str]) -> Called | None:
         return Called(Kind.SECRET)
     if last in words.WEAK or (last in ("response", "assertion") and before == "saml"):
         return Called(Kind.SECRET, False)
+    if last in words.FILES or (last == "config" and before == "kube"):
+        return Called(Kind.SECRET, False)
     if last == "key" and before and before not in words.NOT_KEYS:
         return Called(Kind.SECRET, False)
     if not last.isascii():
@@ -142,10 +153,12 @@ def _named(text: Text, place: int) -> Span | None:
     end = _REST.match(text.text, place).end()  # type: ignore[union-attr]  # it matches the empty text, too
     while end > place and text.text[end - 1] == "-":
         end -= 1
+    if _only_spoken_of(text, place, end):
+        return None
     found = _SIGN.match(text.text, end)
     if found is None or end - place >= _NAME_CHARS:
         return None
-    sign = "=" if found["pair"] or found["typed"] else found["sign"].lower()
+    sign = "=" if found["pair"] or found["typed"] else _SAME.get(found["sign"], found["sign"].lower())
     if sign == "" and not found["space"] and not found["gap"]:
         return None
     start = place
@@ -153,11 +166,14 @@ def _named(text: Text, place: int) -> Span | None:
         start -= 1
     name = text.text[start:end]
     told = called(name)
+    if sign == "" and not found["close"] and _SET.search(text.low, max(start - 8, 0), start):
+        sign = "="
     if told is None or not _joined(text, start, name, sign, found):
         return None
     if sign == ":" and "arn:" in text.low[max(start - 80, 0) : start]:
         return None
-    if text.text[max(start - 2, 0) : start].endswith(_NOT_BEFORE) and sign != "=":
+    within = text.text[max(start - 2, 0) : start].endswith(_NOT_BEFORE)
+    if within and sign not in ("=", ":"):
         return None
     fold = _FOLD.match(text.text, found.end()) if sign == ":" else None
     if fold is not None:
@@ -165,7 +181,25 @@ def _named(text: Text, place: int) -> Span | None:
     value = _value(text.text, found, start, name, sign)
     if value is None or not _worth(text, found, start, name, sign, value, told):
         return None
+    if within and sign == ":" and not (value.after == "}" and _strong(value.text, 6)):
+        return None
     return Span(value.start, _to_the_end(text.text, value), told.kind)
+
+
+def _only_spoken_of(text: Text, place: int, end: int) -> bool:
+    """Whether no value can follow a name: where it ends a phrase, or another word of a sentence follows."""
+    follows = text.text[end : end + 2]
+    if follows[:1] in _ENDS:
+        return True
+    if follows[:1] != " " or not follows[1:].isalpha() or follows[1:] in "iIwWNbBrfuL":
+        return False
+    before = text.low[max(place - 7, 0) : place]
+    return (
+        not before[-1:].isalnum()
+        and before[-1:] not in ("_", "-", ".")
+        and not _SET.search(before)
+        and "_" not in text.text[place:end]
+    )
 
 
 def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) -> bool:
@@ -182,14 +216,16 @@ def _joined(text: Text, start: int, name: str, sign: str, found: re.Match[str]) 
         return (close or "]") != "]"
     if sign == "(":
         return close is None and found["gap"] == ""
-    return sign not in ("is", "was") or close is None
+    if sign == "|":
+        return text.text[max(start - 2, 0) : start].rstrip("*`_ ")[-1:] == "|" or text.text[start - 1 : start] == "|"
+    return sign not in _SAYS or close is None
 
 
 def _value(text: str, found: re.Match[str], start: int, name: str, sign: str) -> _Value | None:
     at = found.end()
     quote = _QUOTE.match(text, at)
     if quote is not None and (inside := _quoted(text, quote)) is not None:
-        return inside
+        return None if quote[1] == "`" and " " in inside.text else inside  # what a command prints
     if quote is not None and (quote.end() == at + 1 or sign in (",", "(", "")):
         at = quote.end()  # never closed: up to the end of its run
     if sign in (",", "("):
@@ -241,8 +277,13 @@ def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
     """What stands in quotes; None where they are not closed and it is not taken for a key on several lines."""
     mark, at = quote[1], quote.end()
     if len(mark) == 3 and mark[0] != "\\":
-        close = text.find(mark, at, at + JUDGED_CHARS)
-        return _Value(at, close, text[at:close], True, "") if close > at else None
+        close = text.find(mark, at, at + 4 * JUDGED_CHARS)
+        if close <= at:
+            return None
+        inside = text[at:close].removeprefix("\\").strip()
+        start, lines = text.index(inside, at), [line.strip() for line in inside.splitlines()]
+        made = len(lines) > 1 and all(_BASE64.fullmatch(line) for line in lines[:-1])
+        return _Value(start, start + len(inside), "".join(lines) if made else inside, True, "")
     shape = _NESTED if mark[0] == "\\" else _INSIDE[mark]
     inside = shape.match(text, at, at + JUDGED_CHARS)
     end = inside.end() if inside else at
@@ -271,7 +312,8 @@ def _to_the_end(text: str, value: _Value) -> int:
 def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called) -> bool:
     """Whether a value is a secret."""
     if value.more is not None and len(value.text) >= JUDGED_CHARS:
-        return " " not in value.text and (told.sure or random(value.text))
+        rest = value.text[scheme.end() :] if (scheme := _SCHEME.match(value.text)) else value.text
+        return " " not in rest and (told.sure or random(rest))
     if is_placeholder(value.text) or value.text.startswith(("/", "./", "~/", "http://", "https://", "=")):
         return False
     if not told.sure:
@@ -303,11 +345,13 @@ def _bare(name: str, sign: str, value: _Value) -> bool:
     if value.quoted:
         return True
     made = _strong(value.text, 6) and "/" not in value.text and "::" not in value.text
-    return made and (sign == "=" or name.islower())
+    return made and (sign == "=" or name.islower() or any(one in "!@#$%^&*+?" for one in value.text))
 
 
 def _worth_quoted(value: str, password: bool, phrase: bool = False) -> bool:
     """Whether a value in quotes is a secret: no prose, and, where the name is not sure, no plain word."""
+    if (scheme := _SCHEME.match(value)) is not None:
+        return random(value[scheme.end() :])
     if " " in value.strip():
         return password and (not _prose(value) or (phrase and 3 <= value.count(" ") <= 24))
     if password and (_MEMBER.match(value) or (_WORDS.match(value) and called(value) is not None)):
@@ -324,7 +368,7 @@ def _worth_plain(
         return not (told.isdigit() and not password) and not (_CALL.match(told) and "(" in told)
     if (value.after in ("(", "[", "{") and value.after) or len(told) < 4:
         return False
-    if sign in ("is", "was"):
+    if sign in _SAYS:
         return _strong(told, 6)
     tight = sign[-1:] in ("=", ":", "\uff1a") and not found["gap"] and not found["space"]
     if _MEMBER.match(told):
@@ -400,6 +444,27 @@ def named(key: str, value: str) -> Kind | None:
     return told.kind if good else None
 
 
+_DEFAULT = re.compile(
+    r"default[\w-]{0,6}[\"'`]?[ \t]{0,12}(?:\?\?|\|\|)?[=:,>]{1,2}[ \t]{0,8}(?:!{1,2}str )?(?P<q>[\"'`]?)(?P<value>[^\s\"'`,;)}]{3,}+)",
+    re.IGNORECASE,
+)
+_DEFAULT_OF = re.compile(r"(?:[\"'`](?:--?)?([\w.-]{2,60})[\"'`]|^[ \t]*([\w.-]{2,60}):[ \t]*$)", re.MULTILINE)
+_DEFAULT_CHARS = 240  # before it, in which the name must stand
+
+
+def _default(text: Text, place: int) -> Span | None:
+    """What a variable, an option or a parameter is unless somebody says otherwise, by the last name before it."""
+    found = _DEFAULT.match(text.text, place)
+    if found is None or is_placeholder(found["value"]) or not _strong(found["value"][:JUDGED_CHARS], 6):
+        return None
+    before = max(text.text.rfind("}", 0, place) + 1, place - _DEFAULT_CHARS, 0)
+    names = _DEFAULT_OF.findall(text.text, before, place)
+    kinds = [of for pair in names for one in pair if one and (of := called(one)) is not None]
+    if not kinds or (not kinds[-1].sure and not random(found["value"][:JUDGED_CHARS])):
+        return None
+    return Span(*found.span("value"), kinds[-1].kind)
+
+
 _LITERALS = (
     "pass",
     "pw",
@@ -429,6 +494,7 @@ _LITERALS = (
     "salasana",
     "contrase",
     "adgangskode",
+    *("kube", "keystore", "keytab", "pfx"),
     *(one for one in words.FOREIGN if not one.isascii() and " " not in one),
 )
-NAMES = tuple(Literal(word, _named, low=True) for word in _LITERALS)
+NAMES = (*(Literal(word, _named, low=True) for word in _LITERALS), Literal("default", _default, low=True))

@@ -103,7 +103,7 @@ def _said(text: Text) -> Iterator[Span]:
 
 MAIL_ELSE: tuple[Literal | Scan, ...] = (
     Literal("%40", _encoded, low=True),
-    *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}", " (at) ", " [at] ")),
+    *(Literal(sign, _spelt, low=True) for sign in ("(at)", "[at]", "{at}")),
     Scan(frozenset((Kind.EMAIL,)), _said, (" dot ",)),
 )
 
@@ -123,13 +123,14 @@ _NORTH = re.compile(
     r"(?<![\d.\-/])(?:1[-. ])?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[-. ])[2-9]\d{2}[-.]\d{4}(?![\d]|[-/.]"
     r"\d)"
 )
-_ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,2}\d){5,14}(?!\d)")
+_ANY = re.compile(r"\(?\d(?:[ ().\-/]{0,3}\d){5,14}(?!\d)")
 _CALLED = re.compile(
     r"(?i)(?:\bph\b|\b(?:ruf|r\u00fcckruf)(?:nummer)?|\b(?:tele)?(?:ph|f)one?(?:n?[ _-]?(?:number|num|no|nr|nummer"
     r"))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
     r"|\bm[o\u00f3]bi(?:le?|l|el)|\bcell|\bfax|\bhandy|\bgsm|\bwhatsapp|\bsms|\bsignal|\b(?:call|ring|dial|text|ph"
     r"one|reach) (?:me|him|her|us|them|the \w+)"
-    r"|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom"
+    r"|\bmsisdn|\bwa_id|\bcaller(?:[ _-]?id)?|\bfijo|\bfisso|\bfixe|\bfestnetz\w*|\blandline|\bhotline|\bpager|\bdurchwahl|\bzentrale"
+    r"|\bswitchboard|\bcentralita|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom"
     r"(?:\u00f3rka)?|\bmob"
     r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0|\u643a"
     r"\u5e2f)\w{0,8})(?:\b|(?<=[^\x00-\x7f])|_)[\"']?[^\w\n+(]{0,4}"
@@ -139,6 +140,8 @@ _CALLED = re.compile(
 _CALLED_HINTS = (
     *("ph", "ruf", "fon", "tel", "tlf", "mob", "mov", "cel", "fax", "handy", "gsm", "whatsapp", "sms", "signal"),
     *("call", "ring", "dial", "text", "reach", "num", "puh", "kom"),
+    *("msisdn", "wa_id", "fijo", "fisso", "fixe", "festnetz", "landline", "hotline", "pager", "durchwahl", "zentrale"),
+    *("switchboard", "centralita"),
 )
 """What stands in each word for a telephone, in small letters, as far as it is ASCII."""
 _NATIONAL = re.compile(

@@ -95,7 +95,7 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
     ("AGE-PLUGIN-", r"[0-9A-Z-]{30,}+"),
     ("ops_", r"eyJ[\w+/=-]{100,}+"),
-    ("A3-", r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}"),
+    ("A3-", r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6})(?:-[A-Z0-9]{5}){3,4}(?![A-Z0-9-])"),
     *((literal, r"[\w-]{40,}+") for literal in ("cfut_", "cfat_", "cfk_")),
     ("v1.0-", rf"{_HEX}{{24}}-{_HEX}{{100,}}+"),
     ("eyJhIjoi", r"[\w+/-]{80,}+={0,2}"),  # of a Cloudflare tunnel
@@ -173,7 +173,6 @@ VENDORS: tuple[tuple[str, str], ...] = (
     ("vk1.a.", r"[\w-]{60,}+"),
     ("esecret_", rf"{_ALNUM}{{24,}}+"),
     ("eyJhdXRocyI6", r"[\w+/]{30,}+={0,2}"),  # of docker's settings, once more in base64
-    ("b3BlbnNzaC1rZXktdjE", r"[\w+/\s]{60,}+={0,2}"),  # of OpenSSH, without the lines around it
     ("aio_", rf"{_MIXED}{_ALNUM}{{28}}{_END}"),
     ("shippo_live_", _HEX + "{40}" + _END),
     ("EZAK", rf"{_ALNUM}{{54}}{_END}"),

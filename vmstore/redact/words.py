@@ -35,6 +35,8 @@ WEAK = frozenset(
     )
 )
 """The last word of a name whose value is a secret only where it looks made at random."""
+FILES = frozenset(_each("kubeconfig keystore truststore keytab pfx dockerconfigjson serviceaccount"))
+"""Files that are secrets, written as base64."""
 WHOSE = frozenset(
     _each(
         "api access account private signing encryption auth shared master subscription secret app deploy license"
