@@ -2,7 +2,8 @@
 
 `format-1.json` holds the log rows of a small session recorded through the public API with a clock
 and ids that repeat; `frames-1.json` the rows of its cells as they lie, and one row of each other
-form; `kinds-1.json` the bytes of one mutation of each kind. Run it only when the format is changed
+form; `kinds-1.json` the bytes of one mutation of each kind; `words-1.json` those of
+mutations with words that came later. Run it only when the format is changed
 on purpose: once the format is frozen these files are never edited again.
 
 `encrypted-2.json` holds the rows of each form as format 2 has them, and the file of their keys.
@@ -66,6 +67,7 @@ FOLDER = Path(__file__).resolve().parent
 SESSION = FOLDER / "format-1.json"
 FRAMES = FOLDER / "frames-1.json"
 KINDS = FOLDER / "kinds-1.json"
+WORDS = FOLDER / "words-1.json"
 LOCKED = FOLDER / "encrypted-2.json"
 
 Request = dict[str, Any]
@@ -205,6 +207,12 @@ def kinds() -> dict[str, str]:
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 
 
+def words() -> dict[str, str]:
+    """Mutations with words that came after their kinds had golden bytes, as the bytes of a body."""
+    examples = {"redact by detectors 2": Redact(12, 0, 2, 3, 1, ((11, 2, 3),), 1_030, 1_024, 0, 1)}
+    return {name: encode([mutation]).hex() for name, mutation in examples.items()}
+
+
 def main() -> None:
     """Writes the files."""
     with tempfile.TemporaryDirectory() as folder:
@@ -213,6 +221,7 @@ def main() -> None:
         FRAMES.write_text(json.dumps({"session": lying(path), **forms()}, indent=1) + "\n")
         LOCKED.write_text(json.dumps(locked(Path(folder)), indent=1) + "\n")
     KINDS.write_text(json.dumps(kinds(), indent=1) + "\n")
+    WORDS.write_text(json.dumps(words(), indent=1) + "\n")
 
 
 if __name__ == "__main__":

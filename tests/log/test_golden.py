@@ -16,7 +16,7 @@ from typing import get_args
 import apsw
 import pytest
 
-from tests.golden.make_golden import FRAMES, KINDS, LOCKED, SESSION, forms, kinds, lying, rows
+from tests.golden.make_golden import FRAMES, KINDS, LOCKED, SESSION, WORDS, forms, kinds, lying, rows, words
 from tests.golden.make_golden import locked as make_locked
 from vmstore.cells.cell import ERASED, Cell
 from vmstore.cells.keyring import Keyring
@@ -145,6 +145,16 @@ def test_each_kind_has_its_bytes(kind: str) -> None:
     assert kinds()[kind] == GOLDEN_KINDS[kind]
     assert encode(decode(body)) == body
     assert [m.kind for m in decode(body)] == [kind]
+
+
+@pytest.mark.parametrize("name", sorted(words()))
+def test_each_later_word_has_its_bytes(name: str) -> None:
+    """A mutation with a word that came later is encoded to its golden bytes, and differs from its kind's older ones."""
+    golden = json.loads(WORDS.read_text(encoding="utf-8"))
+    body = bytes.fromhex(golden[name])
+    assert words() == golden
+    assert encode(decode(body)) == body
+    assert golden[name] not in GOLDEN_KINDS.values()
 
 
 def test_every_kind_has_a_golden_example() -> None:

@@ -60,6 +60,7 @@ class By(Word):
     """Who did it, with its version: the detectors, or a person."""
 
     DETECTORS_1 = 0
+    DETECTORS_2 = 1  # whole values, more names and vendors, forms, prose, numbers of states
 
 
 PERSONAL = frozenset((Found.IBAN, Found.CARD, Found.SSN, Found.EMAIL, Found.PHONE, Found.IP))

@@ -26,7 +26,7 @@ from vmstore.core.mutation import (
     cell_refs,
 )
 from vmstore.core.page import Origin
-from vmstore.core.redaction import Redaction, reason_of
+from vmstore.core.redaction import By, Redaction, reason_of
 from vmstore.engine.opening import Opening
 from vmstore.log.port import Log
 from vmstore.views.decisions import in_force
@@ -149,6 +149,7 @@ class Passing:
             page,
             reason=reason_of({kind for kind, _, _ in found}),
             count=sum(masked.times for masked in told),
+            by=By.DETECTORS_2,
             found=found,
             tokens_before=before if after else 0,
             tokens_after=after,

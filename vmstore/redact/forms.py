@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from vmstore.redact import words
-from vmstore.redact.named import is_placeholder, random
+from vmstore.redact.named import JUDGED_CHARS, is_placeholder, random
 from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 
 
@@ -67,7 +67,7 @@ _FORMS: tuple[Form, ...] = (
     Form(  # the words of a wallet
         ("mnemonic", "seed", "recovery", "wallet", "phrase", "bip39", "bip-39"),
         re.compile(
-            r"[\w-]{3,10}[^\n:=]{0,40}?(?:[:=]|\bis\b|[\"'`]|\n)[\s\"'`]{0,4}"
+            r"[\w-]{3,10}+[^\n:=]{0,40}?(?:[:=]|\bis\b|[\"'`]|\n)[\s\"'`]{0,4}"
             rf"(?P<value>(?:1[.)] ?)?{_WORD}(?:[ ,\n]{{1,3}}(?:\d{{1,2}}[.)] ?)?{_WORD}){{11,23}}+)(?![ ,]{{0,2}}[A"
             rf"-Za-z])"
         ),
@@ -173,7 +173,7 @@ _FORMS: tuple[Form, ...] = (
     Form(  # lines of base64 below one that says what they are
         ("token", "secret", "credential"),
         re.compile(
-            r"\w{5,11}[^\n:=]{0,60}:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{60,80})*+"
+            r"\w{5,11}+[^\n:=]{0,60}+:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{60,80})*+"
             r"(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{2,80}={0,2})?)(?=\s|\Z)"
         ),
         Kind.SECRET,
@@ -334,6 +334,7 @@ _NEXT = re.compile(
     r"[^\W\d_]{0,12}(?P<between>)[ \t]{1,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb"
     r"]{8,}+)"
 )
+_REST = re.compile(r"[^\s\"'`\u201c\u201d\u00bb]*+")
 _ABOUT = re.compile(
     r"(?i)hash|policy|length|reset|manager|version|field|file|url|link|\bid\b|expire|ttl|type|limit|count|usage|bu"
     r"cket|error"
@@ -353,24 +354,28 @@ def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
         text.text[place - 1] in "_$/.<{" or (not password and _OTHER_KEY.search(text.low[max(place - 20, 0) : place]))
     ):
         return None
-    found = _SAID.match(text.text, end) if end - place != 4 or text.low[place:end] != "pass" else None
+    stop = end + _SENTENCE_CHARS + 2 * JUDGED_CHARS
+    found = _SAID.match(text.text, end, stop) if end - place != 4 or text.low[place:end] != "pass" else None
     value = found and _worth(found, password)
     if value is None and (password or _OPENS.search(text.low, max(place - 20, 0), end)):
-        found = _NEXT.match(text.text, end)
+        found = _NEXT.match(text.text, end, stop)
         value = found and (_worth(found, password) if any(one.isdigit() for one in found["value"][:300]) else None)
         loud = text.text[end - 1].isascii() and not text.text[end - 1].islower()
         if value and password and not (_both(value[:300]) or (_signs(value[:300]) and not loud)):
             return None
     if not found or not value:
         return None
-    return Span(found.start("value"), found.start("value") + len(value), Kind.PASSWORD if password else Kind.SECRET)
+    last = found.start("value") + len(value)
+    if found.end() == stop:
+        last = _REST.match(text.text, last).end()  # type: ignore[union-attr]  # it matches the empty text, too
+    return Span(found.start("value"), last, Kind.PASSWORD if password else Kind.SECRET)
 
 
 _WIFI = re.compile(r"(?:wi-?fi|wlan|wireless|network|guest|router)[ -]$")
 _OPENS = re.compile(rf"(?:token|secret|\b(?:{'|'.join(sorted(words.SURE))})[ -]key)$")
 _JOINED = re.compile(r"[a-z]{2,}(?:-[a-z]{2,}){3,}")
-_HINT = re.compile(r"\n|\d|[!#%&*+@^]|-[a-z]+-[a-z]")
-_LONG = re.compile(r"\n|[\w+/=.~-]{16}")
+_HINT = re.compile(r"[0-9!#%&*+@^-]")
+_LONG = re.compile(r"[A-Za-z0-9_+/=.~-][A-Za-z0-9_+/=.~-]{15}")
 _DIGIT = re.compile(r"\d")
 _OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS | words.NOT_TOKENS))})[ _-]?$")
 
@@ -414,8 +419,9 @@ def _prose(word: str, password: bool, text: Text, place: int) -> Span | None:
     end = place + len(word)
     if not _begins(text.text, place, word):
         return None
-    hint = (_HINT if password else _LONG).search(text.text, end, end + _SENTENCE_CHARS)
-    if hint is None or hint[0] == "\n":
+    line = text.text.find("\n", end, end + _SENTENCE_CHARS)
+    hint = (_HINT if password else _LONG).search(text.text, end, line if line >= 0 else end + _SENTENCE_CHARS)
+    if hint is None:
         return None
     if not password and not _DIGIT.search(text.text, hint.start(), hint.start() + 40):
         return None

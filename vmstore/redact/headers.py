@@ -172,10 +172,17 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 """A literal in small letters, and what follows it up to the `value`."""
 
 
+_OPTION = re.compile(r"\[\^\\n\|?\]\{0,(\d+)\}\?\\s(-\w)")  # of a row, how far behind the literal an option may stand
+
+
 def _command(literal: str, follows: str) -> Literal:
-    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + r")\w{0,8}?" + follows, re.MULTILINE)
+    more = "" if follows.startswith("[^\\n") else r"\w{0,8}?"
+    shape = re.compile(r"(?i:" + re.escape(literal.rstrip()) + ")" + more + follows, re.MULTILINE)
+    option = _OPTION.match(follows)
 
     def at(text: Text, place: int) -> Span | None:
+        if option is not None and text.text.find(option[2], place, place + int(option[1]) + 20) < 0:
+            return None
         found = shape.match(text.text, place)
         if found is None or is_placeholder(found["value"]) or found["value"].startswith(("/", "./")):
             return None

@@ -14,6 +14,7 @@ SAMPLE = re.compile(
     r"ted"
 )
 """What stands in no key but in those that a manual shows."""
+_JUDGED_CHARS = 600  # of what may be a key, before it is followed to its end
 _SAMPLE_CHARS = 100  # of a key, in which that is looked for
 _BEFORE_CHARS_MAX = 40
 
@@ -28,10 +29,11 @@ _LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}+(?:\r?\n|\\r|\\n))*+")  # of 
 _EMPTY = re.compile(
     r"(?:\\[rn]|\s)*(?:<[^<>\n]{0,80}>|[\[{($][^\n]{0,80}[\]})]|[.\u2026xX*]{0,80}|[a-zA-Z]{0,12}(?: [a-zA-Z]{1,12}){1,8}[.\u2026]*)(?:\\[rn]|\s)*"
 )
+_REST = re.compile(r"[\w+/-]*+={0,2}")
 _BEFORE_PEM = 60  # characters between the dashes and the words
 _PEM_CHARS_MAX = 1 << 16
 _OPENSSH = re.compile(r"b3BlbnNzaC1rZXktdjE[\w+/\s]{60,}+={0,2}")  # `openssh-key-v1`, without the lines around it
-_ENCODED = re.compile(r"LS0tLS1CRUdJTi[\w+/-]{20,}+={0,2}")  # `-----BEGIN `, as base64 has it
+_ENCODED = re.compile(r"LS0tLS1CRUdJTi[\w+/-]{20,66}+")  # `-----BEGIN `, as base64 has it
 
 
 def _vendor(literal: str, follows: str) -> Literal:
@@ -43,7 +45,9 @@ def _vendor(literal: str, follows: str) -> Literal:
             return None
         if place and text.text[place - 1] in "+/" and text.text[max(place - 13, 0) : place - 1].isalnum():
             return None  # a piece of base64
-        return _key(shape.match(text.text, place))
+        stop = place + _JUDGED_CHARS
+        found = _key(shape.match(text.text, place, stop))
+        return _key(shape.match(text.text, place)) if found is not None and found.end == stop else found
 
     return Literal(literal, at)
 
@@ -98,11 +102,11 @@ def _pem(text: Text, place: int) -> Span | None:
     found = _PEM.match(text.text, start) if begin >= 0 else None
     if found is None:
         return None
+    mark = _MARK.search(text.text, found.end())
+    if mark is not None and mark[1] == "END" and _EMPTY.fullmatch(text.text, found.end(), mark.start()):
+        return None  # only says that one belongs there
     lines = _LINES.match(text.text, found.end())
     cut = lines.end() if lines else found.end()
-    mark = _MARK.search(text.text, found.end())
-    if mark is not None and _EMPTY.fullmatch(text.text, found.end(), mark.start()):
-        return None  # only says that one belongs there
     if mark is not None and mark[1] == "END" and mark.start() <= max(cut, found.end() + _PEM_CHARS_MAX):
         close = _CLOSE.match(text.text, mark.end())
         return Span(start, close.end() if close else mark.end(), Kind.PRIVATE_KEY)
@@ -118,7 +122,9 @@ def _encoded(text: Text, place: int) -> Span | None:
         head = base64.b64decode(found[0][:80])
     except (binascii.Error, ValueError):
         return None
-    return Span(*found.span(), Kind.PRIVATE_KEY) if b"PRIVATE KEY" in head else None
+    if b"PRIVATE KEY" not in head:
+        return None
+    return Span(place, _REST.match(text.text, found.end()).end(), Kind.PRIVATE_KEY)  # type: ignore[union-attr]
 
 
 def _openssh(text: Text, place: int) -> Span | None:

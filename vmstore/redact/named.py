@@ -18,6 +18,7 @@ from vmstore.redact.vendors import PUBLIC
 
 JUDGED_CHARS = 300  # of a value, by which it is judged
 _NAME_CHARS = 60
+_EQUALS_MAX = 12  # what has more of them, or of colons, is a list of names and values
 
 _REST = re.compile(r"(?:[\w-]|\.(?=\w)){0,60}+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z][^\W\d_]*|\d+")
@@ -31,16 +32,16 @@ _SIGN = re.compile(
 )
 _QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
 _INSIDE = {
-    quote: re.compile(rf"(?:[^{quote}\\\n]|\\(?:\r?\n|.))*+") for quote in "\"'`"
+    quote: re.compile(rf"(?:[^{quote}\\\n]++|\\(?:\r?\n|.))*+") for quote in "\"'`"
 }  # up to the closing quote; a line that ends in a backslash goes on
-_NESTED = re.compile(r"(?:(?!\\+[\"'`])[^\n])*+")
+_NESTED = re.compile(r"(?:[^\n\\]++|(?!\\+[\"'`])\\)*+")
 _PLAIN = re.compile(
-    r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?"
+    r"(?:[^\s\"'`,;&<>()\[\]{}\\|]++|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/])|(?<=[\w!#$%*+@^]);(?=[\w!#$%*+@^])(?"
     r"![\w .-]{1,40}=))*+"
 )
-_CODE = re.compile(r"(?:[^\s\"'`,;&<>()\[\]{}\\|]|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/]))*+")
+_CODE = re.compile(r"(?:[^\s\"'`,;&<>()\[\]{}\\|]++|&(?![\w.-]{1,40}=)|\\\r?\n[ \t]*(?=[\w+/]))*+")
 _LINE = re.compile(
-    r"(?:[^\s\"'`\\&;]|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\w .-]{1,40}=)|[\"'](?=[\w!#$%*+@^])|\\(?![nrt\"'\s"
+    r"(?:[^\s\"'`\\&;]++|&(?![&\w.-]{1,40}=)|;(?=[\w!#$%*+@^])(?![\w .-]{1,40}=)|[\"'](?=[\w!#$%*+@^])|\\(?![nrt\"'\s"
     r"]))*+"
 )
 _ELEMENT = re.compile(r"[^<\s]*+")
@@ -311,6 +312,8 @@ def _to_the_end(text: str, value: _Value) -> int:
 
 def _worth(text: Text, found: re.Match[str], start: int, name: str, sign: str, value: _Value, told: Called) -> bool:
     """Whether a value is a secret."""
+    if value.text.count("=") > _EQUALS_MAX or value.text.count(":") > _EQUALS_MAX:
+        return False
     if value.more is not None and len(value.text) >= JUDGED_CHARS:
         rest = value.text[scheme.end() :] if (scheme := _SCHEME.match(value.text)) else value.text
         return " " not in rest and (told.sure or random(rest))
@@ -445,10 +448,11 @@ def named(key: str, value: str) -> Kind | None:
 
 
 _DEFAULT = re.compile(
-    r"default[\w-]{0,6}[\"'`]?[ \t]{0,12}(?:\?\?|\|\|)?[=:,>]{1,2}[ \t]{0,8}(?:!{1,2}str )?(?P<q>[\"'`]?)(?P<value>[^\s\"'`,;)}]{3,}+)",
+    r"default[\w-]{0,6}[\"'`]?[ \t]{0,12}(?:\?\?|\|\|)?[=:,>]{1,2}[ \t]{0,8}(?:!{1,2}str )?(?P<q>[\"'`]?)(?P<value>[^\s\"'`,;)}]{3,300}+)",
     re.IGNORECASE,
 )
 _DEFAULT_OF = re.compile(r"(?:[\"'`](?:--?)?([\w.-]{2,60})[\"'`]|^[ \t]*([\w.-]{2,60}):[ \t]*$)", re.MULTILINE)
+_UNQUOTED = re.compile(r"[^\s\"'`,;)}]*+")
 _DEFAULT_CHARS = 240  # before it, in which the name must stand
 
 
@@ -462,7 +466,8 @@ def _default(text: Text, place: int) -> Span | None:
     kinds = [of for pair in names for one in pair if one and (of := called(one)) is not None]
     if not kinds or (not kinds[-1].sure and not random(found["value"][:JUDGED_CHARS])):
         return None
-    return Span(*found.span("value"), kinds[-1].kind)
+    rest = _UNQUOTED.match(text.text, found.end())
+    return Span(found.start("value"), rest.end() if rest else found.end(), kinds[-1].kind)
 
 
 _LITERALS = (
