@@ -37,7 +37,7 @@ class Anchors:
     """Literals in small letters, each by its longest run of letters; one that has none can always be there."""
 
     def __init__(self, literals: Sequence[str]) -> None:
-        self._always: set[int] = set()
+        self._always: dict[int, bytes] = {}
         self._pieces: dict[int, tuple[list[bytes], set[bytes]]] = {}  # of those that a run of letters is not enough for
         self._stems: dict[bytes, list[tuple[int, bool, bool]]] = {}
         for at, literal in enumerate(literals):
@@ -48,7 +48,7 @@ class Anchors:
                 inner = {one[0] for one in _RUN.finditer(raw) if one.start() and one.end() < len(raw)}
                 self._pieces[at] = (pieces, inner)
             if run is None:
-                self._always.add(at)
+                self._always[at] = max(pieces, key=len, default=b"")
             else:
                 whole = (at, run.start() > 0, run.end() < len(raw))
                 self._stems.setdefault(run[0], []).append(whole)
@@ -58,7 +58,7 @@ class Anchors:
 
     def within(self, words: Words) -> set[int]:
         """The numbers of the literals that can stand in a text of such words."""
-        found = set(self._always)
+        found = {at for at, piece in self._always.items() if piece in words.low}
         for word in words.runs - self._none:
             known = self._known.get(word)
             found |= self._look(word) if known is None else known

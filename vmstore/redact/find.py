@@ -63,6 +63,10 @@ def _rules(low: Iterable[Literal | Scan]) -> tuple[Rules, ...]:
 
 _LOW = _rules(LOW)
 _ANCHORS = Anchors([rules.literal for rules in _LOW])
+_COMMON = ("pass", "key", "secret", "token", "auth", "cred", "code", "login", "pw")
+_INNER = {
+    one.literal: inner for one in _LOW for inner in _COMMON if inner in one.literal and inner != one.literal
+}  # of literals that hold one that is looked for anyway, that one
 _KEYS = {rules.literal: rules for rules in _rules(KEYS)}
 _HEADS = Heads((one for one in _KEYS if one not in ANYWHERE), (one for one in _KEYS if one in ANYWHERE))
 
@@ -72,9 +76,11 @@ def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     both, words = small(text), Words(text)
     found: list[Span] = []
     for head in _HEADS.within(words):
-        found += _at_places(both, text, _KEYS[head])
+        found += _at(both, _KEYS[head], _places(text, head, {}))
+    known: dict[str, list[int]] = {}
     for number in _ANCHORS.within(words):
-        found += _at_places(both, both.low, _LOW[number])
+        rules = _LOW[number]
+        found += _at(both, rules, _places(both.low, rules.literal, known))
     if "<private>" in both.low:
         found += _private(text)
     for scan in PEOPLE:
@@ -83,19 +89,30 @@ def spans(text: str, kinds: Collection[Kind] = USUAL) -> list[Span]:
     return apart(span for span in found if span.kind in kinds) if found else found
 
 
-def _at_places(both: Text, where: str, rules: Rules) -> list[Span]:
+def _places(where: str, literal: str, known: dict[str, list[int]]) -> list[int]:
+    """Where a literal stands; one that holds another is looked for where that one stands."""
+    found = known.get(literal)
+    if found is None:
+        inner = _INNER.get(literal)
+        if inner is not None:
+            before = literal.index(inner)
+            listed = [place - before for place in _places(where, inner, known) if place >= before]
+            found = [place for place in listed if where.startswith(literal, place)]
+        else:
+            found, place = [], where.find(literal)
+            while place >= 0:
+                found.append(place)
+                place = where.find(literal, place + len(literal))
+        known[literal] = found
+    return found
+
+
+def _at(both: Text, rules: Rules, places: list[int]) -> list[Span]:
     """What is found at the places of a literal."""
-    literal = rules.literal
     found: list[Span] = []
-    first = where.find(literal)
-    if first < 0:
-        return found
-    for scan in rules.scans:
-        found += scan(both)
-    places = []
-    while first >= 0:
-        places.append(first)
-        first = where.find(literal, first + len(literal))
+    if places:
+        for scan in rules.scans:
+            found += scan(both)
     for at in rules.at:
         done = 0
         for place in places:

@@ -125,7 +125,7 @@ _FORMS: tuple[Form, ...] = (
         ("as the password", "as password", "als passwort", "as the passphrase", "comme mot de passe", "como contrase"),
         re.compile(
             r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
-            r"(?:as (?:the )?pass|als pass|comme mot|como contr)"
+            r"(?i:as (?:the )?pass|als pass|comme mot|como contr)"
         ),
         around=220,
     ),
@@ -133,7 +133,7 @@ _FORMS: tuple[Form, ...] = (
         ("password)", "passwort)", "passphrase)", " pw)"),
         re.compile(
             r"(?<![^\s\"'`])(?P<value>(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`]{6,200})[\"'`]? "
-            r"\((?:[\w']{1,12} ){0,4}(?:pass|pw)"
+            r"\((?:[\w']{1,12} ){0,4}(?i:pass|pw)"
         ),
         around=220,
     ),
@@ -518,7 +518,7 @@ FORMS: tuple[Literal | Scan, ...] = (
     *(Literal(word, partial(_prose, word, True), low=True) for word in _PASSWORDS),
     *(Literal(word, partial(_prose, word, False), low=True) for word in _KEYS),
     Literal("code", _code, low=True),
-    *(Literal(word, _one_of, low=True) for word in ("otp", "tan", "c\u00f3digo")),
+    *(Literal(word, _one_of, low=True) for word in ("otp", "c\u00f3digo")),
     *(Scan(_SECRETS, partial(_codes, word), (word,)) for word in _LIST),
     *(Scan(_SECRETS, partial(_tables, word), (word,)) for word in _COLUMN),
 )

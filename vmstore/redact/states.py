@@ -85,6 +85,12 @@ def _snils(digits: str) -> bool:
     return _weighed("987654321", 101, digits) % 100 == int(digits[9:]) and int(digits[:9]) > 1001998
 
 
+def _baltic(digits: str) -> bool:
+    rest = _weighed("1234567891", 11, digits)
+    rest = rest if rest < 10 else _weighed("3456789123", 11, digits) % 10
+    return rest == int(digits[10]) and _day(digits[1:], "ymd")
+
+
 def _austrian(digits: str) -> bool:
     return _weighed("3790584216", 11, digits) == int(digits[3]) and _day(digits[4:], "dmy")
 
@@ -171,7 +177,7 @@ STATES: tuple[State, ...] = (
     State("2.3.3-1|1.3.3-1|8-1", r"\brut\b|\brun\b", lambda one: _chilean(one)),
     State("9|3-2-4", r"\bitin\b", lambda one: one[0] == "9"),
     State("11|2-8-1", r"\bcuit\b|\bcuil\b", _sum("5432765432", 11, lambda rest: (11 - rest) % 11)),
-    State("11", r"isikukood|asmens kodas", lambda one: _day(one[1:], "ymd")),
+    State("11", r"isikukood|asmens kodas", _baltic),
     State("9|3 3 3", r"\btaj\b", _sum("37373737", 10, lambda rest: rest)),
     State("11", r"\bamka\b|\u03b1\u03bc\u03ba\u03b1", luhn),
 )
@@ -269,13 +275,13 @@ def _layouts() -> dict[str, list[tuple[State, bool]]]:
     return found
 
 
-def _grouped(layout: str) -> str:
+def grouped(layout: str) -> str:
     return "".join(rf"\d{{{part}}}" if part.isdigit() else re.escape(part) for part in re.findall(r"\d+|\D", layout))
 
 
 _LAYOUTS = _layouts()
 _NUMBER = re.compile(
-    r"(?<![\d.-])(?:" + "|".join(_grouped(one) for one in sorted(_LAYOUTS, key=len, reverse=True)) + r")(?!\d|[.-]\d)"
+    r"(?<![\d.-])(?:" + "|".join(grouped(one) for one in sorted(_LAYOUTS, key=len, reverse=True)) + r")(?!\d|[.-]\d)"
 )
 _PARTS = re.compile(r"\d+|\D")
 _CODES = tuple((re.compile(f"(?:{one.shape})(?![A-Za-z0-9])"), one) for one in CODES)
