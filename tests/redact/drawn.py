@@ -1,4 +1,4 @@
-"""Texts drawn from the patterns of the tables, with a seed: what a row is there for, made as its vendor publishes it."""
+"""Texts drawn from the patterns of the tables, with a seed: what each row is there for."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MARKED = re.compile("\u27e8([A-Z_]+)\\|(.*?)\u27e9", re.DOTALL)
 Pair = tuple[int, int]
@@ -84,13 +84,22 @@ SECOND = Path(__file__).with_name("second.jsonl")
 
 
 def second(half: str) -> list[Line]:
-    """Half of a set whose author had not seen the detectors: `tune`, by which they were mended, or `test`.
+    """Half of a set whose author had not seen the detectors, `tune` or `test`: they were mended by both."""
+    return [_barred(row) for row in _rows(SECOND) if row["half"] == half]
 
-    The offsets of its secrets are those in the text without its bars.
-    """
-    told = (json.loads(row) for row in SECOND.read_text(encoding="utf-8").splitlines())
-    return [
-        Line(row["text"].replace("\u00a6", ""), [(start, end, "") for start, end in row["secrets"]])
-        for row in told
-        if row["half"] == half
-    ]
+
+THIRD = Path(__file__).with_name("third.jsonl")
+
+
+def third() -> list[Line]:
+    """A set by another author still: nobody who mended the detectors read it."""
+    return [_barred(row) for row in _rows(THIRD)]
+
+
+def _rows(path: Path) -> list[Any]:
+    return [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _barred(row: Any) -> Line:
+    """A text without its bars, in which the offsets of its secrets are."""
+    return Line(row["text"].replace("\u00a6", ""), [(start, end, "") for start, end in row["secrets"]])

@@ -16,7 +16,7 @@ from tests.redact.labelled import lines
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Create, Redact
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.core.redaction import TAG, Found, Redaction
+from vmstore.core.redaction import TAG, By, Found, Redaction
 from vmstore.errors import InputError, RefusedError
 from vmstore.redact.door import Door
 from vmstore.redact.span import Kind
@@ -166,7 +166,7 @@ def test_the_record_says_what_was_done() -> None:
     assert content == b'my password: "[PASSWORD 1]", key [API_KEY 1]'
     (told,) = [entry.mutation for entry in store.tail() if entry.kind == "redact" and entry.mutation["page"]]
     assert told["found"] == ((Found.API_KEY, 1, 1), (Found.PASSWORD, 1, 1))
-    assert (told["count"], told["recoverable"], told["policy"]) == (2, 0, None)
+    assert (told["count"], told["recoverable"], told["policy"], told["by"]) == (2, 0, None, By.DETECTORS_2)
     assert told["tokens_after"] == page.tokens == 11
     assert abs(told["tokens_before"] - len(str(ASK["content"])) / 4) <= 1
     (event,) = [event for event in session.history(page.page) if event.event == "redact"]

@@ -12,8 +12,8 @@ from tests.redact.labelled import lines, second
 from vmstore.redact import states
 from vmstore.redact.find import spans
 from vmstore.redact.headers import COMMANDS
-from vmstore.redact.named import is_placeholder
 from vmstore.redact.keys import SAMPLE
+from vmstore.redact.named import is_placeholder
 from vmstore.redact.span import Kind
 from vmstore.redact.vendors import AROUND, VENDORS
 

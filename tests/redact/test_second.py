@@ -1,19 +1,22 @@
-"""What is found in a set by an author who had not seen the detectors, nor the lines that they were made with.
+"""What is found in sets by authors who had not seen the detectors, nor the lines that they were made with.
 
-It has 757 texts, 341 of them look-alikes that hold nothing. Half of it, `tune`, was read when the detectors were
-mended; of the other half, `test`, nobody of those who mended them saw a text or a miss, and its figures are the honest
-ones.
+By the second set the detectors were mended: half of it was read in a first round, all of it in a second one. Of the
+third nobody who mended them saw a text or a miss, only the totals: its figures are the honest ones.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.redact.labelled import Pair, score, second
+from tests.redact.labelled import Line, Pair, score, second, third
 from vmstore.redact.find import spans
 
-HALVES = {"tune": (0.99, 0.99), "test": (0.93, 0.96)}
-"""The floor of recall and of precision: what was measured, rounded down."""
+SETS = {
+    "second, read in the first round": (second("tune"), 0.99, 0.99),
+    "second, read in the second round": (second("test"), 0.99, 0.99),
+    "third, never read": (third(), 0.96, 0.99),
+}
+"""Each set, and the floor of recall and of precision: what was measured, rounded down."""
 
 
 def ours(text: str) -> list[Pair]:
@@ -21,23 +24,26 @@ def ours(text: str) -> list[Pair]:
     return [(span.start, span.end) for span in spans(text)]
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_recall_and_precision_on_a_set_of_another(half: str) -> None:
+@pytest.mark.parametrize("name", SETS)
+def test_recall_and_precision_on_a_set_of_another(name: str) -> None:
     """As many secrets of another's set are found whole, and as many finds are secrets, as were when it was measured."""
-    found = score(ours, second(half))
-    recall, precision = HALVES[half]
-    assert found.recall >= recall, f"{found.found} of {found.secrets}"
-    assert found.precision >= precision, f"{found.right} of {found.finds}"
+    told, recall, precision = SETS[name]
+    found, secrets, right, finds, *_ = score(ours, told)  # totals alone, so that a failure shows no text
+    assert found >= recall * secrets
+    assert right >= precision * finds
 
 
-def test_the_second_set_is_another() -> None:
-    """Both halves hold as many look-alikes as texts with secrets, within a quarter, and share no text."""
-    for half in HALVES:
-        told = second(half)
-        hidden = sum(bool(one.secrets) for one in told)
-        assert len(told) >= 370
-        assert 0.75 < (len(told) - hidden) / hidden < 1.25
-    assert not {one.text for one in second("tune")} & {one.text for one in second("test")}
+def balanced(told: list[Line]) -> bool:
+    """Whether a set has enough texts with secrets, and enough without."""
+    hidden = sum(bool(one.secrets) for one in told)
+    return min(hidden, len(told) - hidden) > 0.35 * len(told)
+
+
+def test_the_sets_are_others() -> None:
+    """Each set holds look-alikes beside texts with secrets, and no text of one is in another."""
+    texts = [{one.text for one in told} for told, *_ in SETS.values()]
+    assert all(balanced(told) and len(told) >= 370 for told, *_ in SETS.values())
+    assert sum(map(len, texts)) == len(set().union(*texts))
 
 
 def test_a_leak_counts_as_a_miss() -> None:

@@ -173,7 +173,8 @@ _FORMS: tuple[Form, ...] = (
     Form(  # lines of base64 below one that says what they are
         ("token", "secret", "credential"),
         re.compile(
-            r"\w{5,11}+[^\n:=]{0,60}+:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{60,80})*+"
+            r"\w{5,11}+[^\n:=]{0,60}+:?\r?\n[ \t]{0,12}(?P<value>[A-Za-z0-9+/_-]{60,80}(?:\r?\n[ \t]{0,12}[A-Za-"
+            r"z0-9+/_-]{60,80})*+"
             r"(?:\r?\n[ \t]{0,12}[A-Za-z0-9+/_-]{2,80}={0,2})?)(?=\s|\Z)"
         ),
         Kind.SECRET,
@@ -218,14 +219,16 @@ _FORMS: tuple[Form, ...] = (
 """The forms, in no order."""
 
 _CODE_FOR = re.compile(
-    r"(?:verification|security|one[- ]time|login|access|door|gate|alarm|entry|master|lock|safe|garage|keypad|unlock|pairing"
+    r"(?:verification|security|one[- ]time|login|access|door|gate|alarm|entry|master|lock|safe|garage|keypad|unl"
+    r"ock|pairing"
     r"|2fa|mfa|sms|confirmation|authentication)[ -]$|(?:best\u00e4tigungs|sicherheits|zugangs|t\u00fcr|sms-?)$"
 )
 _CODE_OF = re.compile(
     r" (?:de v\u00e9rification|d'acc\u00e8s|de s\u00e9curit\u00e9|de verificaci\u00f3n|de acceso|de seguridad)"
 )
 _ONE_CODE = re.compile(
-    r"[\w' -]{0,40}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es |['\u2019]s )(?P<value>\d{3}[ -]?\d{3}|\d"
+    r"[\w' -]{0,40}?(?: for [\w ]{1,20})?(?:: ?| is | ist | lautet | est | es |['\u2019]s )(?P<value>\d{3}[ -]?"
+    r"\d{3}|\d"
     r"{4}|\d{5,8})(?![\w.:-])"
 )
 
@@ -241,10 +244,8 @@ def _code(text: Text, place: int) -> Span | None:
 
 def _one_of(text: Text, place: int) -> Span | None:
     """One behind a word that says so by itself."""
-    if (
-        place
-        and text.text[place - 1].isalpha()
-        or text.text[place + 3 : place + 4].isalpha() != (text.low[place] == "c")
+    if (place and text.text[place - 1].isalpha()) or text.text[place + 3 : place + 4].isalpha() != (
+        text.low[place] == "c"
     ):
         return None
     if text.low[place] == "c" and _CODE_OF.match(text.low, place + 6) is None:
@@ -323,10 +324,13 @@ _PASSWORDS = (
     *words.FOREIGN,
 )
 _SAID = re.compile(
-    r"[^\W\d_]{0,12}?(?:[\"'\u201c\u201d\u00bb)](?!s\b))?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)[ \t]{0,3}"
-    r"(?:[:\uff1a=]|[\u662f\u4e3a\u70ba\u306f\uc740\ub294]|['\u2019]s(?=\s)|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?: now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
+    r"[^\W\d_]{0,12}?(?:[\"'\u201c\u201d\u00bb)](?!s\b))?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)"
+    r"[ \t]{0,3}"
+    r"(?:[:\uff1a=]|[\u662f\u4e3a\u70ba\u306f\uc740\ub294]|['\u2019]s(?=\s)|(?:\s|,\s|(?<=[^\x00-\x7f]))(?:is(?:"
+    r" now)?|now|was|ist|lautet|war|est|c['\u2019]est|es|era|\u00e8"
     r"|\u00e9|jest|to|on"
-    r"|->|\u2192|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|\u306f|\uc740"
+    r"|->|\u2192|\u00e4r|er|this|dies|wird|sera|ser\u00e1|sar\u00e0|oli|je|\u2013|\u2014|-|\u662f|\u4e3a|\u70ba|"
+    r"\u306f|\uc740"
     r"|\ub294)(?=[\s\"'`\u201c\u201e\u00ab]|[^\x00-\x7f]))"
     r"[ \t]{0,3}(?P<open>[\"'`\u201c\u201e\u00ab]?)(?P<value>[^\s\"'`\u201c\u201d\u00bb\u3002\uff0c]{6,}+)"
 )

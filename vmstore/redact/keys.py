@@ -27,7 +27,8 @@ _MARK = re.compile(r"-{4,5} ?(BEGIN|END) ")
 _CLOSE = re.compile(r"[^\n-]{0,80}-{4,5}")
 _LINES = re.compile(r"(?:[A-Za-z0-9+/=:, -]{0,200}+(?:\r?\n|\\r|\\n))*+")  # of one that is cut off
 _EMPTY = re.compile(
-    r"(?:\\[rn]|\s)*(?:<[^<>\n]{0,80}>|[\[{($][^\n]{0,80}[\]})]|[.\u2026xX*]{0,80}|[a-zA-Z]{0,12}(?: [a-zA-Z]{1,12}){1,8}[.\u2026]*)(?:\\[rn]|\s)*"
+    r"(?:\\[rn]|\s)*(?:<[^<>\n]{0,80}>|[\[{($][^\n]{0,80}[\]})]|[.\u2026xX*]{0,80}|[a-zA-Z]{0,12}(?: [a-zA-Z]{1,"
+    r"12}){1,8}[.\u2026]*)(?:\\[rn]|\s)*"
 )
 _REST = re.compile(r"[\w+/-]*+={0,2}")
 _BEFORE_PEM = 60  # characters between the dashes and the words

@@ -27,8 +27,10 @@ _SIGN = re.compile(
     r"(?:(?P<pair>(?:/?>)?[ \t\r\n]{0,20},?[ \t\r\n]{0,20}(?:\\{0,3}[\"'])?(?i:value|<string)"
     r"(?:\\{0,3}[\"'])?[ \t]{0,4}(?:=>|[:=>])|</key>\s{0,20}<string>)"
     r"|(?P<typed>:[ ]?&?(?:'\w{1,12} )?[A-Za-z_][\w.]{0,24}(?:\[\w{0,12}\])?\??[ ]?=(?![=~>])(?=[ ]?[\"'`]))"
-    r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|(?:\?\?|\|\|)(?=[ ]?[\"'`])|:-(?=[^\s\-])|=>|(?:->|\u2192|\|)(?=[ \t])|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
-    r"(?:\*{1,2}(?=[ \t]))?(?P<space>[ \t]{0,12})(?:!{1,2}(?:str|string|binary)[ \t]{1,4})?(?:(?<=[=:] )\((?=\s{0,20}[\"'])\s{0,20})?"
+    r"|(?P<sign>(?:\?\?|\|\||[?:+])?=(?![=~>])|(?:\?\?|\|\|)(?=[ ]?[\"'`])|:-(?=[^\s\-])|=>|(?:->|\u2192|\|)(?=["
+    r" \t])|:(?![:=])|\uff1a|,|\(|>|(?<=[ \t])(?i:is|was)(?=[ \t])|))"
+    r"(?:\*{1,2}(?=[ \t]))?(?P<space>[ \t]{0,12})(?:!{1,2}(?:str|string|binary)[ \t]{1,4})?(?:(?<=[=:] )\((?=\s"
+    r"{0,20}[\"'])\s{0,20})?"
 )
 _QUOTE = re.compile(r"[NbBrfuL@]{0,2}(\"\"\"|'''|\\{0,3}[\"'`])(?!\1?[,)\]}:;])")
 _INSIDE = {
@@ -64,7 +66,8 @@ _PLACEHOLDER = re.compile(
       | (?:passw(?:or[dt]|d)|secret|token|(?:api_?)?key)[_-](?:here|goes.*)
       | (?:required|nullable|sometimes|confirmed|string)\|.* | !(?:vault|secret|ref|sub|env\w*|getatt)\b.*
       | (?:your|insert|replace|change|enter|put|placeholder|dummy|fake|sample|example)[-_ .]\S.* | change(?:me|it)\w*
-      | (?:[a-z]{1,12}[-_]){0,4}(?:your|placeholder|example|changeme|dummy|sample|redacted|insert|replace)(?:[-_][a-z]{1,12}){1,5}
+      | (?:[a-z]{1,12}[-_]){0,4}(?:your|placeholder|example|changeme|dummy|sample|redacted|insert|replace)
+        (?:[-_][a-z]{1,12}){1,5}
       | \[?(?:string|int|float|boolean|id|datetime|date)!?\]?!
       | pass(?:word|wd|wort|phrase)?|pwd|secret|token|(?:api|access|secret|private)[_-]?key|credentials?|key|value
       | """
@@ -281,10 +284,10 @@ def _quoted(text: str, quote: re.Match[str]) -> _Value | None:
         close = text.find(mark, at, at + 4 * JUDGED_CHARS)
         if close <= at:
             return None
-        inside = text[at:close].removeprefix("\\").strip()
-        start, lines = text.index(inside, at), [line.strip() for line in inside.splitlines()]
+        within = text[at:close].removeprefix("\\").strip()
+        start, lines = text.index(within, at), [line.strip() for line in within.splitlines()]
         made = len(lines) > 1 and all(_BASE64.fullmatch(line) for line in lines[:-1])
-        return _Value(start, start + len(inside), "".join(lines) if made else inside, True, "")
+        return _Value(start, start + len(within), "".join(lines) if made else within, True, "")
     shape = _NESTED if mark[0] == "\\" else _INSIDE[mark]
     inside = shape.match(text, at, at + JUDGED_CHARS)
     end = inside.end() if inside else at
@@ -448,7 +451,8 @@ def named(key: str, value: str) -> Kind | None:
 
 
 _DEFAULT = re.compile(
-    r"default[\w-]{0,6}[\"'`]?[ \t]{0,12}(?:\?\?|\|\|)?[=:,>]{1,2}[ \t]{0,8}(?:!{1,2}str )?(?P<q>[\"'`]?)(?P<value>[^\s\"'`,;)}]{3,300}+)",
+    r"default[\w-]{0,6}[\"'`]?[ \t]{0,12}(?:\?\?|\|\|)?[=:,>]{1,2}[ \t]{0,8}(?:!{1,2}str )?(?P<q>[\"'`]?)(?P<val"
+    r"ue>[^\s\"'`,;)}]{3,300}+)",
     re.IGNORECASE,
 )
 _DEFAULT_OF = re.compile(r"(?:[\"'`](?:--?)?([\w.-]{2,60})[\"'`]|^[ \t]*([\w.-]{2,60}):[ \t]*$)", re.MULTILINE)

@@ -129,10 +129,13 @@ _CALLED = re.compile(
     r"))?|\btele?f(?:oo|o)n(?:o|e|nummer)?|\btel|\bt[\u00e9e]l[\u00e9e]phone"
     r"|\bm[o\u00f3]bi(?:le?|l|el)|\bcell|\bfax|\bhandy|\bgsm|\bwhatsapp|\bsms|\bsignal|\b(?:call|ring|dial|text|ph"
     r"one|reach) (?:me|him|her|us|them|the \w+)"
-    r"|\bmsisdn|\bwa_id|\bcaller(?:[ _-]?id)?|\bfijo|\bfisso|\bfixe|\bfestnetz\w*|\blandline|\bhotline|\bpager|\bdurchwahl|\bzentrale"
-    r"|\bswitchboard|\bcentralita|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u00e9e]ro|\btlf|\bpuhelin|\bkom"
+    r"|\bmsisdn|\bwa_id|\bcaller(?:[ _-]?id)?|\bfijo|\bfisso|\bfixe|\bfestnetz\w*|\blandline|\bhotline|\bpager|"
+    r"\bdurchwahl|\bzentrale"
+    r"|\bswitchboard|\bcentralita|\bt[e\u00e9]l|\bm[o\u00f3]vil|\bcelular|\bcellulare|\bn[u\u00fa]mero|\bnum[\u0"
+    r"0e9e]ro|\btlf|\bpuhelin|\bkom"
     r"(?:\u00f3rka)?|\bmob"
-    r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0|\u643a"
+    r"|(?:\u0442\u0435\u043b|\u7535\u8bdd|\u96fb\u8a71|\u624b\u673a|\u624b\u6a5f|\uc804\ud654|\ud734\ub300\ud3f0"
+    r"|\u643a"
     r"\u5e2f)\w{0,8})(?:\b|(?<=[^\x00-\x7f])|_)[\"']?[^\w\n+(]{0,4}"
     r"(?:(?:is|at|on|under|nr|no|number|ist|to|es|est|\u00e8|fixe|unter|au|al|privat|work|home|office)\b[^\w\n+(]{"
     r"0,3}){0,2}$"
@@ -234,10 +237,10 @@ def _in_run(text: Text, start: int, end: int) -> Iterator[Span]:
     if (told := _NINE.match(text.text, start, end)) is not None and _SOCIAL.search(before):
         yield Span(*told.span(), Kind.SSN)
         return
-    if not before.isascii() or any(hint in before for hint in _CALLED_HINTS):
-        if (told := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
-            yield Span(*told.span(), Kind.PHONE)
-            return
+    may = not before.isascii() or any(hint in before for hint in _CALLED_HINTS)
+    if may and (told := _ANY.match(text.text, start, end)) is not None and _CALLED.search(before):
+        yield Span(*told.span(), Kind.PHONE)
+        return
     for found in _NATIONAL.finditer(text.text, start, min(end + 3, len(text.text))):
         if found.end() <= end and not _NO_PHONE.search(text.text, max(found.start() - _WORDS_BEFORE, 0), found.start()):
             yield Span(*found.span(), Kind.PHONE)

@@ -12,8 +12,8 @@ def _each(told: str) -> tuple[str, ...]:
 
 PASSWORDS = frozenset(
     _each(
-        "password passwd passwort passphrase passcode passw pass pwd pw psk psswd pswd userpass kennwort mdp"
-        "motdepasse contrasena clave senha wachtwoord passord losenord adgangskode salasana heslo haslo jelszo"
+        "password passwd passwort passphrase passcode passw pass pwd pw psk psswd pswd userpass kennwort mdp "
+        "motdepasse contrasena clave senha wachtwoord passord losenord adgangskode salasana heslo haslo jelszo "
         "parola sifre requirepass masterauth storepass keypass presharedkey preshared mnemonic"
     )
 )
@@ -21,8 +21,8 @@ PASSWORDS = frozenset(
 PASS_ENDS = ("password", "passwd", "passphrase", "passwort", "passcode", "pwd", "kennwort", "wachtwoord")
 """How such a word ends where it is written together with others, as `dbpassword`."""
 PASS_HEADS = _each(
-    "db my user admin root ssh smtp mail email mysql pg pgsql postgres ftp http proxy bind ldap imap require sudo"
-    "become login redis store key trust basic auth vault wifi wlan app rabbitmq mongo ora oracle sql jdbc mqtt"
+    "db my user admin root ssh smtp mail email mysql pg pgsql postgres ftp http proxy bind ldap imap require sudo "
+    "become login redis store key trust basic auth vault wifi wlan app rabbitmq mongo ora oracle sql jdbc mqtt "
     "pop ts"
 )
 """What stands before `pass` or `pw` where it is written together."""
@@ -39,11 +39,11 @@ FILES = frozenset(_each("kubeconfig keystore truststore keytab pfx dockerconfigj
 """Files that are secrets, written as base64."""
 WHOSE = frozenset(
     _each(
-        "api access account private signing encryption auth shared master subscription secret app deploy license"
+        "api access account private signing encryption auth shared master subscription secret app deploy license "
         "licence client service session admin unseal recovery crypt crypto decryption preshared webhook "
-        "integration ingest write read server primary secondary registration functions function root cipher aes"
+        "integration ingest write read server primary secondary registration functions function root cipher aes "
         "cookie jwt openai anthropic azure cohere mistral gemini pplx groq deepseek together stripe twilio "
-        "mailgun sendgrid datadog dd algolia maps cloudflare heroku replicate elevenlabs fireworks openrouter"
+        "mailgun sendgrid datadog dd algolia maps cloudflare heroku replicate elevenlabs fireworks openrouter "
         "cerebras xai voyage tavily dsa rsa fernet appsecret machine instrumentation"
     )
 )
@@ -54,35 +54,35 @@ SURE = frozenset(
 """Those after which a value needs not look random."""
 NEUTRAL = frozenset(
     _each(
-        "base value val data blob hex b64 base64 plain plaintext plain_text new old current confirm confirmation"
-        "again dev prod production staging stage test live main primary secondary str string raw default text"
+        "base value val data blob hex b64 base64 plain plaintext plain_text new old current confirm confirmation "
+        "again dev prod production staging stage test live main primary secondary str string raw default text "
         "encoded bytes"
     )
 )
 """Words behind the one that says it, which change nothing."""
 ABOUT = frozenset(
     _each(
-        "field file files path dir url uri link name names id ids ttl type types max min len length size count"
-        "limit timeout expiry expires expiration age hash hashed digest header prefix suffix endpoint region"
-        "policy re regex pattern issuer audience algorithm alg version user username host store arn hint prompt"
-        "label rounds cost enabled required strength score reset env var ref key keys usage budget window rate"
-        "format encoding scheme mode status ok valid error message placeholder title manager provider service"
-        "class module method function parser bucket counter index offset position location source stdin column"
+        "field file files path dir url uri link name names id ids ttl type types max min len length size count "
+        "limit timeout expiry expires expiration age hash hashed digest header prefix suffix endpoint region "
+        "policy re regex pattern issuer audience algorithm alg version user username host store arn hint prompt "
+        "label rounds cost enabled required strength score reset env var ref key keys usage budget window rate "
+        "format encoding scheme mode status ok valid error message placeholder title manager provider service "
+        "class module method function parser bucket counter index offset position location source stdin column "
         "table page form input screen view"
     )
 )
 """Words behind it which say that the value is about a secret and is none."""
 NOT_KEYS = frozenset(
     _each(
-        "public cache primary foreign partition sort idempotency object row group bucket hash publishable site"
-        "pub verify verification socket websocket dedupe dedup s3 translation i18n message event lookup unique"
+        "public cache primary foreign partition sort idempotency object row group bucket hash publishable site "
+        "pub verify verification socket websocket dedupe dedup s3 translation i18n message event lookup unique "
         "composite index anon gpg pgp host known map dict json column item"
     )
 )
 """Words before `key` that make it one which opens nothing."""
 NOT_TOKENS = frozenset(
     _each(
-        "page next continuation sync pagination cursor prev previous cancellation eos bos pad unk sep cls mask"
+        "page next continuation sync pagination cursor prev previous cancellation eos bos pad unk sep cls mask "
         "special nextpage design stop start end lexer"
     )
 )
@@ -167,9 +167,9 @@ FOREIGN_KEYS = (
 """What a key, a token or a secret is called elsewhere: a value is taken only where it looks made at random."""
 
 OPTIONAL = _each(
-    "obligatori[oa] obrigat[o\u00f3]ri[oa] requerid[oa] erforderlich obligatoire requise? verplicht none null nil"
-    "true false undefined required optional empty redacted hidden masked missing unknown default str(?:ing)?"
-    "bytes int(?:eger)? number bool(?:ean)? any object text varchar.* char secretstr unset invalid todo test n/?a"
+    "obligatori[oa] obrigat[o\u00f3]ri[oa] requerid[oa] erforderlich obligatoire requise? verplicht none null nil "
+    "true false undefined required optional empty redacted hidden masked missing unknown default str(?:ing)? "
+    "bytes int(?:eger)? number bool(?:ean)? any object text varchar.* char secretstr unset invalid todo test n/?a "
     "yes no bearer basic jwt oauth2? disabled enabled prompt ask env vault keyring file"
 )
 """Words that stand where a value would, as patterns."""
