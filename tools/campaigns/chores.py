@@ -359,6 +359,7 @@ CHORES: dict[str, Chore] = {
     "archive": Chore(_archive, _nothing),
     "erase": Chore(_erase, _erased(SECRET, "asked")),
     "retain": Chore(_retain, _erased(DUE, "retention")),
-    "merge": Chore(lambda left: vmstore.merge(left / STORE, left / OTHER), _merged),
+    # Agreed to, since the other store erased a session that is here.
+    "merge": Chore(lambda left: vmstore.merge(left / STORE, left / OTHER, agreed=True), _merged),
 }
 NEEDED = {*CHORES, *WAYS, "raised", "left beside"}
