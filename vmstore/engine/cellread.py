@@ -14,7 +14,7 @@ from vmstore.core.jsontext import strict
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update, decode
 from vmstore.engine.contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
 from vmstore.engine.head import Head
-from vmstore.errors import VmstoreError
+from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.cellar import Cellar
@@ -211,7 +211,7 @@ class OfLog:
                 if isinstance(m, Create | Update | Compress) and m.content is not None:
                     refs.append(m.content)
                 wanted += [commit.cell + ref for ref in refs if type(ref) is int and 0 <= ref < commit.cell_count]
-        self._cells = self._log.cells(wanted) if wanted else {}
+        self._cells = dict(reachable(self._log, wanted)) if wanted else {}
 
     def begin(self, commit: Commit, head: Head) -> None:
         """A commit is walked through from here on; `head` is its session's."""
@@ -264,7 +264,7 @@ class OfLog:
         return self._fresh.fold.cellar.sealed(self._commit, ref)[0]
 
     def _content(self, number: int) -> bytes | None:
-        cell = self._cells.get(number) or self._log.cells([number]).get(number)
+        cell = self._cells.get(number) or dict(reachable(self._log, [number])).get(number)
         return None if cell is None or cell.erased else cell.content
 
     def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
@@ -336,10 +336,32 @@ class _Session:
             self._shown.setdefault(self.place(page)[0], {})[page] = rank, content, level
 
 
+def reachable(log: Log, numbers: Sequence[int]) -> Iterator[tuple[int, Cell]]:
+    """Cells by number without those in an archive that cannot be read, which the check of the cells names.
+
+    Raises CorruptError where the log itself is damaged.
+    """
+    seen = set()
+    try:
+        for number, cell in log.each(numbers):
+            seen.add(number)
+            yield number, cell
+        return
+    except CorruptError:
+        pass
+    for number in numbers:
+        if number not in seen:
+            try:
+                found = log.cells([number])
+            except CorruptError:
+                found = log.cells([number], archived=False)
+            yield from found.items()
+
+
 def unformed(log: Log, commits: Sequence[Commit], cellar: Cellar | None) -> Iterator[tuple[str, str]]:
     """Cells of commits that hold what a fold or an answer cannot read: where, and why; for whoever folds nothing.
 
-    Earlier cells that are named are found where a `cellar` knows them.
+    Earlier cells that are named are found where a `cellar` knows them. No archive is opened: a full look does.
     """
     told = [(commit, position, m) for commit in commits for position, m in _mutations(commit)]
     wanted: dict[int, list[tuple[Commit, int, AnyMutation, str, Form]]] = {}
@@ -348,7 +370,7 @@ def unformed(log: Log, commits: Sequence[Commit], cellar: Cellar | None) -> Iter
             number = _found(commit, ref, cellar)
             if number:
                 wanted.setdefault(number, []).append((commit, position, m, field, form))
-    cells = log.cells(list(wanted)) if wanted else {}
+    cells = log.cells(list(wanted), archived=False) if wanted else {}
     for number, places in wanted.items():
         cell = cells.get(number)
         if cell is None or cell.erased:

@@ -16,7 +16,7 @@ import msgspec
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import AnyMutation, Compress, Create, Erase, Open, Pack, Unknown, Update, decode
 from vmstore.core.page import Origin
-from vmstore.engine.cellread import OfLog
+from vmstore.engine.cellread import OfLog, reachable
 from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.histories import Histories
@@ -305,8 +305,8 @@ def _batched(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
 
 
 def left_of(log: Log, numbers: Sequence[int]) -> list[int]:
-    """Those of some cells that were not destroyed."""
-    return [number for number, cell in log.each(numbers) if not cell.erased]
+    """Those of some cells that were not destroyed; of an archive that cannot be read none is known."""
+    return [number for number, cell in reachable(log, numbers) if not cell.erased]
 
 
 def _folded(log: Log, projection: Projection, progress: Progress | None, views: bool, rules: bool) -> Iterator[Finding]:

@@ -128,7 +128,7 @@ def _pending(log: SqliteLog) -> Iterator[Finding]:
             return
         with log.settled():
             left = left_of(log, numbers)
-    except CorruptError as error:  # an archive is missing, which is told elsewhere
+    except CorruptError as error:  # of the log itself: archives are looked at on their own
         yield Finding("cell", "log", str(error))
         return
     if left:
