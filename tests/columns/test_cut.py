@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -135,21 +136,30 @@ def test_a_forgotten_turn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- what cannot be cut
 
 
-def appended(mutations: Sequence[Any], first: int = 1, before: bytes | None = None) -> MemoryLog:
-    """A log of one commit past the gate, or one after it that does not follow it."""
+def appended(mutations: Sequence[Any]) -> MemoryLog:
+    """A log of an opening and one commit past the gate."""
     log = MemoryLog()
     cells = (Cell(b"s" * 16, b"name"),)
     opening = [m.Open(b"u" * 16, 0)]
     begin: Commit = seal(genesis(b"u" * 16), 1, 1, 1, 0, m.encode(opening), cells, -1)
     (stored,) = log.append([begin], 0, 0)
     body = m.encode(mutations)
-    log.append([seal(before or stored.hash, 2, len(mutations), 1, 0, body, (), -1)], stored.session, 1)
+    log.append([seal(stored.hash, 2, len(mutations), 1, 0, body, (), -1)], stored.session, 1)
     return log
 
 
-def test_a_broken_chain_is_not_cut() -> None:
+def test_a_broken_chain_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that does not follow the one before it stops the cut, by name."""
-    log = appended([m.Turn(1)], before=b"x" * 32)
+    log, right = appended([m.Turn(1)]), MemoryLog.tail
+    other = seal(b"x" * 32, 2, 1, 1, 0, m.encode([m.Turn(1)]), (), -1).hash
+
+    def tail(log: MemoryLog, after: int, limit: int) -> list[Commit]:
+        """What a damaged log gives: no log takes such a commit in."""
+        found = right(log, after, limit)
+        return [msgspec.structs.replace(one, hash=other) if one.ordinal == 2 else one for one in found]
+
+    cut_of(log, views_of(log))  # as it is, it is cut
+    monkeypatch.setattr(MemoryLog, "tail", tail)
     with pytest.raises(CorruptError, match="commit 2 does not match its hash"):
         cut_of(log, views_of_nothing(log))
 

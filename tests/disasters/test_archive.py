@@ -22,6 +22,7 @@ from vmstore.log.archiving import Mover
 from vmstore.store.answers import to_json
 from vmstore.store.archiving import archive, unarchive
 from vmstore.store.backup import backup
+from vmstore.store.doctor import doctor
 
 ALL = ["long", "other", "plan", "plan-b", "plan-c"]
 SOME = ["plan-b", "long"]
@@ -118,6 +119,21 @@ def test_a_lost_archive_is_named(path: Path) -> None:
         store.rebuild()
         (path / "kept").rename(file)
         assert store.verify().ok and store.session("other").content(page) == before["other"][2][0]
+
+
+def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path) -> None:
+    """Where a log records erasures and an archive is lost, verify and the doctor name the archive and nothing else."""
+    with vmstore.open(path) as store:
+        vmstore.erase(store, page="p4", in_session="plan-b")
+        archive(store, "plan", grace=0)
+        kept = store.session("other").pages()[0].page
+        archive(store, "other", grace=0)
+        vmstore.erase(store, page=kept, in_session="other")
+        for file in files(path):
+            file.unlink()
+        assert {one.kind for one in store.verify().problems} == {"archive"}
+    for full in (False, True):
+        assert {one.kind for one in doctor(path, full=full).symptoms} == {"archive"}
 
 
 def test_every_flip_in_an_archive_is_named(path: Path) -> None:
