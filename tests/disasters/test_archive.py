@@ -19,6 +19,7 @@ from vmstore.log import archives, archiving
 from vmstore.log.archive import ArchiveLog
 from vmstore.log.archives import Archives
 from vmstore.log.archiving import Mover
+from vmstore.log.sqlite import SqliteLog
 from vmstore.store.answers import to_json
 from vmstore.store.archiving import archive, unarchive
 from vmstore.store.backup import backup
@@ -121,16 +122,21 @@ def test_a_lost_archive_is_named(path: Path) -> None:
         assert store.verify().ok and store.session("other").content(page) == before["other"][2][0]
 
 
-def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path) -> None:
-    """Where a log records erasures and an archive is lost, verify and the doctor name the archive and nothing else."""
+def test_a_lost_archive_is_named_once_beside_an_erasure(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where an erasure was not carried out and its archive is lost, only the archive is named, by verify and doctor."""
+
+    def cut(log: SqliteLog, erased: object) -> None:
+        raise KeyboardInterrupt
+
     with vmstore.open(path) as store:
-        vmstore.erase(store, page="p4", in_session="plan-b")
-        archive(store, "plan", grace=0)
-        kept = store.session("other").pages()[0].page
+        page = store.session("other").pages()[0].page
         archive(store, "other", grace=0)
-        vmstore.erase(store, page=kept, in_session="other")
-        for file in files(path):
-            file.unlink()
+        monkeypatch.setattr(SqliteLog, "destroy", cut)
+        with pytest.raises(KeyboardInterrupt):
+            vmstore.erase(store, page=page, in_session="other")
+        assert {one.kind for one in store.verify().problems} == {"erasure"}  # recorded, and still there
+        (file,) = files(path)
+        file.unlink()
         assert {one.kind for one in store.verify().problems} == {"archive"}
     for full in (False, True):
         assert {one.kind for one in doctor(path, full=full).symptoms} == {"archive"}

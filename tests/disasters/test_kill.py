@@ -7,12 +7,21 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import vmstore
 from tests.disasters.child import kill, start
 from tests.engine.stories import answer, chat
 from vmstore.errors import VmstoreError
 
 KILLS = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a first call loads is loaded before any process is forked: else each is killed while it loads that anew."""
+    with vmstore.open(tmp_path_factory.mktemp("loaded") / "a.vms") as store:
+        store.record("s", request(1), answer("answer 1"), request_id="r-1")
 
 
 def texts(calls: int) -> list[str]:
