@@ -92,14 +92,21 @@ class Decided(Model):
         return found
 
     def invalidated(self, session: str, position: int = HEAD) -> dict[int, int]:
-        """Tokens of the request before from the first place on where each call's is another, by call."""
-        tokens = {c.position: c.told.tokens for listed in self.versions(session, position).values() for c in listed}
+        """Tokens of the request before from the first place on where each call's is another, by call.
+
+        A page whose message has another skeleton is another too.
+        """
+        versions = self.versions(session, position)
+        tokens = {c.position: c.told.tokens for listed in versions.values() for c in listed}
         found: dict[int, int] = {}
         before: list[tuple[int, int]] = []
         for number, call in self.calls(session, position).items():
             now = [(shown.page, shown.content) for shown in self.context(session, call.position)]
+            reworded = {message for message, _ in call.pack.envelopes}
             alike = 0
             while alike < min(len(before), len(now)) and before[alike] == now[alike]:
+                if versions[now[alike][0]][0].told.message in reworded:
+                    break
                 alike += 1
             found[number] = sum(tokens[content] for _, content in before[alike:])
             before = now

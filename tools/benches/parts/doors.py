@@ -14,8 +14,20 @@ import vmstore
 from benches.parts.story import AT, AT_STEP, Changed, Deed, Linked, Made, Packed, Replied, Said, Shortened, Turned
 from vmstore.cells.cell import Cell
 from vmstore.core.clock import SystemIds
-from vmstore.core.mutation import Compress, Create, Link, Message, Mutation, Pack, Reply, Turn, Update, encode
-from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Slot, Status
+from vmstore.core.mutation import (
+    PARTIAL,
+    Compress,
+    Create,
+    Link,
+    Message,
+    Mutation,
+    Pack,
+    Reply,
+    Turn,
+    Update,
+    encode,
+)
+from vmstore.core.page import Fidelity, LinkKind, Method, Mime, Modality, PageType, Slot, Status
 from vmstore.engine.batch import Batch
 from vmstore.engine.opening import Opening
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
@@ -77,17 +89,12 @@ def _made(deed: Made, under_way: Any) -> Mutation:
 
 
 def _changed(deed: Changed, under_way: Any) -> Mutation:
-    return Update(deed.page, deed.version, _content(deed, under_way), deed.size, deed.size // 4)
+    return Update(deed.page, deed.version, under_way.cell(deed.content), deed.size, deed.size // 4)
 
 
 def _shortened(deed: Shortened, under_way: Any) -> Mutation:
-    content = _content(deed, under_way)
+    content = under_way.cell(deed.content)
     return Compress(deed.page, deed.version, 2, Method.SHORTENED, 1, content, deed.size, deed.size // 4)
-
-
-def _content(deed: Changed | Shortened, under_way: Any) -> Any:
-    """A change has content even in a story without: always the same few bytes."""
-    return under_way.cell(b"changed" if deed.content is None else deed.content)
 
 
 def _linked(deed: Linked, under_way: Any) -> Mutation:
@@ -95,8 +102,9 @@ def _linked(deed: Linked, under_way: Any) -> Mutation:
 
 
 def _packed(deed: Packed, under_way: Any) -> Mutation:
+    """A request nobody sent, of which some pages of a message may be missing."""
     totals = under_way.head.foresee(deed.entered, deed.left)
-    return Pack(deed.call, 0, *totals, deed.entered, deed.left)
+    return Pack(deed.call, Fidelity.DERIVED, *totals, deed.entered, deed.left, renderer=PARTIAL)
 
 
 def _replied(deed: Replied, under_way: Any) -> Mutation:

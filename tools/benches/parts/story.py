@@ -24,6 +24,9 @@ RANK = 1_024
 AT = 1_760_000_000_000_000  # microseconds since 1970
 AT_STEP = 370_000
 
+CHANGED = b'"changed"'  # what a page without content changes to: a text, and a JSON value
+PLAINER = bytes.maketrans(b'"\n\\', b"' /")  # what a JSON text would have to escape
+
 SKELETONS = (
     b'{"role":"user","content":{"\\u0000t":0}}',
     b'{"role":"assistant","content":[{"type":"text","text":{"\\u0000t":0}},{"\\u0000j":1}]}',
@@ -58,7 +61,7 @@ class Changed(NamedTuple):
     position: int
     page: int
     version: int
-    content: bytes | None
+    content: bytes
     size: int
 
 
@@ -68,7 +71,7 @@ class Shortened(NamedTuple):
     position: int
     page: int
     version: int
-    content: bytes | None
+    content: bytes
     size: int
 
 
@@ -112,7 +115,7 @@ class Story:
     """One session's deeds, commit by commit, from position `start` on.
 
     The context grows to `window[1]` pages and is then cut to the newest `window[0]`. Without
-    content pages are opaque and only what a log cannot do without is said.
+    content pages are opaque, and what changes gets the same few bytes each time.
     """
 
     def __init__(self, seed: int, texts: Texts | None, *, start: int = 2, window: tuple[int, int] = (60, 400)) -> None:
@@ -124,6 +127,7 @@ class Story:
         self._waiting: dict[int, tuple[int, int]] = {}  # page -> content, level
         self._versions: dict[int, int] = {}  # of pages with more than one
         self._pages: list[int] = []
+        self._structured: set[int] = set()
         self._message = self._call = self._turn = self._made = self._rank = self._step = 0
         self._turn_call = -CALLS_A_TURN
         self._due = False  # a call whose pack has to wait for the end of a commit
@@ -175,18 +179,24 @@ class Story:
         self._pages.append(self.position)
         self._waiting[self.position] = (self.position, 0)
         structured = self._made % 3 == 1
+        if structured:
+            self._structured.add(self.position)
+            content = None if content is None else quoted(content)
         return Made(self.position, 1 + self._made % 3, self._message, content, size, structured, source)
 
     def _again(self, content: bytes | None, size: int) -> Changed | Shortened:
         page = self._recent(200)
         version = self._versions.get(page, 1)
+        if content is None:
+            content = CHANGED
         if self._made % CHANGE_EVERY == 0:
             self._versions[page] = version + 1
             self._waiting[page] = (self.position, 0)
-            return Changed(self.position, page, version + 1, content, size)
+            content = quoted(content) if page in self._structured else content
+            return Changed(self.position, page, version + 1, content, len(content))
         self._waiting[page] = (self.position, 2)
-        short = None if content is None else content[:200]
-        return Shortened(self.position, page, version, short, min(size, 200))
+        short = content[:200]
+        return Shortened(self.position, page, version, short, len(short))
 
     def _recent(self, reach: int) -> int:
         return self._pages[-1 - int(min(len(self._pages), reach) * self._chance.random())]
@@ -222,6 +232,11 @@ class Story:
     def _replied(self) -> Replied:
         aside = b'{"stop":"stop","model":"m-1","response":{"id":"resp_%024d","object":"response"}}' % self.position
         return Replied(self.position, self._call, 200 + self.position * 7919 % 9_000, aside)
+
+
+def quoted(content: bytes) -> bytes:
+    """A JSON text of the same size, which is what a structured page holds."""
+    return b'"%b"' % content[1:-1].translate(PLAINER)
 
 
 def commits(story: Story, count: int, sizes: int | Iterable[int]) -> Iterator[list[Deed]]:
