@@ -374,16 +374,17 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(packed, "UNPACKED_BYTES_MAX", 3 << 20)
     file = tmp_path / "r.jsonl.zst"
     file.write_bytes(zstandard.compress(bytes(64 << 20)))
-    with pytest.raises(InputError, match="holds more than 3145728 bytes once it is unpacked"):
+    with pytest.raises(InputError, match="holds more than 3,145,728 bytes once it is unpacked"):
         read(file)
     file.write_bytes(zstandard.compress(in_lines(codex(1)).encode()))
     assert read(file).format == "codex"
 
 
-def test_a_packed_gigantic_line_is_kept_and_never_parsed(tmp_path: Path) -> None:
-    """A line of 40 MB within a packed rollout is one raw page, named, and the rest is read."""
+@pytest.mark.parametrize("text", ["xxx", "[],"])
+def test_a_packed_gigantic_line_is_kept_and_never_parsed(tmp_path: Path, text: str) -> None:
+    """A line of 42 MiB within a packed rollout is one raw page, named, and the rest is read, whatever is in it."""
     file = tmp_path / "r.jsonl.zst"
-    big = json.dumps(item(user("x" * (40 << 20))))
+    big = json.dumps(item(user(text * (14 << 20))))
     text = in_lines([line("session_meta", META), item(user("go"))]) + big + "\n" + in_lines([item(said("done"))])
     file.write_bytes(zstandard.compress(text.encode()))
     made = list(read(file).tracks[0].steps)

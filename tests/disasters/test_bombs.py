@@ -145,6 +145,12 @@ def packed_lists(path: Path) -> Path:
     return path
 
 
+def packed_document(path: Path) -> Path:
+    """A packed document of two lines, the second of which is as long as one of records that is never parsed."""
+    path.write_bytes(squeezed(b'{"messages":\n[' + b"[]," * (15 << 20) + b"[]]}", 1))
+    return path
+
+
 def deflated_cell(path: Path) -> Path:
     """A log of format 0 with a cell of 1 GiB."""
     import zlib
@@ -165,6 +171,7 @@ BOMBS: list[tuple[Callable[[Path], Path], str, str, str]] = [
     (archived_numbers, ".vms", "open", "named"),
     (packed_blanks, ".jsonl.zst", "import", "named"),
     (packed_lists, ".jsonl.zst", "import", "named"),
+    (packed_document, ".jsonl.zst", "import", "named"),
     (deflated_cell, ".vms", "upgrade", "named"),
 ]
 

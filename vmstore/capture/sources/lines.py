@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from vmstore.capture.sources.packed import is_packed, unpack
+from vmstore.capture.sources.packed import check, is_packed, unpack
 from vmstore.capture.sources.step import Torn, Unread
 from vmstore.core.place import read_within
 from vmstore.errors import InputError
@@ -24,6 +25,7 @@ NEST_MAX = 200  # deeper values can be read, but not be written back from a deep
 AT_MS_MAX = 253_402_300_800_000  # the year 10000, where dates end
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BOM = b"\xef\xbb\xbf"
+_SOLID = re.compile(rb"\S")
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -57,7 +59,8 @@ def open_source(path: Path) -> Source:
         why = error.strerror or str(error)
         raise InputError(f"{path} cannot be read: {why}; give the path of a session file") from error
     if is_packed(data):
-        data = unpack(path, data)
+        small, data = data, unpack(path, data)
+        check(path, small, data, LINE_BYTES_MAX)
     if not data.strip():
         raise InputError(f"{path} is empty; give a file that holds a session")
     document = _document(data)
@@ -179,6 +182,13 @@ def _document(data: bytes) -> Any:
     first = data.lstrip()[:1]
     if first not in (b"{", b"[") and not data.startswith(BOM):
         return None
+    end = data.find(b"\n")
+    if end >= 0 and _SOLID.search(data, end) is not None and _decoded(data[:end]) is not None:
+        return None  # found without a copy of the whole as text, of which each sign may take four bytes
+    return _decoded(data)
+
+
+def _decoded(data: bytes) -> Any:
     try:
         return _LENIENT.decode(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
