@@ -152,3 +152,17 @@ def test_nonsense_writes_nothing(store: Store, act: Callable[[Live], Any]) -> No
         act(session)
     assert store.log.ordinal == before
     goes_on(store, session)
+
+
+def test_a_claim_whose_name_another_page_takes_still_holds(store: Store) -> None:
+    """A file called as a claim is takes its name, not its standing: the claim is recalled, and can be given up."""
+    session = store.session("s", **FEW)
+    claim = session.claim("We go with Postgres for the orders.", name="database")
+    page = store.session("s").position_of(claim)
+    session.attach(b"Minutes of another day. " * 9, "text/plain", name="database")
+    session.user("What did we decide earlier?")
+    session.pack()
+    session.annotate(page, status="abandoned")
+    session.user("And what did we decide before that?")
+    assert store.verify().ok
+    goes_on(store, session)

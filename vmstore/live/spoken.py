@@ -60,6 +60,7 @@ class Spoken:
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
         self.claims: dict[str, Claim] = {}  # that hold, by name
+        self._claimed: dict[str, int] = {}  # their pages: another page may take a claim's name
         self.hints = Hints()  # what pages are about
         self.summaries: list[int] = []  # of the segments
         self.marks: dict[str, list[tuple[int, int]]] = {}
@@ -86,7 +87,7 @@ class Spoken:
             case m.Evict() if mutation.cause == Cause.THOUGHT:
                 self.thoughts[mutation.page] = None
             case m.Annotate() if mutation.status in (Standing.ABANDONED, Standing.SUPERSEDED):
-                for name in [name for name in self.claims if self.named[name] == mutation.page]:
+                for name in [name for name in self.claims if self._claimed[name] == mutation.page]:
                     del self.claims[name]
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
@@ -125,6 +126,7 @@ class Spoken:
             content = self._read(position, made.content)
             text = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")
             self.claims.pop(known.name, None)
+            self._claimed[known.name] = position
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
             self.hints.add(hint(position, " ".join((*about, text)), made.importance))
 
@@ -133,7 +135,7 @@ class Spoken:
 
     def standing(self) -> list[Hint]:
         """What the claims that hold are about, oldest first."""
-        return [self.hints[self.named[name]] for name in self.claims]
+        return [self.hints[self._claimed[name]] for name in self.claims]
 
     def number(self, name: str) -> int | None:
         """The page of a name or of a number like `p17`; None where there is none."""
