@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
-    PARTIAL,
+    WHOLE,
     Annotate,
     AnyMutation,
     CellRef,
@@ -385,7 +385,7 @@ def messages_are_whole(head: Head, m: AnyMutation, place: Place) -> str | None:
     if not isinstance(m, Pack) or place.contents is None:
         return None
     for shown in place.contents.touched(head, m):
-        wrong = unfilled(shown, place.contents, partial=m.renderer == PARTIAL)
+        wrong = unfilled(shown, place.contents, partial=m.renderer != WHOLE)
         if wrong is not None:
             return wrong
     return None

@@ -76,16 +76,6 @@ class Leaves:
         ) if choice else ()  # fmt: skip
         return Seen(here, away, len(state.pages) - len(here), state.segment, names, lowered, left)
 
-    def bare(self) -> list[Leaf]:
-        """The prompt in order, without a word of it: what its pages are known by."""
-        seen = self.see()
-        return [
-            msgspec.structs.replace(
-                leaf_of(held, seen.segment), name=seen.names[held.page], provenance=self._sources(held.page)
-            )
-            for held in seen.here
-        ]
-
     def here(self) -> list[Leaf]:
         """The prompt in order."""
         seen = self.see()
@@ -177,7 +167,7 @@ def _needed(held: Held, level: int) -> list[int]:
 
 
 def _content(held: Held, level: int, contents: Mapping[int, bytes]) -> bytes | None:
-    return contents.get(held.residence_at(level)[1])
+    return None if held.opaque else contents.get(held.residence_at(level)[1])
 
 
 def _size(held: Held, level: int, content: bytes | None) -> tuple[int, int]:

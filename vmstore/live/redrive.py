@@ -128,9 +128,12 @@ class Redrive:
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
             case m.Annotate() if mutation.status == Standing.SUPERSEDED and mutation.page in self._at:
                 said_of = None if mutation.anchors is None else act.cell(self._bytes(mutation.anchors))
-                act.tell(m.Annotate(self._at[mutation.page], status=mutation.status, anchors=said_of))
+                page = self._at[mutation.page]
+                act.tell(m.Annotate(page, status=mutation.status, anchors=said_of))
+                for claim in act.spoken.claims_of(page):  # found in the meantime in what the source took back
+                    act.tell(m.Annotate(claim, status=mutation.status))
             case m.Configure():
-                act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm)))
+                act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm), act.state.beside))
             case m.Reply():
                 usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
                 act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))

@@ -6,12 +6,14 @@ reads it there and looks for nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import partial
 
-from vmstore.core.decision import Use
-from vmstore.core.mutation import Annotate, Cite, Link, Reference
+from vmstore.core.decision import Cause, Signal, Use
+from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference, Search
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.core.stems import terms
+from vmstore.live.index import Ranked
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
 from vmstore.live.spoken import TOPIC
@@ -25,7 +27,14 @@ from vmstore.vm.topics import topics
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
-HINTS_MAX = 512  # of pages that left, the newest, looked at for each message
+TELLING = 3  # terms of a message that says itself what it is about
+WORK = 2  # messages before, that say what is worked on
+WORKED_ON = 0.15  # what a word of theirs weighs beside one of the message's
+CLAIMED = 1.3  # a claim that holds, beside what was only said
+NEAR = 8  # scores of one eighth of a natural logarithm are near: the newer first
+CUT = 0.2  # of the best score: what has less is not wished for
+WISHES_MAX = 64
+CUT_OF_WORK, FEW = 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 FINDER = "claims@1"
 
 
@@ -58,18 +67,78 @@ def cite(act: Act, spoke: Spoke) -> list[int]:
 
 
 def prefetch(act: Act, spoke: Spoke) -> None:
-    """Wishes for the pages a message may need, by what it says."""
+    """Wishes for the pages a message may need, by what it says and what is worked on, in the order they came to be."""
     settings = act.state.settings
     if settings is None or settings.paging == "model" or not settings.prefetch:
         return
-    spoken, here = act.spoken, act.state.here
+    spoken = act.spoken
     message = "\n".join(said.text for said in _texts(act, spoke.pages))
-    claims = [one for one in spoken.standing() if one.page not in here]
-    away = partial(spoken.hints.having, without=here.keys() | act.state.retracted.pages.keys(), newest=HINTS_MAX)
-    summaries = [page for page in spoken.summaries if page not in act.state.retracted]
-    for wanted in signals.wanted(message, claims, away, summaries):
-        if wanted.page not in here:
-            act.tell(Reference(wanted.page, Use.SIGNAL, act.state.call, signal=wanted.signal))
+    asks = signals.asks(message)
+    wishes = _chosen(act, _ranked(act, spoke, message), CUT if asks else CUT_OF_WORK, WISHES_MAX if asks else FEW)
+    signal = Signal.RECALL if signals.recalls(message) or signals.asks_for_the_past(message) else Signal.TOPIC
+    for one in sorted(wishes):
+        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=signal, evidence=act.cell(_why(one))))
+    last = spoken.summaries[-1] if spoken.summaries else 0
+    if last and last not in act.state.here and last not in act.state.retracted and last not in {w.page for w in wishes}:
+        act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
+
+
+def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
+    """The pages that answer the model's search best, by the ranking of the pre-pass; logged with what was found."""
+    act.index.follow(act.state, act.spoken, act.forms)
+    found = act.index.ranked(signals.asked(query), lambda page: page not in act.state.retracted)
+    best = found[:pages_max]
+    query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
+    act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
+    return best
+
+
+def _ranked(act: Act, spoke: Spoke, message: str) -> list[Ranked]:
+    """All pages that say something of what is asked, best first; what holds before what was superseded."""
+    state, spoken = act.state, act.spoken
+    act.index.follow(state, spoken, act.forms)
+    asked = signals.asked(message)
+    before = _last(act, spoke.message)[-WORK:] if len(asked) < TELLING else []
+    for said in (said for one in before for said in _texts(act, one)):
+        for term in terms(signals.read(said.text)):
+            asked.setdefault(term, WORKED_ON)
+    new, retracted = frozenset(spoke.pages), state.retracted
+    if signals.asks_for_the_past(message):  # the messages tell it in their order; a claim that holds no more misleads
+        out = frozenset(page for page in spoken.past if state.pages[page].type is PageType.CLAIM)
+    else:
+        out = frozenset(spoken.past)
+    found = act.index.ranked(asked, lambda page: page not in new and page not in retracted and page not in out)
+    claims = {spoken.named[name] for name in spoken.claims}
+    weighed = [one._replace(score=one.score * CLAIMED) if one.page in claims else one for one in found]
+    weighed.sort(key=lambda one: (-int(NEAR * math.log(one.score + 1e-9)), -one.page))
+    return weighed
+
+
+def _chosen(act: Act, ranked: Sequence[Ranked], cut: float, wishes_max: int) -> list[Ranked]:
+    """As many of the best as their share of the budget holds, with what belongs to them."""
+    state = act.state
+    assert state.settings is not None
+    left = int(state.room * state.settings.recall_share) or state.high - state.used
+    chosen: dict[int, Ranked] = {}
+    best = ranked[0].score if ranked else 0.0
+    for one in ranked[:wishes_max]:
+        if one.score < best * cut:
+            break
+        for number in (one.page, *one.beside):
+            held = state.pages[number]
+            form = held.forms[0]
+            if number in chosen or form is None or number in state.retracted:
+                continue
+            cost = 0 if number in state.here and not held.level else form.tokens
+            if cost <= left:
+                left -= cost
+                chosen[number] = one._replace(page=number)
+    return list(chosen.values())
+
+
+def _why(one: Ranked) -> bytes:
+    """What a page was wished for by, in words: the terms it has, the score."""
+    return f"{' '.join(one.terms)}: {one.score:.2f}".encode("utf-8", "backslashreplace")
 
 
 def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
@@ -119,6 +188,9 @@ def state(
         act.tell(Link(made, old, LinkKind.SUPERSEDES))
         if old not in act.state.retracted:  # what was retracted stays so
             act.tell(Annotate(old, status=Standing.ABANDONED, importance=0))
+            here = act.state.here.get(old)
+            if here is not None and not here.pinned:  # two claims that say different things of one subject mislead
+                act.tell(Evict(old, Cause.ASKED, here.tokens))
     return made
 
 

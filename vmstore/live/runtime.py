@@ -19,15 +19,15 @@ from vmstore.errors import OvertakenError
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
+from vmstore.live.index import Index
 from vmstore.live.leaves import Leaves
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
-from vmstore.views.lane import Lane
+from vmstore.views.lane import NEVER, Lane
 from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.packs import PackCache
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
@@ -54,7 +54,7 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.finder = runtime.finder
-        self.packs = runtime.packs
+        self.index = runtime.index
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -71,6 +71,16 @@ class Act:
         if told is not None:
             self.kernel.tell(told)
         return position
+
+    @property
+    def shape(self) -> str:
+        """The shape that requests are written in and answers are read in."""
+        settings = self.state.settings
+        return (settings.shape if settings is not None else None) or "chat"
+
+    def leaves(self, choice: Selection | None) -> list[Leaf]:
+        """The prompt as it is now, or what was chosen of it, in order."""
+        return Leaves(self.state, self.spoken, self.forms, choice).here()
 
     def react(self) -> list[AnyMutation]:
         """Lets the kernel decide now; what it wrote."""
@@ -138,7 +148,6 @@ class Runtime:
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane)
-        self.packs: PackCache[list[Leaf]] = PackCache()
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
         self._looks: list[ref[Leaves]] = []  # made since something happened
@@ -154,6 +163,7 @@ class Runtime:
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
         self.metrics = Metrics()
+        self.index = Index()
         self.forms.forget()
 
     def leaves(self, choice: Selection | None = None) -> Leaves:
@@ -182,29 +192,41 @@ class Runtime:
         if head.position != self.state.position:
             self._see()
             self._engine.follow()
-            facts = Facts(self._engine.log, self._lane)
-            self._source = facts
-            try:
-                for told in facts.after(self.state.position):
-                    if any(map(_erases, told.mutations)) and not self._fresh:
-                        return self._anew()
-                    self.metrics.begin(told.at)
-                    for position, mutation in told.mutations:
-                        self.state.apply(position, mutation)
-                        self.note(position, mutation)
-                        self.spoken.apply(position, mutation)
-            except BaseException:
-                self.forget()  # half of a mutation may be folded
-                raise
+            self._fold(NEVER)
         return self.state
 
-    def _anew(self) -> State:
+    def stand(self, position: int) -> State:
+        """The state as it stood at a position; asked for in order, each commit is read once."""
+        if self.state.position > position:
+            self.forget()
+        if self.state.position < position:
+            self._fold(position)
+        return self.state
+
+    def _fold(self, upto: int) -> None:
+        """Folds what the log holds after the state, up to a position."""
+        facts = Facts(self._engine.log, self._lane)
+        self._source = facts
+        try:
+            for told in facts.after(self.state.position, upto):
+                if any(map(_erases, told.mutations)) and not self._fresh:
+                    return self._anew(upto)
+                self.metrics.begin(told.at)
+                for position, mutation in told.mutations:
+                    self.state.apply(position, mutation)
+                    self.note(position, mutation)
+                    self.spoken.apply(position, mutation)
+        except BaseException:
+            self.forget()  # half of a mutation may be folded
+            raise
+        return None
+
+    def _anew(self, upto: int) -> None:
         """Reads all of the log again: something was erased, and nothing of it is to stay in memory."""
         self.forget()
-        self.packs = PackCache()
         self._fresh = True
         try:
-            return self.current()
+            self._fold(upto)
         finally:
             self._fresh = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,9 +16,9 @@ from vmstore.capture.thoughts import is_thought
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
 from vmstore.core.draft import Reply as Answer
-from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
-from vmstore.core.tokens import ESTIMATOR
+from vmstore.core.tokens import ESTIMATOR, estimate
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
 from vmstore.live.spoken import TOPIC
@@ -50,6 +50,23 @@ def instruct(act: Act, system: str | None, tools: list[Any] | None) -> None:
         hold(act, spoke.pages, Holder.SYSTEM)
 
 
+def offer(act: Act, tools: list[Any]) -> None:
+    """Offers the model these tools from the next call on; schemas that are offered already are not logged again."""
+    if not tools or not isinstance(tools, list):
+        return
+    stand = [held for held in act.state.here.values() if held.holders >> Holder.TOOLS & 1]
+    draft = take_message(Shape.CHAT, Slot.TOOLS, plain(tools))
+    if not stand:
+        hold(act, write(act, draft).pages, Holder.TOOLS)
+        return
+    parts = hidden(act, draft).parts
+    assert len(parts) == len(stand), "the schemas are one page"
+    for held, part in zip(stand, parts, strict=True):
+        if act.forms.of(held.residence[1]) != part.content:
+            tokens = estimate(part.content, part.modality)
+            act.tell(Update(held.page, held.version + 1, act.cell(part.content), len(part.content), tokens))
+
+
 def user(act: Act, content: Any) -> Spoke:
     """A person says something; after a final answer it opens a turn."""
     if act.spoken.final:
@@ -77,13 +94,20 @@ def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
         if usage.tokens_in and counted:
             factor = corrected(act.state, usage.tokens_in * PPM // counted)
             if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:
-                act.tell(Configure(ESTIMATOR, factor))
+                act.tell(Configure(ESTIMATOR, factor, act.state.beside))
     return spokes
 
 
-def go_on(act: Act) -> None:
-    """The model answered the last call by asking its memory, and is called again."""
-    act.tell(Reply(act.state.call, Status.OK))
+def identified(reply: Answer, ids: Sequence[str]) -> Answer:
+    """An answer whose tool calls have these ids, in their order: what answers them names them."""
+    left = list(ids)
+    drafts = []
+    for draft in reply.drafts:
+        parts = []
+        for part in draft.parts:
+            parts.append(msgspec.structs.replace(part, call_id=left.pop(0)) if part.is_call and left else part)
+        drafts.append(msgspec.structs.replace(draft, parts=tuple(parts)))
+    return msgspec.structs.replace(reply, drafts=tuple(drafts))
 
 
 def tool(act: Act, call_id: str, content: Any, name: str | None) -> Spoke:
@@ -178,5 +202,5 @@ def corrected(state: State, factor_ppm: int) -> int:
     """A factor as far as it can be believed, and as far as what is pinned still fits."""
     factor = min(max(factor_ppm, FACTOR_MIN_PPM), FACTOR_MAX_PPM)
     if state.settings is not None and state.pinned:
-        factor = min(factor, max(state.factor_ppm, state.settings.room * PPM // state.pinned))
+        factor = min(factor, max(state.factor_ppm, state.settings.room * PPM // (state.pinned + state.beside)))
     return factor

@@ -22,7 +22,6 @@ from vmstore.live.labels import known as read
 from vmstore.views.pages import object_of
 from vmstore.vm.claims import Known as Claim
 from vmstore.vm.claims import topic_of
-from vmstore.vm.signals import Hint, Hints, hint
 
 
 def _places(note: bytes) -> list[tuple[int, int]]:
@@ -61,8 +60,9 @@ class Spoken:
         self.named: dict[str, int] = {}  # a page's own name -> the last page of that name
         self.claims: dict[str, Claim] = {}  # that hold, by name
         self._claimed: dict[str, int] = {}  # their pages: another page may take a claim's name
-        self.hints = Hints()  # what pages are about
         self.summaries: list[int] = []  # of the segments
+        self.past: dict[int, None] = {}  # pages that hold no more
+        self.updated: list[int] = []  # pages that changed, in order
         self.marks: dict[str, list[tuple[int, int]]] = {}
         self.final = True  # the next human message opens a turn
         self.answered = 0  # the last call that was answered
@@ -86,9 +86,14 @@ class Spoken:
                 self._derived(mutation.source, mutation.target)
             case m.Evict() if mutation.cause == Cause.THOUGHT:
                 self.thoughts[mutation.page] = None
+            case m.Update():
+                self.updated.append(mutation.page)
             case m.Annotate() if mutation.status in (Standing.ABANDONED, Standing.SUPERSEDED):
+                self.past[mutation.page] = None
                 for name in [name for name in self.claims if self._claimed[name] == mutation.page]:
                     del self.claims[name]
+            case m.Annotate() if mutation.status is not None:
+                self.past.pop(mutation.page, None)
             case m.Reply():
                 self.final, self.answered = bool(mutation.final), mutation.call
             case m.Pack():
@@ -117,9 +122,6 @@ class Spoken:
             self.final = False
         if known.name and page_position(known.name) is None:  # what looks like a page's number names no other page
             self.named[known.name] = position
-        about = [tag.removeprefix(TOPIC) for tag in known.tags if tag.startswith(TOPIC)]
-        if about:
-            self.hints.add(hint(position, " ".join(about), made.importance))
         if made.type == PageType.SUMMARY:
             self.summaries.append(position)
         if made.type == PageType.CLAIM and known.name in self.named and made.content is not None:
@@ -128,14 +130,13 @@ class Spoken:
             self.claims.pop(known.name, None)
             self._claimed[known.name] = position
             self.claims[known.name] = Claim(known.name, topic_of(known.name), text)
-            self.hints.add(hint(position, " ".join((*about, text)), made.importance))
 
     def _derived(self, page: int, source: int) -> None:
         self.sources[page] = (*self.sources.get(page, ()), source)
 
-    def standing(self) -> list[Hint]:
-        """What the claims that hold are about, oldest first."""
-        return [self.hints[self._claimed[name]] for name in self.claims]
+    def claims_of(self, page: int) -> list[int]:
+        """The claims that hold and were found in a page."""
+        return [number for name in self.claims if page in self.sources.get(number := self._claimed[name], ())]
 
     def number(self, name: str) -> int | None:
         """The page of a name or of a number like `p17`; None where there is none."""

@@ -14,6 +14,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder
+from vmstore.core.page import Fidelity
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError
 from vmstore.replay.paper import Made, Paper
@@ -137,6 +138,8 @@ class Redecision:
         told = msgspec.structs.replace(
             pack, leaves=now.leaves, tokens=now.tokens, entered=tuple(now.entered), left=tuple(now.left)
         )
+        if not self._exact:  # nobody sent it
+            told = msgspec.structs.replace(told, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0)
         return self._paper.packed(told)
 
     # ---- stimuli

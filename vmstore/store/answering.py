@@ -1,9 +1,9 @@
-"""The memory's side of the loop: the model calls `page_fault` and `search_pages`, and the kernel decides."""
+"""A live session's side of the loop: it packs, logs what came back, and the kernel decides on what is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from vmstore.core.page import Modality, Tier
 from vmstore.errors import UnknownError
@@ -11,8 +11,11 @@ from vmstore.live.leaves import Leaves
 from vmstore.live.runtime import Runtime
 from vmstore.store.answers import Faulted
 from vmstore.store.answers import Hit as StoreHit
+from vmstore.store.packed import Packed
+from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.envelope import Found, Hit, Loaded
 from vmstore.vm.protocol.loop import Denied
+from vmstore.vm.signals import asked
 
 T = TypeVar("T")
 
@@ -33,8 +36,12 @@ WHY = {
 class Live(Protocol):
     """What is asked of a live session."""
 
+    def pack(self) -> Packed: ...
+    def took(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> object: ...
+    def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
+    def look_for(self, query: str, limit: int) -> list[tuple[int, float]]: ...
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
@@ -43,6 +50,18 @@ class Memory:
 
     def __init__(self, live: Live) -> None:
         self._live = live
+
+    def request(self) -> dict[str, Any]:
+        """The request of the next call, logged as it is sent."""
+        return self._live.pack().request
+
+    def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
+        """Logs what came back for it."""
+        self._live.took(response, calls)
+
+    def result(self, call: Asked, text: str) -> None:
+        """Logs what a tool answers."""
+        self._live.tool(call.id, text, name=call.tool)
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
         """Loads a page at a level; raises UnknownError where there is no such page."""
@@ -55,18 +74,22 @@ class Memory:
 
     def search(self, query: str, modality: Modality | None, limit: int) -> Found:
         """The pages that match best."""
-        gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
-        hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
-        best = max((hit.score for hit in hits), default=1.0)
+        if modality is None and asked(query):
+            ranked = self._live.look_for(query, limit)
+        else:
+            gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
+            hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
+            ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
+        best = max((score for _, score in ranked), default=1.0)
 
         def leaves(runtime: Runtime) -> Found:
             made = Leaves(runtime.state, runtime.spoken, runtime.forms)
             found = []
-            for hit in hits:
-                held = runtime.state.pages[int(hit.page[1:])]
+            for page, score in ranked:
+                held = runtime.state.pages[page]
                 if held.page not in runtime.state.retracted and modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
-                    found.append(Hit(made.of(held, 0, tier, words=False), round(hit.score / best * 1_000_000)))
+                    found.append(Hit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
             return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
 
         return self._live.look(leaves)

@@ -11,6 +11,7 @@ from vmstore.live import saying
 from vmstore.live.configuring import configure
 from vmstore.live.finder import Callback as Finding
 from vmstore.live.finder import Finder
+from vmstore.live.packing import reserve_front
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.shorter import Shorter
 from vmstore.store.live import Live
@@ -47,6 +48,7 @@ def live_session(
     def begin(act: Act) -> None:
         configure(act, told)
         saying.instruct(act, system, tools)
+        reserve_front(act)
 
     def opened() -> int:
         key = namespace.key(opening.name)

@@ -5,11 +5,12 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from vmstore.capture.record import measured
-from vmstore.capture.shapes import Shape, take_reply
+from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
 from vmstore.core.asof import AsOf
@@ -18,10 +19,10 @@ from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name
-from vmstore.errors import InputError
+from vmstore.errors import InputError, RefusedError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
-from vmstore.live.packing import pack
+from vmstore.live.packing import SHAPES, Sent, pack
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
@@ -34,6 +35,8 @@ from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
 from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.dialect import Asked
+from vmstore.vm.protocol.functions import offered, schema_of
 from vmstore.vm.protocol.leaf import MEDIA
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
 from vmstore.vm.protocol.select import Selection
@@ -108,10 +111,16 @@ class Live(Acting):
         """
         if request_id is not None:
             raise InputError("a session that manages its memory takes each answer once; leave request_id out")
-        told = used(latency, cost)
+        return self.took(response, at=at, told=used(latency, cost))
+
+    def took(
+        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+    ) -> Recorded:
+        """Takes in a response whose calls have these ids."""
 
         def do(act: Act) -> Recorded:
-            reply = measured(take_reply(Shape.CHAT, response), told)
+            reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
+            reply = saying.identified(reply, [call.id for call in calls])
             for spoke in saying.answered(act, reply, counted=self._counted(act, reply.usage)):
                 remembering.cite(act, spoke)
                 remembering.notice(act, spoke)
@@ -121,7 +130,7 @@ class Live(Acting):
 
     def _counted(self, act: Act, usage: Usage) -> int:
         """What the call that is answered was estimated at, where the provider says what it was."""
-        return act.state.call_tokens + self._now(act).tokens_beside if usage.tokens_in else 0
+        return act.state.sent_tokens if usage.tokens_in else 0
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
@@ -223,11 +232,17 @@ class Live(Acting):
             self._act(do)
         return hits
 
+    def look_for(self, query: str, limit: int) -> list[tuple[int, float]]:
+        """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
+        found = self._act(lambda act: remembering.look_for(act, query, limit))
+        return [(one.page, one.score) for one in found]
+
     def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
         Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
         model whose window is smaller than L0, which stays as it is, until they are told otherwise.
+        Raises RefusedError where what cannot leave the prompt takes more than the budget.
         """
         return self._act(lambda act: self._packed(act, pack(act, settings)), at)
 
@@ -235,31 +250,36 @@ class Live(Acting):
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
-        tools: Sequence[Any] = (),
-        shape: str = "chat",
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
     ) -> Ran:
-        """Calls the model with the packed prompt until it answers, and answers the memory's tools; all is logged.
+        """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
 
-        `model_call` takes a request and gives the provider's response. Each of its calls is packed and
-        logged; the answer is taken in as the model's. A call of one of your own `tools` ends the run:
-        answer it with `assistant` and `tool`, and run again.
+        `model_call` takes a request and gives the provider's response, in the session's `shape`. `tools` are
+        functions by name, called with the model's arguments; where they are schemas, a call of one ends the run:
+        answer it with `tool`, and run again. One run at a time: RefusedError where another is under way.
         """
-        packed = self.pack().messages(shape)
-        calls = 0
+        own = tools if isinstance(tools, Mapping) else {}
+        schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
+        if shape is not None and shape != self.settings.shape:
+            self.configure(shape=shape)
+        with self._running():
+            self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
+            return run(model_call, Memory(self), tools=own, rounds_max=rounds_max, shape=self.settings.shape or "chat")
 
-        def call(request: dict[str, Any]) -> Any:
-            nonlocal calls
-            if calls:
-                self._act(saying.go_on)
-                self.pack()
-            calls += 1
-            return model_call(request)
-
-        ran = run(call, packed.request, Memory(self), tools=[*packed.tools, *tools], rounds_max=rounds_max, shape=shape)
-        if ran.text and not ran.pending:
-            self.assistant(ran.text)
-        return ran
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Keeps other runs of the session out: two would answer each other's calls."""
+        with self._ns.lock:
+            if self._key in self._ns.running:
+                raise RefusedError(f"session {self.name!r} is being run already; wait until that ends, or fork it")
+            self._ns.running.add(self._key)
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                self._ns.running.discard(self._key)
 
     @property
     def developer_message(self) -> str:
@@ -290,9 +310,10 @@ class Live(Acting):
         child = super().fork(name, at, **moment)
         return Live(self._ns, self._recording, child._key, child.name)
 
-    def _packed(self, at: Act | Runtime, choice: Selection | None) -> Packed:
-        leaves = self.runtime().leaves(choice)
-        return Packed(self.name, chosen(at.state), at.state, choice, leaves, self._ns.lock, at.packs)
+    def _packed(self, at: Act | Runtime, made: Sent | Selection | None) -> Packed:
+        choice = made.now.choice if isinstance(made, Sent) else made
+        sent = made if isinstance(made, Sent) else None
+        return Packed(self.name, chosen(at.state), at.state, choice, self.runtime().leaves(choice), self._ns.lock, sent)
 
     def _now(self, at: Act | Runtime) -> Packed:
         """The prompt as it is now."""

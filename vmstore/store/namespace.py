@@ -100,6 +100,8 @@ class Namespace(process.Owner):
         """Remembers nothing of what the log holds."""
         self.together = Together(self.lock, lambda: self.engine)
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
+        self.past: dict[int, Runtime] = {}  # live sessions as they stood where a call was last asked for
+        self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
@@ -241,6 +243,7 @@ class Namespace(process.Owner):
         self.erased = self.projection.last_erasure
         self._keys.clear()
         self.live.clear()
+        self.past.clear()
         self.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:

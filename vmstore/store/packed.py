@@ -6,15 +6,14 @@ from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
-from vmstore.core.page import Modality
-from vmstore.core.tokens import estimate
 from vmstore.live.leaves import Leaves, Seen
+from vmstore.live.packing import Sent
+from vmstore.live.request import policies, request_of
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest
 from vmstore.vm.protocol.messages import Messages, messages
-from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
 from vmstore.vm.protocol.select import Left, Lowered, Selection
 from vmstore.vm.settings import Settings
@@ -22,10 +21,10 @@ from vmstore.vm.state import State
 
 
 class Packed:
-    """The prompt of one call: `tokens` of a `budget`, both estimated; `pages` by name, in order.
+    """The prompt of one call: `tokens` of a `budget`, of all that is sent; `pages` by name, in order.
 
     Where a window is smaller than L0, `lowered` and `left` say of which pages it shows less, and
-    nothing, and why. What it says is written when it is asked for.
+    nothing, and why.
     """
 
     def __init__(
@@ -36,11 +35,12 @@ class Packed:
         choice: Selection | None,
         leaves: Leaves,
         lock: AbstractContextManager[None],
-        cache: PackCache[list[Leaf]],
+        sent: Sent | None = None,
     ) -> None:
         self.session = session
         self.call = state.call
-        self.tokens = state.used if choice is None else choice.tokens
+        pages = state.used if choice is None else choice.tokens
+        self.tokens = pages if sent is None else sent.tokens
         self.budget = settings.l0_tokens_max
         self._settings = settings
         faults, tokens = state.left()
@@ -49,7 +49,7 @@ class Packed:
         )
         self._leaves = leaves
         self._lock = lock
-        self._cache = cache
+        self._sent = sent
 
     def _seen(self) -> Seen:
         with self._lock:
@@ -69,14 +69,18 @@ class Packed:
 
     @cached_property
     def _here(self) -> list[Leaf]:
+        if self._sent is not None:
+            return self._sent.leaves
         with self._lock:
-            known = working_set_hash(self._leaves.bare())
-            key = PackKey(self.session, self._settings.model or "", self._window, known)
-            made = self._cache.get(key)
-            if made is None:
-                made = self._leaves.here()
-                self._cache.put(key, made)
-            return made
+            return self._leaves.here()
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """The request to send, as it was logged: model, messages and tools in the session's shape.
+
+        Of a prompt that was not packed, as it would be.
+        """
+        return request_of(self._settings, self._here) if self._sent is None else self._sent.body
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -122,15 +126,11 @@ class Packed:
             leaves=self._here,
         )
 
-    def messages(self, shape: str = "chat") -> Messages:
-        """The pages as messages in the shape `chat`, `anthropic` or `gemini`, with the memory's tools."""
+    def messages(self, shape: str | None = None) -> Messages:
+        """The pages as messages, with the memory's tools: in the session's shape, as sent, or in another."""
+        shape = shape or self._settings.shape or "chat"
         return messages(
-            self._here,
-            shape=shape,
-            rules=self._rules,
-            paging=self._paging,
-            policies=self._policies,
-            manifest=self.manifest,
+            self._here, shape=shape, rules=self._rules, paging=self._paging, policies=policies(self._settings)
         )
 
     @property
@@ -143,11 +143,3 @@ class Packed:
             faults_allowed=self._policies.faults_allowed,
             upgrade_budget_tokens=self._policies.upgrade_budget_tokens,
         )
-
-    @property
-    def tokens_beside(self) -> int:
-        """The estimated tokens of rules and manifest, which the budget's reserve is for."""
-        bare = developer_message(
-            rules=self._rules, paging=self._paging, policies=self._policies, manifest=self.manifest, leaves=()
-        )
-        return estimate(bare.encode("utf-8", "replace"), Modality.TEXT)

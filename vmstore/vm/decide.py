@@ -6,12 +6,13 @@ form of a page it requests; the answer comes back as a `compress`, and it is ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Denial, Load, Use, Why
 from vmstore.core.mutation import (
     AnyMutation,
+    Configure,
     Decision,
     FaultDenied,
     FaultIn,
@@ -44,20 +45,28 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
     room = Room(state)
     deciding = Deciding(state, room)
     room.withdraw(state.retracted.leaving(state.here))
-    for position, told in stimulus:
-        if isinstance(told, Reference):
-            deciding.answer(position, told)
-    deciding.settle(Cause.BUDGET if any(isinstance(told, Settings) for _, told in stimulus) else Cause.PRESSURE)
+    asked = [(position, told) for position, told in stimulus if isinstance(told, Reference)]
+    if state.settings.shape is not None:
+        deciding.hold(told for _, told in asked)
+    for position, told in asked:
+        deciding.answer(position, told)
+    deciding.settle(Cause.BUDGET if any(_is_budget(told) for _, told in stimulus) else Cause.PRESSURE)
     return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+def _is_budget(told: AnyMutation) -> bool:
+    """Whether somebody changed what pages may take."""
+    return isinstance(told, Settings) or (isinstance(told, Configure) and told.beside > 0)
 
 
 def _settled(state: State, stimulus: Sequence[Told]) -> bool:
     """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
     here = state.here
+    assert state.settings is not None
     for _, told in stimulus:
         if isinstance(told, Reference):
             held = here.get(told.page)
-            if held is None or (held.level > told.level and told.use != Use.SIGNAL):
+            if held is None or (held.level > told.level and (told.use != Use.SIGNAL or state.settings.recall_share)):
                 return False
     if state.retracted.here and state.retracted.leaving(here):
         return False
@@ -74,6 +83,17 @@ class Deciding:
         self.settings = state.settings
         self.number = state.policy.NUMBER
         self.faults, self.tokens = state.faults, state.fault_tokens
+        self.share = int(state.room * self.settings.recall_share)  # of the room, for what is wished for
+
+    def hold(self, asked: Iterable[Reference]) -> None:
+        """Keeps pages that are used at once here, and of those wished for what the share allows."""
+        share = self.share
+        for one in asked:
+            held = self.state.here.get(one.page)
+            if held is None or (one.use == Use.SIGNAL and held.tokens > share):
+                continue
+            share -= held.tokens if one.use == Use.SIGNAL else 0
+            self.room.asked[one.page] = None
 
     def answer(self, position: int, asked: Reference) -> None:
         """Brings in what is used, or wished for, and is not here."""
@@ -149,16 +169,24 @@ class Deciding:
         self.room.decided.append(FaultDenied(page, position, because, why))
 
     def _wish(self, position: int, wish: Reference) -> None:
-        """Brings in what is wished for where there is room without anything leaving for it."""
+        """Brings in what is wished for: within its share what nothing holds goes for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self.room.level(held) < GONE:
-            return
-        if held.page in self.state.retracted:
+        if held is None or not self.settings.prefetch or held.page in self.state.retracted:
             return
         room, limit = self.room, self.state.high
-        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
-        for level, form in forms:
-            if room.used + form.tokens <= limit:
+        now = room.level(held)
+        if now < GONE and not self.share:
+            return
+        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and wish.level <= level]
+        for level, form in [one for one in forms if one[0] < now]:
+            coming = form.tokens - room.tokens(held)
+            fits = room.used + coming <= limit
+            if not fits and coming <= self.share:
+                fits = room.make(
+                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=Yields.NONE
+                )
+            if fits:
+                self.share -= max(0, coming) if self.share else 0
                 why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
                 room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
                 room.let_in(held, Level(level), form.tokens)

@@ -227,12 +227,13 @@ class Metrics:
         self._pace.called()
         self._prefix.move(state, pack)
         self._cited.clear()
+        tokens, budget = (pack.sent_tokens, state.whole) if pack.sent_tokens else (pack.tokens, state.budget)
         self.sent += pack.tokens
-        self.peak = max(self.peak, _real(state, pack.tokens))
-        part = pack.tokens * PPM // state.budget
+        self.peak = max(self.peak, _real(state, tokens))
+        part = tokens * PPM // budget if budget else 0
         self.shares += part
         self.peak_share = max(self.peak_share, part)
-        self.over += pack.tokens > state.budget
+        self.over += tokens > budget
 
     # ---- the answer
 

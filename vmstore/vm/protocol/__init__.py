@@ -12,7 +12,7 @@ from vmstore.vm.protocol.context import Line, context_text, read_context
 from vmstore.vm.protocol.conversation import conversation
 from vmstore.vm.protocol.envelope import Budget, Found, Hit, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.leaf import Form, Leaf
-from vmstore.vm.protocol.loop import Denied, Memory, Ran, run
+from vmstore.vm.protocol.loop import Denied, Ran, Session, run
 from vmstore.vm.protocol.manifest import Policies, manifest, manifest_json
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
@@ -61,6 +61,6 @@ __all__ = [
     "citations",
     "run",
     "Ran",
-    "Memory",
+    "Session",
     "Denied",
 ]

@@ -1,4 +1,9 @@
-"""The pages as a conversation no provider refuses: calls beside their results, pictures that are pictures."""
+"""The pages as a conversation no provider refuses: calls beside their results, pictures that are pictures.
+
+Messages stand in the order of their pages. What stands in no message (a claim, a summary, a file), and
+what came back after it had left, stands where it came in, as VM:CONTEXT in a user's message: so
+nothing that was sent before changes when a page comes.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from vmstore.core.page import Level, Role, Slot
 from vmstore.vm.protocol.calls import CallIds, asked, object_of, tool_name
-from vmstore.vm.protocol.context import line, medium
+from vmstore.vm.protocol.context import context_text, line, medium
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.picture import Picture, picture
-from vmstore.vm.protocol.wire import printed, tagless
+from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.protocol.wire import printed, tagless, unlabelled
 
 UNSIGNED = "a thought is not sent back"
 UNANSWERED = "a call without its result"
@@ -50,44 +56,45 @@ class Turn(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """What instructs, the pages that were said in no message, the messages, and what cannot be sent and why."""
+    """What instructs, the messages, and what cannot be sent and why."""
 
     instructions: tuple[str, ...]
-    loose: tuple[Leaf, ...]
     turns: tuple[Turn, ...]
     left: tuple[tuple[str, str], ...]
 
 
-Group: TypeAlias = list[Leaf]
-
-
 def conversation(leaves: Sequence[Leaf], *, labels: bool = True) -> Conversation:
     """The pages as messages, in their order; with `labels` each text begins with its page's name."""
-    groups, loose, instructions = _grouped(leaves)
-    pairs = _paired(groups)
+    groups, instructions = _grouped(leaves)
+    spoken = [group.leaves for group in groups if not group.recalled]
+    pairs = _paired(spoken)
     answered = {id(result) for results in pairs.values() for result in results}
     ids = CallIds()
     turns: list[Turn] = []
     left = [(leaf.name, UNSIGNED) for leaf in leaves if _is_thought(leaf)]
     for group in groups:
+        if group.recalled:
+            turns += [Turn(Role.USER, tuple(_recalled(group.leaves)))]
+            continue
         results: list[Part] = []
         parts: list[Part] = []
-        for leaf in group:
+        for leaf in group.leaves:
             if _asks(leaf):
                 if (found := pairs.get(leaf.name)) is None:
                     left.append((leaf.name, UNANSWERED))
                     continue
                 call = _call(leaf, ids)
                 parts.append(call)
-                results.append(Result(call.id, call.tool, tuple(_parts(found, labels, may_show=True))))
+                labelled = labels and call.tool not in VM_TOOLS  # nobody cites what the memory itself answered
+                results.append(Result(call.id, call.tool, tuple(_parts(found, labelled, may_show=True))))
             elif id(leaf) not in answered:
                 # A result whose call is out is spoken of: no provider takes it as a result.
                 may_show = leaf.role is not Role.ASSISTANT
                 parts += [Text(line(leaf))] if leaf.is_result else _parts([leaf], labels, may_show)
-        role = Role.ASSISTANT if group[0].role is Role.ASSISTANT else Role.USER
+        role = Role.ASSISTANT if group.leaves[0].role is Role.ASSISTANT else Role.USER
         turns += [Turn(role, tuple(parts))] if parts else []
         turns += [Turn(Role.TOOL, tuple(results))] if results else []
-    return Conversation(tuple(instructions), tuple(loose), tuple(turns), tuple(left))
+    return Conversation(tuple(instructions), tuple(turns), tuple(left))
 
 
 def merged(turns: Iterable[Turn]) -> list[Turn]:
@@ -106,29 +113,53 @@ def words(parts: Iterable[Part]) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[Leaf], list[str]]:
-    """The messages in order, the pages of none, and the texts that instruct."""
+class Group(NamedTuple):
+    """Pages that stand together: a message as it was said, or pages that were recalled."""
+
+    recalled: bool
+    leaves: list[Leaf]
+
+
+def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[str]]:
+    """The messages and what was recalled between them, in order, and the texts that instruct."""
     groups: list[Group] = []
-    loose: list[Leaf] = []
     instructions: list[str] = []
+    newest = 0
     for leaf in leaves:
         if leaf.instructs:
             instructions += [leaf.text] if leaf.text and leaf.slot is not Slot.TOOLS else []
-        elif not leaf.message and not _is_handed_in(leaf):
-            loose.append(leaf)
-        elif _is_thought(leaf):
             continue
-        elif groups and (groups[-1][0].message, groups[-1][0].role) == (leaf.message, leaf.role):
-            groups[-1].append(leaf)
+        if _is_thought(leaf):
+            continue
+        recalled = leaf.message < newest if leaf.message else not _is_handed_in(leaf)
+        newest = max(newest, leaf.message)
+        last = groups[-1] if groups else None
+        if last is not None and last.recalled is recalled and (recalled or _together(last.leaves[0], leaf)):
+            last.leaves.append(leaf)
         else:
-            groups.append([leaf])
-    return groups, loose, instructions
+            groups.append(Group(recalled, [leaf]))
+    return groups, instructions
 
 
-def _paired(groups: list[Group]) -> dict[str, Group]:
+def _together(first: Leaf, leaf: Leaf) -> bool:
+    """Whether two pages stand in one message."""
+    return (first.message, first.role) == (leaf.message, leaf.role)
+
+
+def _recalled(leaves: Sequence[Leaf]) -> list[Part]:
+    """Pages that were recalled: pictures as they are, all else in one VM:CONTEXT."""
+    shown = [(leaf, picture(leaf)) for leaf in leaves]
+    parts: list[Part] = []
+    for leaf, one in shown:
+        parts += [Text(_label(leaf)), one] if one is not None else []
+    said = [leaf for leaf, one in shown if one is None]
+    return [*parts, Text(context_text(said))] if said else parts
+
+
+def _paired(groups: list[list[Leaf]]) -> dict[str, list[Leaf]]:
     """The pages of the result of each call, by the call's name; each call has the first that came after it."""
     waiting: dict[tuple[str, str], list[str]] = {}
-    pairs: dict[str, Group] = {}
+    pairs: dict[str, list[Leaf]] = {}
     for group in groups:
         taken: dict[tuple[str, str], str] = {}
         for leaf in group:
@@ -173,6 +204,7 @@ def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | 
         said = medium(leaf) if leaf.is_media else leaf.text
         if said is None:
             said = NOT_HERE if leaf.content is None else line(leaf)
+        said = unlabelled(said)
         if labels or leaf.level:
             said = f"{_label(leaf)} {said}"
         if said.strip():  # providers refuse a text of blanks

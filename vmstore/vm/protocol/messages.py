@@ -45,22 +45,15 @@ def messages(
     rules: Rules = Rules.PASSIVE,
     paging: Paging = Paging.RUNTIME,
     policies: Policies | None = None,
-    manifest: dict[str, Any] | None = None,
 ) -> Messages:
-    """What was said as messages; what was said in none (claims, summaries) as VM:CONTEXT before them.
+    """The pages as messages in their order, after what instructs and the rules, which no later page changes.
 
     Unless the rules are passive each text begins with its page's name, so that the model can cite it.
     """
     talk = conversation(leaves, labels=rules is not Rules.PASSIVE)
-    policies = policies or Policies()
-    told = developer_message(
-        rules=rules,
-        paging=paging,
-        policies=policies,
-        manifest=manifest,
-        leaves=talk.loose,
-        instructions="\n\n".join(talk.instructions),
+    front = developer_message(
+        rules=rules, paging=paging, policies=policies or Policies(), instructions="\n\n".join(talk.instructions)
     )
     speaks = dialect(shape)
-    offers = may_fault(rules, paging) and policies.faults_allowed
-    return Messages(speaks.request(told, talk.turns), speaks.tools() if offers else [], talk.left)
+    tools = speaks.tools(short=rules is Rules.SHORT) if may_fault(rules, paging) else []
+    return Messages(speaks.request(front, talk.turns), tools, talk.left)

@@ -1,0 +1,99 @@
+"""The request of a call: what is sent of the prompt, in the provider's shape, and how many tokens it takes.
+
+It follows from the pages alone and from settings, so that it is given back by folding the log to its pack.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vmstore.core.page import Modality, Slot
+from vmstore.core.tokens import CHARACTERS_PER_TOKEN, estimate
+from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.messages import messages
+from vmstore.vm.protocol.rules import Paging, Rules
+from vmstore.vm.settings import Settings
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+NAMES_THE_MODEL = ("chat", "chat-system", "anthropic")  # Gemini's stands in the address
+
+
+def policies(settings: Settings) -> Policies:
+    """What the model may ask for in a turn, as the rules say it: constant, so that they never change."""
+    return Policies(
+        faults_allowed=settings.faults_a_turn_max > 0,
+        max_faults_per_turn=settings.faults_a_turn_max,
+        upgrade_budget_tokens=settings.fault_tokens_a_turn_max,
+    )
+
+
+def request_of(settings: Settings, leaves: Sequence[Leaf], shape: str | None = None) -> dict[str, Any]:
+    """The request that shows pages in their order: model, instructions, messages, tools."""
+    shape = shape or settings.shape or "chat"
+    made = messages(
+        leaves,
+        shape=shape,
+        rules=Rules[settings.rules.upper()],
+        paging=Paging[settings.paging.upper()],
+        policies=policies(settings),
+    )
+    model = {"model": settings.model} if settings.model and shape in NAMES_THE_MODEL else {}
+    tools = [*own_tools(leaves), *made.tools]
+    return {**model, **made.request, **({"tools": tools} if tools else {})}
+
+
+def own_tools(leaves: Sequence[Leaf]) -> list[Any]:
+    """The schemas of the host's tools, which stand in pages of their own."""
+    tools: list[Any] = []
+    for leaf in leaves:
+        if leaf.slot is Slot.TOOLS and leaf.text:
+            try:
+                value = json.loads(leaf.text)
+            except ValueError:  # shown shorter by hand: no schema any more
+                continue
+            tools += value if isinstance(value, list) else [value]
+    return tools
+
+
+def written(body: dict[str, Any]) -> str:
+    """A request as JSON, keys in the order they are sent in."""
+    return _JSON.encode(body)
+
+
+def digest(text: str) -> bytes:
+    """What a request is known by: SHA-256 of its JSON."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def tokens_of(body: dict[str, Any], text: str, *, pictured: bool) -> int:
+    """Estimated tokens of a request as sent: a quarter of its characters, a picture as the estimator counts it."""
+    characters, tokens = len(text), 0
+    for encoded in _pictures(body) if pictured else ():
+        try:
+            tokens += estimate(base64.b64decode(encoded), Modality.IMAGE)
+        except binascii.Error:
+            continue
+        characters -= len(encoded)
+    return tokens - (-characters // CHARACTERS_PER_TOKEN)
+
+
+def _pictures(value: Any) -> Iterator[str]:
+    """The base64 of each picture in a request, in the place where its shape has it."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _pictures(inner)
+    elif isinstance(value, dict):
+        url, data = value.get("url"), value.get("data")
+        if isinstance(url, str) and url.startswith("data:image/"):
+            yield url.partition(",")[2]
+        elif isinstance(data, str) and str(value.get("media_type", value.get("mimeType"))).startswith("image/"):
+            yield data
+        else:
+            for inner in value.values():
+                yield from _pictures(inner)

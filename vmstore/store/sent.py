@@ -1,0 +1,66 @@
+"""The request of a live session's call, given back: the log is folded to its pack and written again.
+
+It is checked against the digest in the pack, so what is answered is what was sent or an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vmstore.core.erasure import Gone
+from vmstore.core.reference import page_name
+from vmstore.errors import CorruptError, ErasedError
+from vmstore.live.request import digest, request_of, written
+from vmstore.live.runtime import Runtime
+from vmstore.store.namespace import Namespace
+from vmstore.views.calls import CallRow
+from vmstore.views.lane import Lane
+from vmstore.vm.window import chosen
+
+KEPT_MAX = 4  # sessions at hand as they stood, those asked last
+
+
+def sent(namespace: Namespace, lane: Lane, call: CallRow, *, told: bool = False) -> dict[str, Any]:
+    """The request of a call; with `told`, what was erased says so in its place.
+
+    Raises ErasedError where anything of it was erased, CorruptError where it is not what the pack says.
+    """
+    with namespace.lock:
+        namespace.check()
+        runtime = _runtime(namespace, lane)
+        state = runtime.stand(call.position)
+        runtime.forms.forget()  # what is read now is there now
+        assert state.settings is not None, "a session with a budget packed it"
+        leaves = runtime.leaves(chosen(state)).here()
+        erased = [leaf for leaf in leaves if isinstance(leaf.content, Gone)]
+        if erased and not told:
+            raise ErasedError(
+                f"{erased[0].name} of call {call.call} was {bytes(erased[0].content or b'').decode()[1:-1]}, so its "
+                "request cannot be had whole; ask for its messages"
+            )
+        body = request_of(state.settings, leaves)
+        if not erased and state.sent is not None and state.sent != digest(written(body)):
+            if namespace.projection.last_erasure:
+                raise ErasedError(f"a name in call {call.call} was erased, so its request cannot be had whole")
+            raise CorruptError(
+                f"the request of call {call.call} ({page_name(call.position)}) is not the one its pack states; run "
+                "`vmstore verify`, and read it with the version of vmstore that wrote it"
+            )
+        return body
+
+
+def conversation_of(body: dict[str, Any]) -> list[Any]:
+    """The messages of a request, in any shape."""
+    found = body.get("messages", body.get("contents"))
+    assert isinstance(found, list), "a request has messages"
+    return found
+
+
+def _runtime(namespace: Namespace, lane: Lane) -> Runtime:
+    """The session as it stood where it was asked last, to go on from there."""
+    past = namespace.past
+    runtime = past.pop(lane.session, None) or Runtime(namespace.reader, lane)
+    past[lane.session] = runtime
+    if len(past) > KEPT_MAX:
+        del past[next(iter(past))]
+    return runtime
