@@ -24,7 +24,8 @@ STEPS = (
     ("types", ("mypy", "--strict", "vmstore")),
     ("house rules", ("python", "tools/tidy.py")),
     ("floors", ("lint-imports", "--no-cache", "--no-logo")),
-    ("tests", ("pytest", "-q", "-n", "auto", "--dist", "loadfile")),
+    # A worker that ends is not replaced: the test that ended it would run again and end the next.
+    ("tests", ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--max-worker-restart", "0")),
 )
 
 
