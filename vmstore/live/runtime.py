@@ -140,14 +140,25 @@ class Act:
 
 
 class Runtime:
-    """A live session, ready to act. Not for two threads at a time: the store's lock sees to that."""
+    """A live session, ready to act, or one that looks at its `past` alone, which the views hold already.
 
-    def __init__(self, engine: Engine, lane: Lane, shorter: Shorter | None = None, finder: Finder | None = None):
+    Not for two threads at a time: the store's lock sees to that.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        lane: Lane,
+        shorter: Shorter | None = None,
+        finder: Finder | None = None,
+        *,
+        past: bool = False,
+    ) -> None:
         self._engine = engine
         self._lane = lane
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
-        self.forms = Forms(engine, lane)
+        self.forms = Forms(engine, lane, past=past)
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
         self._looks: list[ref[Leaves]] = []  # made since something happened

@@ -24,7 +24,7 @@ from vmstore.vm.held import Held
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
-from vmstore.vm.settings import Settings, encoded
+from vmstore.vm.settings import PPM, Settings, encoded
 from vmstore.vm.settings import changed as settings_with
 from vmstore.vm.state import State
 from vmstore.vm.window import membership
@@ -127,9 +127,11 @@ class Redecision:
         state = self.state
         if state.settings is not None and state.used > state.budget and not self._exact:
             pinned = [page_name(held.page) for held in state.here.values() if held.pinned]
+            beside = f", beside {_corrected(state, state.beside):,} of rules, labels and tools" if state.beside else ""
             raise InputError(
-                f"a budget of {state.budget:,} tokens cannot hold {', '.join(pinned[:3])}"
-                f"{' and more' if len(pinned) > 3 else ''}, {state.pinned:,} tokens that are pinned; give a larger one"
+                f"a budget of {state.settings.l0_tokens_max:,} tokens cannot hold {', '.join(pinned[:3])}"
+                f"{' and more' if len(pinned) > 3 else ''}, {_corrected(state, state.pinned):,} tokens that are pinned"
+                f"{beside}; give a larger one"
             )
 
     def _packed(self, pack: m.Pack) -> m.Pack:
@@ -222,3 +224,8 @@ class Redecision:
 
     def _copied(self, held: Held, form: Recorded) -> m.Compress:
         return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))
+
+
+def _corrected(state: State, tokens: int) -> int:
+    """Estimated tokens as the provider counts them."""
+    return -(-tokens * state.factor_ppm // PPM)

@@ -100,7 +100,8 @@ class Namespace(process.Owner):
         """Remembers nothing of what the log holds."""
         self.together = Together(self.lock, lambda: self.engine)
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
-        self.past: dict[int, Runtime] = {}  # live sessions as they stood where a call was last asked for
+        # Live sessions as they stood where a call was last asked for, and the last erasure before that.
+        self.past: dict[int, tuple[int, Runtime]] = {}
         self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account

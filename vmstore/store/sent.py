@@ -10,6 +10,7 @@ from typing import Any
 from vmstore.core.erasure import Gone
 from vmstore.core.reference import page_name
 from vmstore.errors import CorruptError, ErasedError
+from vmstore.live.leaves import Leaves
 from vmstore.live.request import digest, request_of, written
 from vmstore.live.runtime import Runtime
 from vmstore.store.namespace import Namespace
@@ -25,28 +26,37 @@ def sent(namespace: Namespace, lane: Lane, call: CallRow, *, told: bool = False)
 
     Raises ErasedError where anything of it was erased, CorruptError where it is not what the pack says.
     """
-    with namespace.lock:
+    with namespace.views_lock:
         namespace.check()
-        runtime = _runtime(namespace, lane)
-        state = runtime.stand(call.position)
-        runtime.forms.forget()  # what is read now is there now
-        assert state.settings is not None, "a session with a budget packed it"
-        leaves = runtime.leaves(chosen(state)).here()
-        erased = [leaf for leaf in leaves if isinstance(leaf.content, Gone)]
-        if erased and not told:
-            raise ErasedError(
-                f"{erased[0].name} of call {call.call} was {bytes(erased[0].content or b'').decode()[1:-1]}, so its "
-                "request cannot be had whole; ask for its messages"
-            )
-        body = request_of(state.settings, leaves)
-        if not erased and state.sent is not None and state.sent != digest(written(body)):
-            if namespace.projection.last_erasure:
-                raise ErasedError(f"a name in call {call.call} was erased, so its request cannot be had whole")
-            raise CorruptError(
-                f"the request of call {call.call} ({page_name(call.position)}) is not the one its pack states; run "
-                "`vmstore verify`, and read it with the version of vmstore that wrote it"
-            )
+        runtime = _stood(namespace, lane)
+        try:
+            return _written(namespace, runtime, call, told)
+        finally:
+            _keep(namespace, lane, runtime)
+
+
+def _written(namespace: Namespace, runtime: Runtime, call: CallRow, told: bool) -> dict[str, Any]:
+    state = runtime.stand(call.position)
+    runtime.forms.forget()  # what is read now is there now
+    assert state.settings is not None, "a session with a budget packed it"
+    leaves = Leaves(state, runtime.spoken, runtime.forms, chosen(state)).here()
+    erased = [leaf for leaf in leaves if isinstance(leaf.content, Gone)]
+    if erased and not told:
+        raise ErasedError(
+            f"{erased[0].name} of call {call.call} was {bytes(erased[0].content or b'').decode()[1:-1]}, so its "
+            "request cannot be had whole; ask for its messages"
+        )
+    body = request_of(state.settings, leaves)
+    if erased or state.sent is None or state.sent == digest(written(body)):
         return body
+    if not namespace.projection.last_erasure:
+        raise CorruptError(
+            f"the request of call {call.call} ({page_name(call.position)}) is not the one its pack states; run "
+            "`vmstore verify`, and read it with the version of vmstore that wrote it"
+        )
+    if not told:
+        raise ErasedError(f"a name in call {call.call} was erased, so its request cannot be had whole")
+    return body
 
 
 def conversation_of(body: dict[str, Any]) -> list[Any]:
@@ -56,11 +66,17 @@ def conversation_of(body: dict[str, Any]) -> list[Any]:
     return found
 
 
-def _runtime(namespace: Namespace, lane: Lane) -> Runtime:
-    """The session as it stood where it was asked last, to go on from there."""
+def _stood(namespace: Namespace, lane: Lane) -> Runtime:
+    """The session as it stood where it was asked last, to go on from there; nobody else has it meanwhile."""
+    erasure, runtime = namespace.past.pop(lane.session, (0, None))
+    if runtime is None or erasure != namespace.projection.last_erasure:  # names that were erased may be in it
+        return Runtime(namespace.reader, lane, past=True)
+    return runtime
+
+
+def _keep(namespace: Namespace, lane: Lane, runtime: Runtime) -> None:
+    """Keeps the session as it stands; of many those asked last."""
     past = namespace.past
-    runtime = past.pop(lane.session, None) or Runtime(namespace.reader, lane)
-    past[lane.session] = runtime
+    past[lane.session] = namespace.projection.last_erasure, runtime
     if len(past) > KEPT_MAX:
         del past[next(iter(past))]
-    return runtime
