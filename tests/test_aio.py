@@ -365,6 +365,47 @@ def test_a_live_session_is_awaited() -> None:
     asyncio.run(work())
 
 
+def test_the_tools_of_a_run_are_awaited() -> None:
+    """A tool that is a coroutine works in the event loop, one that is not in the run's thread, and both are logged."""
+
+    async def work() -> None:
+        threads: dict[str, threading.Thread] = {}
+
+        async def look(path: str) -> str:
+            """Looks at a file."""
+            await asyncio.sleep(0)
+            threads["look"] = threading.current_thread()
+            return f"{path}: 3 lines"
+
+        def count(path: str) -> int:
+            """Counts its lines."""
+            threads["count"] = threading.current_thread()
+            return 3
+
+        def reply(request: dict[str, Any]) -> dict[str, Any]:
+            if request["messages"][-1]["role"] == "tool":
+                return {"choices": [{"message": {"role": "assistant", "content": "Three."}}]}
+            names = [tool["function"]["name"] for tool in request["tools"]]
+            assert {"look", "count"} <= set(names)
+            calls = [
+                {"id": name, "type": "function", "function": {"name": name, "arguments": '{"path": "a.txt"}'}}
+                for name in ("look", "count")
+            ]
+            return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
+
+        async with vmstore.aio.memory_store() as store:
+            session = await store.session("s", l0_tokens_max=3_000)
+            await session.user("How long is a.txt?")
+            ran = await session.run(reply, tools={"look": look, "count": count})
+            assert (ran.text, ran.rounds) == ("Three.", 1)
+            results = [one for one in ran.request["messages"] if one["role"] == "tool"]
+            assert [one["content"].split("] ", 1)[-1] for one in results] == ["a.txt: 3 lines", "3"]
+            assert await session.request(call=2) == ran.request
+            assert threads["look"] is threading.current_thread() is not threads["count"]
+
+    asyncio.run(work())
+
+
 def test_importing_the_twin_loads_no_kernel() -> None:
     """Whoever only records does not wait for what decides."""
     told = "import sys, vmstore.aio; print([name for name in sys.modules if name.startswith('vmstore.live')])"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial, wraps
 from typing import Any
 
 import vmstore.store.live as sync_live
@@ -86,24 +86,37 @@ class Live(Session):
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
-        tools: Sequence[Any] = (),
-        shape: str = "chat",
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
     ) -> Ran:
-        """See `vmstore.Live.run`; what `model_call` gives is awaited where it can be.
+        """See `vmstore.Live.run`; what `model_call` and the `tools` give is awaited where it can be.
 
-        It runs in a thread of its own, so that other tasks use the store while the model answers.
+        It runs in a thread of its own, so that other tasks use the store while the model answers; a tool
+        that is no coroutine works in that thread.
         """
         loop = asyncio.get_running_loop()
 
         def call(request: dict[str, Any]) -> Any:
             async def called() -> Any:
-                answer = model_call(request)
-                return await answer if inspect.isawaitable(answer) else answer
+                return await _awaited(model_call(request))
 
             return asyncio.run_coroutine_threadsafe(called(), loop).result()
 
-        return await asyncio.to_thread(self._live.run, call, tools=tools, shape=shape, rounds_max=rounds_max)
+        def waiting(tool: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(tool)
+            def waits(**given: Any) -> Any:
+                answer = tool(**given)
+                if not inspect.isawaitable(answer):
+                    return answer
+                return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
+
+            return waits
+
+        own = tools
+        if isinstance(tools, Mapping):
+            own = {name: waiting(tool) if callable(tool) else tool for name, tool in tools.items()}
+        return await asyncio.to_thread(self._live.run, call, tools=own, shape=shape, rounds_max=rounds_max)
 
     async def developer_message(self) -> str:
         """See `vmstore.Live.developer_message`."""
@@ -160,6 +173,10 @@ class Live(Session):
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""
         return Live(await self._worker.do(self._live.fork, name, at, **moment), self._worker)
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def live_twin(session: sync_session.Session, worker: Worker) -> Live:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
+from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.live.forms import Forms
 from vmstore.live.spoken import Spoken
@@ -57,7 +58,8 @@ class Index:
             first = {page: form.position for page in some if (form := state.pages[page].forms[0]) is not None}
             contents = forms.all(first.values())
             for page, position in first.items():
-                self._add(state.pages[page], contents[position].decode("utf-8", "replace"), forms, state)
+                if not isinstance(contents[position], Gone):  # what stands for it says nothing of the page
+                    self._add(state.pages[page], contents[position].decode("utf-8", "replace"), forms, state)
         self._updated = len(spoken.updated)
 
     def _add(self, held: Held, text: str, forms: Forms, state: State) -> None:
@@ -74,7 +76,8 @@ class Index:
             if answers and len(text) <= ANSWER_CHARS_MAX:
                 self._pairs[held.page], self._pairs[before] = before, held.page
                 form = state.pages[before].forms[0]
-                beside = "" if form is None else forms.of(form.position).decode("utf-8", "replace")[-WINDOW_CHARS:]
+                content = b"" if form is None else forms.of(form.position)
+                beside = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
         postings.add(held.page, text, beside)
         if held.role != Role.TOOL and (likely := signals.likely(text)) != 1:
             self._likely[held.page] = likely

@@ -8,6 +8,7 @@ from vmstore.capture.shapes import Shape
 from vmstore.capture.skeleton import dumps
 from vmstore.core.mutation import LIVE, PARTIAL, Configure, Pack
 from vmstore.core.page import Fidelity, Modality
+from vmstore.core.reference import page_name
 from vmstore.core.tokens import ESTIMATOR
 from vmstore.errors import RefusedError
 from vmstore.live.configuring import configure
@@ -15,7 +16,7 @@ from vmstore.live.request import digest, request_of, tokens_of, written
 from vmstore.live.runtime import Act
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.select import Selection
-from vmstore.vm.window import Membership, membership
+from vmstore.vm.window import BEFORE_ALL, Membership, membership
 
 SHAPES = {"chat": Shape.CHAT, "chat-system": Shape.CHAT, "anthropic": Shape.ANTHROPIC, "gemini": Shape.GEMINI}
 TRIES_MAX = 16  # each takes pages out, until what stands beside them fits too
@@ -90,6 +91,9 @@ def reserve_front(act: Act) -> None:
 def _fitted(act: Act) -> Sent:
     """The request, once it is within the budget: what stands beside its pages is logged, and pages leave for it."""
     state, tight = act.state, False
+    if state.window <= 0:  # less than what stands beside all of L0: of a smaller prompt less stands beside
+        act.tell(Configure(ESTIMATOR, state.factor_ppm, _with_slack(_front(act))))
+        act.react()
     for _ in range(TRIES_MAX):
         sent = _written(act)
         limit = state.tokens(_limit(act))
@@ -104,6 +108,16 @@ def _fitted(act: Act) -> Sent:
         f"the request takes {sent.tokens:,} tokens and {limit:,} is the budget, and nothing more can leave: unpin "
         "something, use shorter rules, offer fewer tools, or give a larger l0_tokens_max (law request_fits)"
     )
+
+
+def _front(act: Act) -> int:
+    """The tokens of rules, tools and labels around what stands before every conversation."""
+    state = act.state
+    assert state.settings is not None
+    held = [one for one in state.here.values() if one.holders & BEFORE_ALL]
+    leaves = [leaf for leaf in act.leaves(None) if leaf.name in {page_name(one.page) for one in held}]
+    body = request_of(state.settings, leaves)
+    return tokens_of(body, written(body), pictured=False) - sum(one.tokens for one in held)
 
 
 def _limit(act: Act) -> int:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from vmstore.core.decision import Cause, Signal, Use
+from vmstore.core.erasure import Gone
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference, Search
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.stems import terms
@@ -147,7 +148,9 @@ def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
         held = act.state.pages[number]
         is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in act.spoken.thoughts
         if is_said and number not in act.state.retracted and held.modality is Modality.TEXT:
-            found.append(Said(number, Role(held.role), act.forms.of(number).decode("utf-8", "replace")))
+            content = act.forms.of(number)
+            if not isinstance(content, Gone):
+                found.append(Said(number, Role(held.role), content.decode("utf-8", "replace")))
     return found
 
 
@@ -197,11 +200,12 @@ def state(
 def summed_up(act: Act, title: str) -> str:
     """The claims and the key points of the segment under way, as text."""
     here = [held for held in act.state.pages.values() if held.segment == act.state.segment]
-    claims = [
-        act.forms.of(held.page).decode("utf-8", "replace")
+    stated = [
+        act.forms.of(held.page)
         for held in here
         if held.type is PageType.CLAIM and held.importance and held.page not in act.state.retracted
     ]
+    claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, Gone)]
     return summed(title, claims, [one.text for one in _texts(act, [held.page for held in here if held.message])])
 
 

@@ -37,19 +37,27 @@ class Live(Protocol):
     """What is asked of a live session."""
 
     def pack(self) -> Packed: ...
-    def took(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> object: ...
     def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
-    def look_for(self, query: str, limit: int) -> list[tuple[int, float]]: ...
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
 class Memory:
-    """Answers the memory tools of one live session; each answer is logged with what was decided."""
+    """Answers the memory tools of one live session; each answer is logged with what was decided.
 
-    def __init__(self, live: Live) -> None:
+    `take` logs a response, `ranked` searches for the model: pages and scores, best first.
+    """
+
+    def __init__(
+        self,
+        live: Live,
+        take: Callable[[Mapping[str, Any], Sequence[Asked]], object],
+        ranked: Callable[[str, int], list[tuple[int, float]]],
+    ) -> None:
         self._live = live
+        self._take = take
+        self._ranked = ranked
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
@@ -57,7 +65,7 @@ class Memory:
 
     def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
         """Logs what came back for it."""
-        self._live.took(response, calls)
+        self._take(response, calls)
 
     def result(self, call: Asked, text: str) -> None:
         """Logs what a tool answers."""
@@ -75,7 +83,7 @@ class Memory:
     def search(self, query: str, modality: Modality | None, limit: int) -> Found:
         """The pages that match best."""
         if modality is None and asked(query):
-            ranked = self._live.look_for(query, limit)
+            ranked = self._ranked(query, limit)
         else:
             gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
             hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)

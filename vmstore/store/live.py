@@ -111,9 +111,9 @@ class Live(Acting):
         """
         if request_id is not None:
             raise InputError("a session that manages its memory takes each answer once; leave request_id out")
-        return self.took(response, at=at, told=used(latency, cost))
+        return self._took(response, at=at, told=used(latency, cost))
 
-    def took(
+    def _took(
         self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
     ) -> Recorded:
         """Takes in a response whose calls have these ids."""
@@ -232,7 +232,7 @@ class Live(Acting):
             self._act(do)
         return hits
 
-    def look_for(self, query: str, limit: int) -> list[tuple[int, float]]:
+    def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
         """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
         found = self._act(lambda act: remembering.look_for(act, query, limit))
         return [(one.page, one.score) for one in found]
@@ -266,7 +266,8 @@ class Live(Acting):
             self.configure(shape=shape)
         with self._running():
             self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
-            return run(model_call, Memory(self), tools=own, rounds_max=rounds_max, shape=self.settings.shape or "chat")
+            memory = Memory(self, self._took, self._ranked)
+            return run(model_call, memory, tools=own, rounds_max=rounds_max, shape=self.settings.shape or "chat")
 
     @contextmanager
     def _running(self) -> Iterator[None]:

@@ -18,7 +18,7 @@ from vmstore.vm.protocol.leaf import MEDIA, Form, Leaf
 from vmstore.vm.protocol.select import Selection, select
 from vmstore.vm.state import State
 
-_BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # who hold what stands before the conversation
+BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # who hold what stands before the conversation
 _OF_THE_SOURCE = (Method.CLIPPED, Method.SHORTENED, Method.REPLACED)  # forms of the page's own content type
 
 
@@ -78,7 +78,7 @@ def leaf_of(held: Held, segment: int, level: int | None = None) -> Leaf:
         type=held.type,
         modality=held.modality,
         role=Role(held.role),
-        slot=Slot.SYSTEM if held.holders & _BEFORE_ALL else Slot.MESSAGES,
+        slot=Slot.SYSTEM if held.holders & BEFORE_ALL else Slot.MESSAGES,
         level=at,
         tokens=form.tokens,
         mime=mime_of(held, at),
