@@ -56,7 +56,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "chores": (chores, lambda folder: chores.batch(1, folder, 1), {"left beside"}),
     "asking": (asking, lambda folder: asking.batch(1, folder, 4.0), {"of a live session"}),
     "outside": (outside, lambda folder: outside.batch(1, folder, 23), set()),
-    "gate": (gate, lambda folder: gate.batch(1, folder, 260), {"erased", "imported"}),
+    "gate": (gate, lambda folder: gate.batch(6, folder, 260), set()),
     "soak": (soak, lambda folder: soak.batch(1, folder, 6.0), {"faults", "pins"}),
 }
 

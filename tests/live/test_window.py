@@ -284,6 +284,24 @@ def test_a_window_too_small_is_refused() -> None:
     assert session.info().position == before and session.pack().tokens > 20
 
 
+def test_a_window_is_refused_for_what_it_must_hold_alone() -> None:
+    """Labels of pages that a window leaves out do not count: it is used down to what rules and tools take."""
+    session = live(rules="relaxed")
+    for n in range(60):
+        session.user(f"Question {n}.")
+        session.assistant(f"Answer {n}.")
+    whole = session.pack()
+    beside = whole.tokens - session.stats().l0_tokens
+    with pytest.raises(InputError, match="cannot hold rules and tools") as refused:
+        session.pack(window_tokens_max=300)
+    front = int(str(refused.value).partition("which take ")[2].partition(";")[0].replace(",", ""))
+    small = session.pack(window_tokens_max=front + 100)
+    assert front + 100 < beside and len(small.pages) > 2 and small.tokens <= front + 100
+    assert session.request() == small.request and session.check().ok
+    again = session.pack(window_tokens_max=None)
+    assert len(again.pages) == 121 and again.tokens == whole.tokens and session.check().ok
+
+
 def test_a_segment_is_not_sent_beside_its_summary() -> None:
     """Of what a segment's summary stands for nothing is sent beside it where room is short."""
     session = live(pinned_turns=1)

@@ -102,6 +102,8 @@ def _fitted(act: Act) -> Sent:
             return sent
         tight = sent.tokens <= limit
         needed = _with_slack(beside) if tight else max(_with_slack(beside), state.beside + sent.tokens - limit)
+        if needed >= limit > state.beside:  # pages that leave take their labels with them: less may do
+            needed = (state.beside + limit + 1) // 2
         act.tell(Configure(ESTIMATOR, state.factor_ppm, needed))
         act.react()
     raise RefusedError(
