@@ -22,6 +22,7 @@ from campaigns import (
     gate,
     kill,
     live,
+    loop,
     outside,
     power,
     soak,
@@ -58,6 +59,7 @@ SHORT: dict[str, tuple[Any, Short, set[str]]] = {
     "outside": (outside, lambda folder: outside.batch(1, folder, 23), set()),
     "gate": (gate, lambda folder: gate.batch(6, folder, 260), set()),
     "soak": (soak, lambda folder: soak.batch(1, folder, 6.0), {"faults", "pins"}),
+    "loop": (loop, lambda folder: loop.batch(3, folder, 16), {"errors", "reopened", "settings changed"}),
 }
 
 
@@ -97,6 +99,14 @@ def test_a_killed_session_over_its_budget_is_seen(folder: Path, monkeypatch: pyt
     monkeypatch.setattr(Deciding, "settle", lambda self, cause: None)
     with pytest.raises(Broken, match="within_budget"):
         live.batch(1, folder, 20)
+
+
+def test_a_request_that_is_not_the_logged_one_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the provider is sent one field more than was packed, the campaign of the loop names the call."""
+    post = loop.post
+    monkeypatch.setattr(loop, "post", lambda address, request: post(address, {**request, "temperature": 1}))
+    with pytest.raises(Broken, match=r"differs: call 1: the session says"):
+        loop.batch(3, folder, 2)
 
 
 def test_a_life_goes_on_as_it_was_configured(folder: Path) -> None:

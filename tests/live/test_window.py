@@ -284,6 +284,17 @@ def test_a_window_too_small_is_refused() -> None:
     assert session.info().position == before and session.pack().tokens > 20
 
 
+@pytest.mark.parametrize("mime", ["application/pdf", "image/png", "audio/wav"])
+def test_a_file_with_words_is_decided_again_as_it_was(mime: str) -> None:
+    """What was handed in about a file is its shorter form: no other is made beside it that no decision needs."""
+    session = live()
+    (page, *_) = [session.attach(b"%PDF-1.7 " * 400, mime, words="The plan of the harbour.")]
+    session.user("What does it show?")
+    session.pack()
+    assert sum(event.event == "compress" for event in session.history(page)) <= 2  # the form, and that it is shown
+    assert session.check().ok
+
+
 def test_a_window_is_refused_for_what_it_must_hold_alone() -> None:
     """Labels of pages that a window leaves out do not count: it is used down to what rules and tools take."""
     session = live(rules="relaxed")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vmstore.capture.skeleton import dumps
 from vmstore.core.decision import Cause, FaultReason, Holder, Use
 from vmstore.core.mutation import AnyMutation, Evict, Mark, Pin, Reference, Segment, Unpin
-from vmstore.core.page import Level, LinkKind, Modality, PageType, Role
+from vmstore.core.page import Level, LinkKind, Method, Modality, PageType, Role
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
@@ -89,10 +89,12 @@ def show_shorter(act: Act, number: int, words: str) -> None:
     """Shows a file that was taken in by a shorter form where there is one; `words` were handed in about it."""
     held = act.state.here[number]
     if words:
-        act.tell(act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words))
+        made = act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words)
+        if made.method in (Method.CAPTION, Method.TRANSCRIPT) or made.tokens < held.tokens:
+            act.tell(made)
     if held.forms[Level.REDUCED] is None:
-        made = act.shorten(number, Level.REDUCED)
-        if made.tokens < held.tokens and held.forms[made.level] is None:
+        made, known = act.shorten(number, Level.REDUCED), held.made(Level.REDUCED)
+        if made.tokens < held.tokens and (known is None or made.level < known):  # or no decision would need it
             act.tell(made)
     level = held.made(Level.REDUCED)
     form = held.forms[level] if level is not None else None
