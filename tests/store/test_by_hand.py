@@ -74,6 +74,8 @@ UNFORMED: dict[str, Write] = {
     "a rest nested deeply": lambda b: pack(b, rest=b.cell(DEEP)),
     "a rest that is an earlier cell": lambda b: pack(b, rest=(FIRST, 0)),
     "a name that is no text": lambda b: Mark(0, name=b.cell(b"\xff")),
+    "a name of over 4 KiB": lambda b: Mark(0, name=b.cell(b"x" * 4_097)),
+    "labels of over 64 KiB": lambda b: create(b, b"so", labels=b.cell(b'{"hint":"%s"}' % (b"x" * 65_536))),
     "a note that is no JSON": lambda b: Mark(0, note=b.cell(b"[[1]")),
     "an aside that is no object": lambda b: Reply(1, 1, aside=b.cell(b"[]")),
     "an envelope that is no JSON": lambda b: Message(1, 2, b.cell(b"hello")),
