@@ -15,29 +15,41 @@ import vmstore
 from benches.parts.rivals import RIVALS, Rival
 from benches.parts.rounds import LOWER, Bench, Goal, MissingError, Row, row
 from benches.parts.tale import Deed, Question, Statement, Tale, tale
+from benches.parts.unseen import UNSEEN
+from benches.parts.wordings import FIRST
 
 SYSTEM = "You help a team build a shop. Answer from what was said."
-BUDGETS = (8_000, 4_000, 16_000)
 SEEDS = (1, 2)
 TURNS, DECISIONS = (300, 60), (60, 15)
 CACHED, WRITTEN = 0.1, 1.25  # what a token costs that the provider has kept, and one that it has not
 FAULTS = 3
 HELD_OUT = ROOT / "tests" / "vm" / "decisions.jsonl"
 
-FIRST = {
-    budget: Goal(f"{budget:,} tokens: current decision at first look, per cent", goal)
-    for budget, goal in (
-        (8_000, 93),
-        (4_000, 92),
-        (16_000, 93),
-    )
-}
-AFTER = Goal("8,000 tokens: current decision after faults, per cent", 97)
-THEN = Goal("8,000 tokens: earlier value and why at first look, per cent", 92)
-STALE = Goal("8,000 tokens: stale answers, per cent of what was taken back", 2, LOWER)
-AHEAD = Goal("8,000 tokens: columns in which window plus BM25 is ahead", 0, LOWER)
+SETS = {"unseen": UNSEEN, "first": FIRST}
+
+
+def goals(name: str) -> dict[int, dict[str, Goal]]:
+    """What must hold of a set's story, by budget and column; nobody tunes on the set `unseen`."""
+    found = {
+        8_000: {
+            "now": Goal(f"{name}, 8,000 tokens: current decision at first look, per cent", 93),
+            "now_after": Goal(f"{name}, 8,000 tokens: current decision after faults, per cent", 97),
+            "then": Goal(f"{name}, 8,000 tokens: earlier value and why at first look, per cent", 92),
+            "stale": Goal(f"{name}, 8,000 tokens: stale answers, per cent of what was taken back", 2, LOWER),
+        },
+        4_000: {"now": Goal(f"{name}, 4,000 tokens: current decision at first look, per cent", 92)},
+        16_000: {"now": Goal(f"{name}, 16,000 tokens: current decision at first look, per cent", 93)},
+    }
+    return {budget: found[budget] for budget in SETS[name].budgets}
+
+
 OVER = Goal("calls over budget, all budgets", 0, LOWER)
-GOALS = (FIRST[8_000], AFTER, THEN, STALE, AHEAD, FIRST[4_000], FIRST[16_000], OVER)
+AHEAD = {name: Goal(f"{name}, 8,000 tokens: columns in which window plus BM25 is ahead", 0, LOWER) for name in SETS}
+GOALS = (
+    *(goal for name in SETS for columns in goals(name).values() for goal in columns.values()),
+    *AHEAD.values(),
+    OVER,
+)
 
 
 class Score(NamedTuple):
@@ -56,30 +68,33 @@ class Score(NamedTuple):
 
 
 def measure(bench: Bench) -> Iterator[Row]:
-    """Every contender at every budget, on the same stories."""
+    """Every contender at every budget, on the same stories; the set that nobody tuned on comes first."""
     seeds = SEEDS[: bench.size(len(SEEDS), 1)]
     held_out = HELD_OUT if bench.held_out else None
     if held_out is not None and not held_out.is_file():
         raise MissingError(f"{held_out} is not there")
-    tales = [tale(seed, bench.size(*TURNS), bench.size(*DECISIONS), held_out) for seed in seeds]
     over: list[float] = []
-    for budget in BUDGETS:
-        scores: dict[str, list[Score]] = {}
-        for one in tales:
-            scores.setdefault("vmstore", []).append(Watch(budget, one).live())
-            for name, rival in RIVALS.items():
-                scores.setdefault(name, []).append(Watch(budget, one).rival(rival(budget, SYSTEM)))
-        for name, told in scores.items():
-            bench.say(f"  {budget:6,} {name:22}" + "  ".join(f"{k} {mean(v):.4g}" for k, v in _columns(told)))
-        ours = scores["vmstore"]
-        over += [score.over for score in ours]
-        yield row(FIRST[budget], [score.now for score in ours])
-        if budget == BUDGETS[0]:
-            yield row(AFTER, [score.now_after for score in ours])
-            yield row(THEN, [score.then for score in ours])
-            yield row(STALE, [score.stale for score in ours])
-            theirs = scores["window+bm25"]
-            yield row(AHEAD, [_ahead(a, b) for a, b in zip(ours, theirs, strict=True)])
+    ahead: dict[str, list[float]] = {}
+    for name, words in SETS.items():
+        tales = [tale(seed, bench.size(*TURNS), bench.size(*DECISIONS), held_out, words) for seed in seeds]
+        for budget in words.budgets:
+            scores: dict[str, list[Score]] = {}
+            for one in tales:
+                scores.setdefault("vmstore", []).append(Watch(budget, one).live())
+                for contender, rival in RIVALS.items():
+                    scores.setdefault(contender, []).append(Watch(budget, one).rival(rival(budget, SYSTEM)))
+            for contender, told in scores.items():
+                figures = "  ".join(f"{k} {mean(v):.4g}" for k, v in _columns(told))
+                bench.say(f"  {name} {budget:6,} {contender:22}{figures}")
+            ours = scores["vmstore"]
+            over += [score.over for score in ours]
+            for column, goal in goals(name)[budget].items():
+                yield row(goal, [getattr(score, column) for score in ours])
+            if budget == words.budgets[0]:
+                theirs = scores["window+bm25"]
+                ahead[name] = [_ahead(a, b) for a, b in zip(ours, theirs, strict=True)]
+    for name in SETS:
+        yield row(AHEAD[name], ahead[name])
     yield row(OVER, over)
 
 
@@ -247,14 +262,16 @@ def _last(lines: Sequence[tuple[float, str]], statement: Statement, subject: str
     A claim that says the `new` value beside it tells that this one is past.
     """
     found: list[float] = []
-    thing = subject.removeprefix("the ").casefold()
+    thing = subject.removeprefix("the ").casefold().split()
     for number, (at, text) in enumerate(lines):
         claim = re.search(r"Decision: (.*)", text, re.DOTALL)
         said = all(one in text for one in statement.texts)
         if claim is None:
             found += [at] if said else []
-        elif said or (statement.value.casefold() in claim[1].casefold() and thing in claim[1].casefold()):
-            found += [] if new and new.casefold() in claim[1].casefold() else [1e9 + number]
+            continue
+        told = claim[1].casefold()
+        if said or (statement.value.casefold() in told and all(word in told for word in thing)):
+            found += [] if new and new.casefold() in told else [1e9 + number]
     return max(found, default=None)
 
 
