@@ -17,13 +17,12 @@ from vmstore.core.stems import terms
 from vmstore.live.index import Ranked
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
-from vmstore.live.spoken import TOPIC
 from vmstore.vm import signals
 from vmstore.vm.claims import Claim, Said
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
 from vmstore.vm.protocol.citations import citations
-from vmstore.vm.topics import topics
+from vmstore.vm.topics import TOPIC, topics
 
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
@@ -37,6 +36,7 @@ CUT = 0.2  # of the best score: what has less is not wished for
 WISHES_MAX = 64
 CUT_OF_WORK, FEW = 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 FINDER = "claims@1"
+EVIDENCE_CHARS_MAX = 120
 
 
 def notice(act: Act, spoke: Spoke) -> list[int]:
@@ -55,16 +55,36 @@ def _claim(act: Act, claim: Claim) -> int:
     return state(act, claim.text, claim.name, links, old, weight=CLAIM_IMPORTANCE, actor=FINDER)
 
 
-def cite(act: Act, spoke: Spoke) -> list[int]:
-    """Tells the citations of what the model wrote; the pages it cites."""
-    cited = []
+def unanswered(act: Act) -> dict[int, int]:
+    """The pages of the call that is answered next, each with the position of the content that was sent; else none."""
+    if act.state.call <= act.spoken.answered:
+        return {}
+    return {page: residence[1] for page, residence in act.state.packed.items()}
+
+
+def hear(act: Act, spokes: Sequence[Spoke], sent: dict[int, int]) -> None:
+    """Takes in what the model answered: what it cites, what else it used of what it was sent, what it decides."""
+    cited = {number for spoke in spokes for number in _cite(act, spoke)}
+    written = [number for spoke in spokes for number in spoke.pages if number not in act.spoken.thoughts]
+    for used in act.uses.of(written, sent):
+        here = act.state.here.get(used.page)  # told as it is shown, so that nothing is decided of it
+        if here is not None and used.page not in cited and used.page not in act.state.retracted:
+            words = used.evidence[:EVIDENCE_CHARS_MAX].encode("utf-8", "replace")
+            act.tell(Reference(used.page, used.use, act.state.call, here.level, evidence=act.cell(words)))
+    for spoke in spokes:
+        notice(act, spoke)
+
+
+def _cite(act: Act, spoke: Spoke) -> list[int]:
+    """Tells the citations of what the model wrote, each page once; the pages it cites."""
+    cited: dict[int, None] = {}
     for said in _texts(act, spoke.pages):
         for found in citations(said.text):
             number = act.spoken.number(found.page)
-            if number is not None and number != said.page:
+            if number is not None and number != said.page and number not in cited:
                 act.tell(Cite(number, said.page))
-                cited.append(number)
-    return cited
+                cited[number] = None
+    return list(cited)
 
 
 def prefetch(act: Act, spoke: Spoke) -> None:

@@ -14,11 +14,10 @@ from vmstore.core.page import IMPORTANCE, LinkKind, Modality, PageType, Role
 from vmstore.live.remembering import CLAIM_IMPORTANCE, FINDER, HEARD, summed
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import page
-from vmstore.live.spoken import TOPIC
 from vmstore.views.lane import Lane
 from vmstore.views.notes import notes_of
 from vmstore.vm.claims import Claim, Said, find
-from vmstore.vm.topics import topics
+from vmstore.vm.topics import TOPIC, topics
 
 MAKER = "vm"  # who makes summaries of segments
 

@@ -23,6 +23,7 @@ from vmstore.live.index import Index
 from vmstore.live.leaves import Leaves
 from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
+from vmstore.live.uses import Uses
 from vmstore.views.lane import NEVER, Lane
 from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
@@ -31,6 +32,7 @@ from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
+from vmstore.vm.topics import tagged
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class Act:
         self.shorter = runtime.shorter
         self.finder = runtime.finder
         self.index = runtime.index
+        self.uses = runtime.uses
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -173,8 +176,9 @@ class Runtime:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
-        self.metrics = Metrics()
+        self.metrics = Metrics(self._about)
         self.index = Index()
+        self.uses = Uses(self.state, self.spoken, self.forms)
         self.forms.forget()
 
     def leaves(self, choice: Selection | None = None) -> Leaves:
@@ -290,6 +294,9 @@ class Runtime:
             if tell is not None:
                 tell(done)
         return at
+
+    def _about(self, position: int, made: Create) -> bytes:
+        return b"" if made.labels is None else tagged(self._read(position, made.labels))
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

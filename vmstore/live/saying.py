@@ -21,10 +21,9 @@ from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Ro
 from vmstore.core.tokens import ESTIMATOR, estimate
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
-from vmstore.live.spoken import TOPIC
 from vmstore.vm.settings import PPM
 from vmstore.vm.state import State
-from vmstore.vm.topics import topics
+from vmstore.vm.topics import TOPIC, topics
 
 TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
 FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else

@@ -32,7 +32,6 @@ def _places(note: bytes) -> list[tuple[int, int]]:
         return []
 
 
-TOPIC = "topic:"  # of a tag that says what a page is about
 Read = Callable[[int, m.CellRef], bytes]
 
 

@@ -55,7 +55,8 @@ class Redecision:
         price: int | None = None,
     ) -> None:
         self.state = State(self._read)
-        self.metrics = Metrics(price)
+        self.metrics = Metrics(lambda *_: self._topic, price)
+        self._topic = b""  # of the page that is being told
         self.places = Places()
         self.fallbacks = self.refused = 0
         self._paper = paper
@@ -88,6 +89,7 @@ class Redecision:
         for position, mutation in found.mutations:
             self.places.put(position, position)
             self._told = found.settings.get(position, b"")
+            self._topic = found.topics.get(position, b"")
             self.state.apply(position, mutation)
             self._note(position, mutation)
         self._paper.stand(found.last)
@@ -158,6 +160,7 @@ class Redecision:
                 self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
                 told = m.Settings(self._paper.settings(self._told))
         if told is not None:
+            self._topic = found.topics.get(position, b"")
             self.places.put(position, self._kernel.tell(told))
 
     def _moot(self, mutation: m.AnyMutation) -> bool:

@@ -87,9 +87,9 @@ class Live(Acting):
         usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
         def do(act: Act) -> Spoke:
+            sent = remembering.unanswered(act)
             spoke = saying.assistant(act, message, usage, counted=self._counted(act, usage))
-            remembering.cite(act, spoke)
-            remembering.notice(act, spoke)
+            remembering.hear(act, [spoke], sent)
             return spoke
 
         return self._names(self._act(do, at).pages)
@@ -121,9 +121,8 @@ class Live(Acting):
         def do(act: Act) -> Recorded:
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
             reply = saying.identified(reply, [call.id for call in calls])
-            for spoke in saying.answered(act, reply, counted=self._counted(act, reply.usage)):
-                remembering.cite(act, spoke)
-                remembering.notice(act, spoke)
+            sent = remembering.unanswered(act)
+            remembering.hear(act, saying.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
             return Recorded(self.name, act.state.call, act.state.turn, act.state.position)
 
         return self._act(do, at)

@@ -20,7 +20,9 @@ from vmstore.vm.pace import Pace
 from vmstore.vm.settings import PPM
 from vmstore.vm.state import State
 
-_USED = frozenset((Use.QUOTE, Use.REUSE))
+_USED = frozenset((Use.TOOL, Use.QUOTE, Use.REUSE))
+About = Callable[[int, m.Create], bytes]
+"""What a page is about, by the position and the mutation that made it; empty where nobody said."""
 
 
 class Shown(NamedTuple):
@@ -75,22 +77,26 @@ def _rank(shown: Shown) -> int:
     return shown.rank
 
 
+Topic = bytes | int
+"""What a page is about; the page itself where nobody said."""
+
+
 class Thrash:
-    """Faults of the last turns, and how many of them were of a page that had just been asked for."""
+    """Faults of the last turns, and how many of them were of a topic that had just been missed."""
 
     def __init__(self) -> None:
-        self._faults: deque[tuple[int, int]] = deque()  # turn, page
+        self._faults: deque[tuple[int, Topic]] = deque()  # turn, what was missed
         self.sum = self.peak = 0
 
-    def fault(self, turn: int, page: int) -> None:
+    def fault(self, turn: int, topic: Topic) -> None:
         """A page was asked for and was not there."""
-        self._faults.append((turn, page))
+        self._faults.append((turn, topic))
 
     def index(self, turn: int) -> int:
         """Repeated faults a turn over the window that ends with a turn, in parts per million."""
         while self._faults and self._faults[0][0] <= turn - WINDOW_TURNS:
             self._faults.popleft()
-        repeated = len(self._faults) - len({page for _, page in self._faults})
+        repeated = len(self._faults) - len({topic for _, topic in self._faults})
         return repeated * PPM // max(1, min(WINDOW_TURNS, turn))
 
     def close(self, turn: int) -> None:
@@ -101,10 +107,15 @@ class Thrash:
 
 
 class Metrics:
-    """The counters of one session. `price` is what a token costs more where it is not cached, in nano-dollars."""
+    """The counters of one session; `about` tells what its pages are about.
 
-    def __init__(self, price: int | None = None) -> None:
+    `price` is what a token costs more where it is not cached, in nano-dollars.
+    """
+
+    def __init__(self, about: About = lambda position, made: b"", price: int | None = None) -> None:
+        self._about = about
         self._price = price
+        self._topics: dict[int, bytes] = {}  # of pages that say what they are about
         self._prefix = Prefix()
         self._pace = Pace()
         self.overhead: Overhead | None = Overhead()  # None where nothing is written
@@ -123,6 +134,7 @@ class Metrics:
         self.forms = self.whole = self.abstract = 0
         self.recalls = self.corrected = 0
         self._cited: dict[int, None] = {}  # of the last call
+        self._coming: dict[int, None] = {}  # what the next call is known to use
         self.sent = self.effective = 0
 
     def begin(self, at: int) -> None:
@@ -149,6 +161,10 @@ class Metrics:
         self.turn_faults = 0
         self._open.clear()
 
+    def _on_create(self, state: State, position: int, made: m.Create) -> None:
+        if topic := self._about(position, made):
+            self._topics[position] = topic
+
     def _on_reference(self, state: State, position: int, told: m.Reference) -> None:
         if told.use == Use.SIGNAL:
             return
@@ -157,7 +173,9 @@ class Metrics:
         if told.use == Use.FAULT:
             self.asked[FaultReason(told.reason)] += 1
         self._touch(state, told.page)
-        if told.use in _USED:
+        if told.use in _USED and told.call > state.call:
+            self._coming[told.page] = None
+        elif told.use in _USED:
             self._cite(told.page)
 
     def _on_cite(self, state: State, position: int, told: m.Cite) -> None:
@@ -205,7 +223,7 @@ class Metrics:
         self.turn_faults += 1
         self.turn_faults_max = max(self.turn_faults_max, self.turn_faults)
         if page:
-            self._thrash.fault(state.turn, page)
+            self._thrash.fault(state.turn, self._topics.get(page, page))
         return asked
 
     def _on_prefetch(self, state: State, position: int, fetched: m.Prefetch) -> None:
@@ -227,8 +245,11 @@ class Metrics:
         self._pace.called()
         self._prefix.move(state, pack)
         self._cited.clear()
+        for page in self._coming:
+            self._cite(page)
+        self._coming.clear()
         tokens, budget = (pack.sent_tokens, state.whole) if pack.sent_tokens else (pack.tokens, state.budget)
-        self.sent += pack.tokens
+        self.sent += tokens
         self.peak = max(self.peak, _real(state, tokens))
         part = tokens * PPM // budget if budget else 0
         self.shares += part
@@ -300,6 +321,7 @@ class Metrics:
 
 
 _FOLDS: dict[type, Callable[[Metrics, State, int, Any], None]] = {
+    m.Create: Metrics._on_create,
     m.Turn: Metrics._on_turn,
     m.Reference: Metrics._on_reference,
     m.Cite: Metrics._on_cite,

@@ -70,7 +70,7 @@ class _Index:
 
     def find(self, written: Written) -> dict[int, Evidence]:
         """The earlier pages a page uses, each with the strongest evidence."""
-        names, runs = _names(written.text), _runs(written.text)
+        names, runs = names_of(written.text), runs_of(written.text)
         self._reading = (written.page, names, runs)
         found: dict[int, Evidence] = {}
         for name in names:
@@ -96,13 +96,13 @@ class _Index:
             self._same[written.text] = page
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
     """The names in a text, each once."""
     plain = ESCAPES.sub(" ", text)
     return list(dict.fromkeys(NAME.findall(plain)))
 
 
-def _runs(text: str) -> list[str]:
+def runs_of(text: str) -> list[str]:
     """Every eight words in a row, each once."""
     words: Sequence[str] = WORD.findall(ESCAPES.sub(" ", text))
     return list(dict.fromkeys(" ".join(words[n : n + RUN_WORDS]) for n in range(len(words) - RUN_WORDS + 1)))

@@ -52,6 +52,14 @@ def tool_called(text: str) -> str:
     return str(inner.get("name") or told.get("type") or "")
 
 
+def arguments_in(text: str) -> str:
+    """What the text of a call gives its tool, without what stands around it; the text where it is no call."""
+    told = _object(text)
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    given = next((inner[key] for key in ARGUMENTS if key in inner), text)
+    return given if isinstance(given, str) else dumps(given)
+
+
 def object_of(given: Any) -> dict[str, Any]:
     """Arguments as the object they are, or as one that holds their text: providers take nothing else."""
     found = _object(given)
