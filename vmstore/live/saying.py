@@ -105,7 +105,11 @@ def identified(reply: Answer, ids: Sequence[str]) -> Answer:
     for draft in reply.drafts:
         parts = []
         for part in draft.parts:
-            parts.append(msgspec.structs.replace(part, call_id=left.pop(0)) if part.is_call and left else part)
+            named = next((one for one in left if one.rstrip("_") == (part.call_id or one).rstrip("_")), None)
+            if part.is_call and named is not None:  # what a provider's own tool was asked is not among them
+                left.remove(named)
+                part = msgspec.structs.replace(part, call_id=named)
+            parts.append(part)
         drafts.append(msgspec.structs.replace(draft, parts=tuple(parts)))
     return msgspec.structs.replace(reply, drafts=tuple(drafts))
 

@@ -31,6 +31,7 @@ from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
 from vmstore.store.bringing import here
 from vmstore.store.called import titled
+from vmstore.store.driver import Streamed, plain_tools, texts
 from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
@@ -38,7 +39,7 @@ from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.functions import offered, schema_of
 from vmstore.vm.protocol.leaf import MEDIA
-from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, Rounds, rounds
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.settings import Settings
 from vmstore.vm.window import chosen as sent
@@ -116,7 +117,7 @@ class Live(Acting):
     def _took(
         self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
     ) -> Recorded:
-        """Takes in a response whose calls have these ids."""
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
 
         def do(act: Act) -> Recorded:
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
@@ -253,21 +254,54 @@ class Live(Acting):
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
         shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
     ) -> Ran:
         """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
 
-        `model_call` takes a request and gives the provider's response, in the session's `shape`. `tools` are
-        functions by name, called with the model's arguments; where they are schemas, a call of one ends the run:
-        answer it with `tool`, and run again. One run at a time: RefusedError where another is under way.
+        `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
+        of its stream. `tools` are functions by name, called with the model's arguments, several calls at once
+        in threads if `parallel`; where they are schemas, a call of one ends the run: answer it with `tool`, and
+        run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
+        where another is under way.
+        """
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        with self.stream(model_call, tools=tools, **told) as streamed:
+            for text in streamed:
+                if on_text is not None:
+                    on_text(text)
+            return streamed.ran
+
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """The words of a `run` as they come, without citations: it begins with the first and ends with the last.
+
+        `ran` of what it gives says how it ended. Left before the end, close it.
         """
         own = tools if isinstance(tools, Mapping) else {}
+        plain_tools(own)
+        return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
+
+    def _rounds(
+        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: str | None, rounds_max: int
+    ) -> Rounds:
+        """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
+        own = tools if isinstance(tools, Mapping) else {}
         schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
-        if shape is not None and shape != self.settings.shape:
-            self.configure(shape=shape)
         with self._running():
+            if shape is not None and shape != self.settings.shape:
+                self.configure(shape=shape)
             self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
-            memory = Memory(self, self._took, self._ranked)
-            return run(model_call, memory, tools=own, rounds_max=rounds_max, shape=self.settings.shape or "chat")
+            speaks = self.settings.shape or "chat"
+            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
 
     @contextmanager
     def _running(self) -> Iterator[None]:
