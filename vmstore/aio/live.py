@@ -14,6 +14,7 @@ from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.store.answers import Faulted
+from vmstore.store.checkpoint import Checkpoint
 from vmstore.store.packed import Packed
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
@@ -168,6 +169,30 @@ class Live(Session):
     async def stats(self) -> Measures:
         """See `vmstore.Live.stats`."""
         return await self._worker.do(self._live.stats)
+
+    async def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """See `vmstore.Live.keep`."""
+        return await self._worker.do(partial(self._live.keep, name, value, at=at))
+
+    async def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """See `vmstore.Live.kept`."""
+        return await self._worker.do(partial(self._live.kept, name, at, **moment))
+
+    async def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """See `vmstore.Live.values`."""
+        return await self._worker.do(partial(self._live.values, at, **moment))
+
+    async def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """See `vmstore.Live.checkpoint`."""
+        return await self._worker.do(partial(self._live.checkpoint, name, at=at))
+
+    async def checkpoints(self) -> list[Checkpoint]:
+        """See `vmstore.Live.checkpoints`."""
+        return await self._worker.do(self._live.checkpoints)
+
+    async def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """See `vmstore.Live.rewind`."""
+        return await self._worker.do(partial(self._live.rewind, to, at=at))
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""

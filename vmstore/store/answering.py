@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from vmstore.capture.shapes import assembled, shape_of_body
 from vmstore.core.draft import Usage
-from vmstore.core.page import Modality, Tier
+from vmstore.core.page import Modality, PageType, Tier
 from vmstore.errors import InputError, UnknownError
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import SHAPES
@@ -125,7 +125,9 @@ class Memory:
             found = []
             for page, score in ranked:
                 held = runtime.state.pages[page]
-                if held.page not in runtime.state.retracted and modality in (None, held.modality):
+                if held.type is PageType.VALUE or held.page in runtime.state.retracted:
+                    continue
+                if modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
                     found.append(Hit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
             return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))

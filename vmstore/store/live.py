@@ -13,7 +13,7 @@ from vmstore.capture.record import measured
 from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
@@ -23,6 +23,7 @@ from vmstore.errors import InputError, RefusedError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
 from vmstore.live.packing import SHAPES, Sent, pack
+from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
@@ -31,10 +32,13 @@ from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
 from vmstore.store.bringing import here
 from vmstore.store.called import titled
+from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
 from vmstore.store.driver import Streamed, plain_tools, texts
 from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
+from vmstore.store.values import keep, kept_at, kept_now, value_of
+from vmstore.views.moment import basis
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.functions import offered, schema_of
@@ -339,6 +343,60 @@ class Live(Acting):
     def stats(self) -> Measures:
         """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
+
+    # ---- values, moments to come back to
+
+    def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """Keeps a JSON value under a name, never in a prompt, each change a version; the name of its page."""
+        return self._name(self._act(lambda act: keep(act, name, value), at))
+
+    def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """The value kept under a name, now or at a moment; UnknownError names the nearest where there is none."""
+        return value_of(name, self._values(at, moment, name))
+
+    def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """Every value that is kept, by its name."""
+        found = self._values(at, moment)
+        return {name: value_of(name, found) for name in found}
+
+    def _values(self, at: AsOf | None, moment: dict[str, Any], name: str | None = None) -> dict[str, bytes]:
+        if at is None and not moment:
+            return self.look(kept_now)
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            lane = self._lane()
+            pages = kept_at(lane, basis(lane, when).position)
+            wanted = pages if name is None else {one: page for one, page in pages.items() if one == name}
+            found = {one: self.content(page, when) for one, page in wanted.items()}
+            return dict.fromkeys(pages, b"null") | found
+
+    def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """Names this moment, to fork at and to go back to; see `rewind`. It is a `mark` of the prompt."""
+        self.mark(name, at=at)
+        return self.checkpoints()[-1]
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """The moments that were named, in order; those of a parent before the fork too."""
+        with self._ns.lock:
+            named = self.look(lambda runtime: list(runtime.spoken.checkpoints))
+            with self._ns.asking():
+                return [checkpoint_at(self._lane(), position, name) for position, name in named]
+
+    def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
+
+        What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
+        as they were; the log keeps what was undone, and turns and calls count on. What came of each page that had
+        left the prompt since. Going on beside it instead is `fork`.
+        """
+
+        def do(act: Act) -> list[Faulted]:
+            lane = self._lane()
+            position, name = target(act, lane, to)
+            return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
+
+        with self._running():  # what its model was asked would be undone under way
+            return self._act(do, at)
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""
