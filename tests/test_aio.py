@@ -34,8 +34,10 @@ TWINS = [
     (Context, vmstore.aio.Context),
     (Live, vmstore.aio.Live),
 ]
-RAW = {"log", "views", "runtime", "look"}  # handles below the store: nothing there could be awaited
+# Handles below the store, where nothing could be awaited.
+RAW = {"log", "views", "runtime", "look"}
 BLOCKS = {"batch"}  # a block there is a function here
+STREAMS = {"stream"}  # what is given there at once is awaited as it is looped over
 SYNC = {"Iterator": "AsyncIterator"}
 
 
@@ -54,6 +56,11 @@ def lacking(sync: type, twin: type) -> list[str]:
             told = list(inspect.signature(other).parameters.values()) if inspect.iscoroutinefunction(other) else []
             if [one for one in told if one.name != "write"] != list(inspect.signature(member).parameters.values()):
                 wrong.append(f"{name} cannot be awaited with the work to do")
+        elif name in STREAMS:
+            if not hasattr(inspect.get_annotations(other, eval_str=True)["return"], "__aiter__"):
+                wrong.append(f"{name} gives nothing to loop over by async for")
+            elif _signature(member) != _signature(other):
+                wrong.append(f"{name}{inspect.signature(other)} is not {inspect.signature(member)}")
         elif not (inspect.iscoroutinefunction(other) or inspect.isasyncgenfunction(other)):
             wrong.append(f"{name} cannot be awaited")
         elif _signature(member, awaited=True) != _signature(other):

@@ -72,7 +72,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Configure: {"estimator": SMALL, "factor_ppm": COUNT, "beside": COUNT},
     Mark: {
         "reason": SMALL, "records": COUNT, "digest": st.none() | UID, "name": st.none() | REF,
-        "note": st.none() | REF,
+        "note": st.none() | REF, "back_to": COUNT,
     },
     Create: {
         "type": SMALL, "modality": SMALL, "role": SMALL, "message": COUNT, "part": SMALL,

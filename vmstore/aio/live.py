@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import vmstore.store.live as sync_live
 import vmstore.store.session as sync_session
+from vmstore.aio.driver import Streamed
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.store.answers import Faulted
+from vmstore.store.checkpoint import Checkpoint
 from vmstore.store.packed import Packed
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
@@ -89,34 +90,33 @@ class Live(Session):
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
         shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
     ) -> Ran:
-        """See `vmstore.Live.run`; what `model_call` and the `tools` give is awaited where it can be.
+        """See `vmstore.Live.run`; model, tools and `on_text` are awaited where they can be.
 
-        It runs in a thread of its own, so that other tasks use the store while the model answers; a tool
-        that is no coroutine works in that thread.
+        What is no coroutine function is called in a thread of its own. Other tasks use the store meanwhile.
         """
-        loop = asyncio.get_running_loop()
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        async with self.stream(model_call, tools=tools, **told) as streamed:
+            async for text in streamed:
+                if on_text is not None and inspect.isawaitable(heard := on_text(text)):
+                    await heard
+        return streamed.ran
 
-        def call(request: dict[str, Any]) -> Any:
-            async def called() -> Any:
-                return await _awaited(model_call(request))
-
-            return asyncio.run_coroutine_threadsafe(called(), loop).result()
-
-        def waiting(tool: Callable[..., Any]) -> Callable[..., Any]:
-            @wraps(tool)
-            def waits(**given: Any) -> Any:
-                answer = tool(**given)
-                if not inspect.isawaitable(answer):
-                    return answer
-                return asyncio.run_coroutine_threadsafe(_awaited(answer), loop).result()
-
-            return waits
-
-        own = tools
-        if isinstance(tools, Mapping):
-            own = {name: waiting(tool) if callable(tool) else tool for name, tool in tools.items()}
-        return await asyncio.to_thread(self._live.run, call, tools=own, shape=shape, rounds_max=rounds_max)
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """See `vmstore.Live.stream`; what it gives is looped over by `async for`."""
+        own = tools if isinstance(tools, Mapping) else {}
+        begin = partial(self._live._rounds, tools, shape, rounds_max)
+        return Streamed(self._worker, begin, model_call, own, parallel=parallel)
 
     async def developer_message(self) -> str:
         """See `vmstore.Live.developer_message`."""
@@ -170,13 +170,33 @@ class Live(Session):
         """See `vmstore.Live.stats`."""
         return await self._worker.do(self._live.stats)
 
+    async def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """See `vmstore.Live.keep`."""
+        return await self._worker.do(partial(self._live.keep, name, value, at=at))
+
+    async def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """See `vmstore.Live.kept`."""
+        return await self._worker.do(partial(self._live.kept, name, at, **moment))
+
+    async def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """See `vmstore.Live.values`."""
+        return await self._worker.do(partial(self._live.values, at, **moment))
+
+    async def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """See `vmstore.Live.checkpoint`."""
+        return await self._worker.do(partial(self._live.checkpoint, name, at=at))
+
+    async def checkpoints(self) -> list[Checkpoint]:
+        """See `vmstore.Live.checkpoints`."""
+        return await self._worker.do(self._live.checkpoints)
+
+    async def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """See `vmstore.Live.rewind`."""
+        return await self._worker.do(partial(self._live.rewind, to, at=at))
+
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""
         return Live(await self._worker.do(self._live.fork, name, at, **moment), self._worker)
-
-
-async def _awaited(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def live_twin(session: sync_session.Session, worker: Worker) -> Live:

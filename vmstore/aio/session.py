@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
 from vmstore.aio.worker import Worker
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import AsOf, Position
 from vmstore.engine.batch import Batch
 from vmstore.store.answers import (
     Affinity,
@@ -130,6 +130,10 @@ class Session:
     async def position_of(self, page: str | int) -> int:
         """See `vmstore.Session.position_of`."""
         return await self._worker.do(self._session.position_of, page)
+
+    async def moment_of(self, page: str | int, *, before: bool = False) -> Position:
+        """See `vmstore.Session.moment_of`."""
+        return await self._worker.do(partial(self._session.moment_of, page, before=before))
 
     async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """See `vmstore.Session.history`."""

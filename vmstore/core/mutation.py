@@ -99,7 +99,8 @@ class Mark(Mutation, frozen=True, array_like=True, tag=5):
     """A moment somebody named, or an importer's progress; the last of its commit.
 
     `reason` 0 is a named moment, 1 a source record taken in (`records` counts them, `digest` is
-    its keyed digest, `note` a cell with a record that is no message), 2 an import complete.
+    its keyed digest, `note` a cell with a record that is no message), 2 an import complete. `back_to`
+    is the position that a session was set back to: what came after it was undone before this mark.
     """
 
     NUMBER: ClassVar[int] = 5
@@ -111,6 +112,7 @@ class Mark(Mutation, frozen=True, array_like=True, tag=5):
     digest: bytes | None = None
     name: CellRef | None = None
     note: CellRef | None = None
+    back_to: int = 0
 
 
 class Create(Mutation, frozen=True, array_like=True, tag=10):
@@ -378,6 +380,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
 LATER_FIELDS: dict[type, dict[str, Any]] = {
     Approve: {"session": None},
     Configure: {"beside": 0},
+    Mark: {"back_to": 0},
     Pack: {"sent": None, "sent_tokens": 0},
 }
 """Fields that a kind got after it was first written, and their defaults."""

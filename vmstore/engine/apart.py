@@ -72,6 +72,8 @@ def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"
+    if isinstance(m, Mark) and m.back_to:
+        command = "`Live.rewind`, which undoes what came after"
     if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
         command = "`store.record`, with the request that was sent; what nobody sent is derived"
     if command is None and type(m) in OF_KERNEL and live():

@@ -110,7 +110,7 @@ class Index:
 
 def _is_text(held: Held, spoken: Spoken) -> bool:
     """Whether a page says something that may be asked for."""
-    if held.opaque or held.modality not in _READ or held.type is PageType.RAW or held.pinned:
+    if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE) or held.pinned:
         return False
     instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
     return not instructs and held.page not in spoken.thoughts

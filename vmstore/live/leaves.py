@@ -67,7 +67,8 @@ class Leaves:
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
         newest = islice((held for page, held in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
         unsaid = self._spoken.thoughts.keys() | state.retracted.pages.keys()
-        out = {held.page: held for held in (*claims, *newest) if held.type != PageType.RAW and held.page not in unsaid}
+        beside = (PageType.RAW, PageType.VALUE)  # the conversation
+        out = {held.page: held for held in (*claims, *newest) if held.type not in beside and held.page not in unsaid}
         away = list(map(copy, heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)))
         names = {held.page: self.name(held.page) for held in (*here, *away)}
         lowered = tuple(one._replace(name=self._named(one.name)) for one in choice.lowered) if choice else ()

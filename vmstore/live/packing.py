@@ -18,7 +18,13 @@ from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.window import BEFORE_ALL, Membership, membership
 
-SHAPES = {"chat": Shape.CHAT, "chat-system": Shape.CHAT, "anthropic": Shape.ANTHROPIC, "gemini": Shape.GEMINI}
+SHAPES = {
+    "chat": Shape.CHAT,
+    "chat-system": Shape.CHAT,
+    "responses": Shape.RESPONSES,
+    "anthropic": Shape.ANTHROPIC,
+    "gemini": Shape.GEMINI,
+}
 TRIES_MAX = 16  # each takes pages out, until what stands beside them fits too
 SLACK = 50  # a fiftieth more than what stands beside the pages is reserved for it, so that it is logged seldom
 LOOSE = 2  # what is reserved for it is given back where only half of it is needed

@@ -26,6 +26,8 @@ class Answered(NamedTuple):
 def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: bool, name: str = "") -> Answered:
     """A page is asked for at a level; 0 is no page, of which `name` says how it was called."""
     use = Use.FAULT if by_model else Use.ASKED
+    if number and act.state.pages[number].type is PageType.VALUE:  # it is for programs: to a prompt there is none
+        number, name = 0, name or page_name(number)
     evidence = act.cell(name.encode("utf-8", "backslashreplace")) if name else None
     act.tell(Reference(number, use, act.state.call, level, reason, evidence=evidence))
     decided = act.react()

@@ -21,7 +21,7 @@ from vmstore.vm.protocol.rules import Paging, Rules
 from vmstore.vm.settings import Settings
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-NAMES_THE_MODEL = ("chat", "chat-system", "anthropic")  # Gemini's stands in the address
+NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
 
 
 def policies(settings: Settings) -> Policies:
@@ -89,7 +89,7 @@ def _pictures(value: Any) -> Iterator[str]:
         for inner in value:
             yield from _pictures(inner)
     elif isinstance(value, dict):
-        url, data = value.get("url"), value.get("data")
+        url, data = value.get("url", value.get("image_url")), value.get("data")
         if isinstance(url, str) and url.startswith("data:image/"):
             yield url.partition(",")[2]
         elif isinstance(data, str) and str(value.get("media_type", value.get("mimeType"))).startswith("image/"):

@@ -16,7 +16,7 @@ from vmstore.capture.thoughts import is_thought
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
 from vmstore.core.draft import Reply as Answer
-from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn, Update
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.tokens import ESTIMATOR, estimate
 from vmstore.errors import InputError, RefusedError
@@ -37,33 +37,45 @@ class Spoke(NamedTuple):
     pages: list[int]
 
 
-def instruct(act: Act, system: str | None, tools: list[Any] | None) -> None:
-    """What stands before the conversation, held in the prompt: instructions, and the schemas of tools."""
+def instruct(act: Act, system: str | None, tools: Sequence[Any] | None) -> bool:
+    """What stands before the conversation from here on: instructions, and the schemas of tools; whether any changed.
+
+    What is None stays as it is, what is empty is taken back. Either is a page that is held in the prompt, and
+    another text of it a version of that page.
+    """
     if not isinstance(system, str | None) or not isinstance(tools, list | tuple | None):
         raise InputError("system is a text, and tools a list of schemas; pass those, or leave them out")
-    if tools:
-        spoke = write(act, take_message(Shape.CHAT, Slot.TOOLS, plain(tools)))
-        hold(act, spoke.pages, Holder.TOOLS)
-    if system:
-        spoke = write(act, take_message(Shape.CHAT, Slot.MESSAGES, {"role": "system", "content": system}))
-        hold(act, spoke.pages, Holder.SYSTEM)
+    before = len(act.written)
+    if tools is not None:
+        _front(act, Holder.TOOLS, take_message(Shape.CHAT, Slot.TOOLS, plain(list(tools))) if tools else None)
+    if system is not None:
+        told = {"role": "system", "content": system}
+        _front(act, Holder.SYSTEM, take_message(Shape.CHAT, Slot.MESSAGES, told) if system else None)
+    return len(act.written) > before
 
 
-def offer(act: Act, tools: list[Any]) -> None:
-    """Offers the model these tools from the next call on; schemas that are offered already are not logged again."""
-    if not tools or not isinstance(tools, list):
+def offer(act: Act, tools: Sequence[Any]) -> None:
+    """Offers the model these tools from the next call on; with none those that were offered stay."""
+    instruct(act, None, tools or None)
+
+
+def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
+    """Has a message stand before the conversation, in the place of the one that was held so."""
+    stand = [held for held in act.state.here.values() if held.holders >> holder & 1]
+    parts = () if draft is None else hidden(act, draft).parts
+    if draft is not None and not stand:
+        hold(act, write(act, draft).pages, holder)
         return
-    stand = [held for held in act.state.here.values() if held.holders >> Holder.TOOLS & 1]
-    draft = take_message(Shape.CHAT, Slot.TOOLS, plain(tools))
-    if not stand:
-        hold(act, write(act, draft).pages, Holder.TOOLS)
-        return
-    parts = hidden(act, draft).parts
-    assert len(parts) == len(stand), "the schemas are one page"
-    for held, part in zip(stand, parts, strict=True):
-        if act.forms.of(held.residence[1]) != part.content:
+    for held, part in zip(stand, parts, strict=False):
+        form = held.forms[0]
+        assert form is not None, "every page has its full content"
+        if act.forms.of(form.position) != part.content:
             tokens = estimate(part.content, part.modality)
             act.tell(Update(held.page, held.version + 1, act.cell(part.content), len(part.content), tokens))
+    for held in stand[len(parts) :]:
+        act.tell(Unpin(held.page, holder))
+        act.tell(Evict(held.page, Cause.ASKED, held.tokens))
+    hold(act, (), holder)
 
 
 def user(act: Act, content: Any) -> Spoke:
@@ -104,7 +116,11 @@ def identified(reply: Answer, ids: Sequence[str]) -> Answer:
     for draft in reply.drafts:
         parts = []
         for part in draft.parts:
-            parts.append(msgspec.structs.replace(part, call_id=left.pop(0)) if part.is_call and left else part)
+            named = next((one for one in left if one.rstrip("_") == (part.call_id or one).rstrip("_")), None)
+            if part.is_call and named is not None:  # what a provider's own tool was asked is not among them
+                left.remove(named)
+                part = msgspec.structs.replace(part, call_id=named)
+            parts.append(part)
         drafts.append(msgspec.structs.replace(draft, parts=tuple(parts)))
     return msgspec.structs.replace(reply, drafts=tuple(drafts))
 

@@ -1,20 +1,26 @@
-"""A live session's side of the loop: it packs, logs what came back, and the kernel decides on what is asked."""
+"""A live session's side of a run: it packs, logs what came back, and the kernel decides on what is asked."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from vmstore.core.page import Modality, Tier
-from vmstore.errors import UnknownError
+from vmstore.capture.shapes import assembled, shape_of_body
+from vmstore.core.draft import Usage
+from vmstore.core.page import Modality, PageType, Tier
+from vmstore.errors import InputError, UnknownError
 from vmstore.live.leaves import Leaves
+from vmstore.live.packing import SHAPES
 from vmstore.live.runtime import Runtime
 from vmstore.store.answers import Faulted
 from vmstore.store.answers import Hit as StoreHit
+from vmstore.store.driver import Failed
 from vmstore.store.packed import Packed
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.envelope import Found, Hit, Loaded
-from vmstore.vm.protocol.loop import Denied
+from vmstore.vm.protocol.loop import Answer, Denied, Heard
+from vmstore.vm.protocol.wire import dumps, finite
 from vmstore.vm.signals import asked
 
 T = TypeVar("T")
@@ -46,30 +52,54 @@ class Live(Protocol):
 class Memory:
     """Answers the memory tools of one live session; each answer is logged with what was decided.
 
-    `take` logs a response, `ranked` searches for the model: pages and scores, best first.
+    `take` logs a response, `ranked` searches for the model: pages and scores, best first; `now` is the time.
     """
 
     def __init__(
         self,
         live: Live,
-        take: Callable[[Mapping[str, Any], Sequence[Asked]], object],
+        take: Callable[..., object],
         ranked: Callable[[str, int], list[tuple[int, float]]],
+        now: Callable[[], int],
+        shape: str,
     ) -> None:
         self._live = live
         self._take = take
         self._ranked = ranked
+        self._now = now
+        self._shape = shape
+        self._sent = 0
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
-        return self._live.pack().request
+        request = self._live.pack().request
+        self._sent = self._now()
+        return request
 
-    def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
-        """Logs what came back for it."""
-        self._take(response, calls)
+    def heard(self, answer: Answer) -> Heard:
+        """The response that was given, put together where it was streamed, and the shape it is in."""
+        if not answer.streamed:
+            body = _plain(answer.response)
+            told = shape_of_body(body)
+            return Heard(finite(body), self._shape if told is None else WORDS[told])
+        if not answer.response:
+            raise InputError("the model call gave a stream without parts; return the provider's response")
+        shape, body, _ = assembled(SHAPES[self._shape], answer.response)
+        return Heard(finite(body), WORDS[shape])
 
-    def result(self, call: Asked, text: str) -> None:
+    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+        """Logs what came back for it, how long that took, and what was raised."""
+        given = answer.response
+        if answer.error is not None:
+            given = [*(given if answer.streamed else ()), answer.error]
+        elif not answer.streamed and given is not None:
+            given = finite(_plain(given))
+        latency = max(0, self._now() - self._sent)
+        self._take(given, calls, told=Usage(latency=latency))
+
+    def result(self, call: Asked, value: Any) -> None:
         """Logs what a tool answers."""
-        self._live.tool(call.id, text, name=call.tool)
+        self._live.tool(call.id, _text(value), name=call.tool)
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
         """Loads a page at a level; raises UnknownError where there is no such page."""
@@ -95,7 +125,9 @@ class Memory:
             found = []
             for page, score in ranked:
                 held = runtime.state.pages[page]
-                if held.page not in runtime.state.retracted and modality in (None, held.modality):
+                if held.type is PageType.VALUE or held.page in runtime.state.retracted:
+                    continue
+                if modality in (None, held.modality):
                     tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
                     found.append(Hit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
             return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
@@ -105,6 +137,29 @@ class Memory:
     def left(self) -> tuple[int, int]:
         """The faults and the tokens of faults that this turn has left."""
         return self._live.look(lambda runtime: runtime.state.left())
+
+
+WORDS = {shape: word for word, shape in reversed(SHAPES.items())}
+
+
+def _plain(response: Any) -> dict[str, Any]:
+    """A response as a dict, also where a provider's library made an object of it."""
+    dump = getattr(response, "model_dump", None)
+    value = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else response
+    if not isinstance(value, Mapping):
+        kind = type(response).__name__
+        raise InputError(f"the model call gave a {kind}; return the provider's response, as a dict, or its stream")
+    return dict(value)
+
+
+def _text(value: Any) -> str:
+    """What a tool gave as the model is told it."""
+    if isinstance(value, Failed):
+        return dumps({"error": f"{type(value.error).__name__}: {value.error}"})
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except Exception as error:  # a value that contains itself, or raises where it is written
+        return _text(Failed(error))
 
 
 def _loaded(runtime: Runtime, found: Faulted) -> Loaded:

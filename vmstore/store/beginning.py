@@ -38,7 +38,8 @@ def live_session(
 ) -> Live:
     """A session that manages its memory, opened where there is none: all of its beginning is written, or nothing.
 
-    Of one that is live already the settings that differ are logged; what was recorded is refused.
+    Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
+    is refused.
     """
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
@@ -46,9 +47,10 @@ def live_session(
     shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
+        before = act.state.settings
         configure(act, told)
-        saying.instruct(act, system, tools)
-        reserve_front(act)
+        if saying.instruct(act, system, tools) or before is None:
+            reserve_front(act)
 
     def opened() -> int:
         key = namespace.key(opening.name)
@@ -71,7 +73,7 @@ def live_session(
         unbegun(runtime, opening.name, told)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
-        live.configure(**told)
+        live._act(begin)
     return live
 
 

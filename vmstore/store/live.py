@@ -13,7 +13,7 @@ from vmstore.capture.record import measured
 from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
@@ -23,6 +23,7 @@ from vmstore.errors import InputError, RefusedError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
 from vmstore.live.packing import SHAPES, Sent, pack
+from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
@@ -31,14 +32,18 @@ from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded
 from vmstore.store.bringing import here
 from vmstore.store.called import titled
+from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
+from vmstore.store.driver import Streamed, plain_tools, texts
 from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
+from vmstore.store.values import keep, kept_at, kept_now, value_of
+from vmstore.views.moment import basis
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.functions import offered, schema_of
 from vmstore.vm.protocol.leaf import MEDIA
-from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, Rounds, rounds
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.settings import Settings
 from vmstore.vm.window import chosen as sent
@@ -116,7 +121,7 @@ class Live(Acting):
     def _took(
         self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
     ) -> Recorded:
-        """Takes in a response whose calls have these ids."""
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
 
         def do(act: Act) -> Recorded:
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
@@ -252,21 +257,54 @@ class Live(Acting):
         tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
         shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
     ) -> Ran:
         """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
 
-        `model_call` takes a request and gives the provider's response, in the session's `shape`. `tools` are
-        functions by name, called with the model's arguments; where they are schemas, a call of one ends the run:
-        answer it with `tool`, and run again. One run at a time: RefusedError where another is under way.
+        `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
+        of its stream. `tools` are functions by name, called with the model's arguments, several calls at once
+        in threads if `parallel`; where they are schemas, a call of one ends the run: answer it with `tool`, and
+        run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
+        where another is under way.
+        """
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        with self.stream(model_call, tools=tools, **told) as streamed:
+            for text in streamed:
+                if on_text is not None:
+                    on_text(text)
+            return streamed.ran
+
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """The words of a `run` as they come, without citations: it begins with the first and ends with the last.
+
+        `ran` of what it gives says how it ended. Left before the end, close it.
         """
         own = tools if isinstance(tools, Mapping) else {}
+        plain_tools(own)
+        return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
+
+    def _rounds(
+        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: str | None, rounds_max: int
+    ) -> Rounds:
+        """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
+        own = tools if isinstance(tools, Mapping) else {}
         schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
-        if shape is not None and shape != self.settings.shape:
-            self.configure(shape=shape)
         with self._running():
+            if shape is not None and shape != self.settings.shape:
+                self.configure(shape=shape)
             self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
-            memory = Memory(self, self._took, self._ranked)
-            return run(model_call, memory, tools=own, rounds_max=rounds_max, shape=self.settings.shape or "chat")
+            speaks = self.settings.shape or "chat"
+            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -304,6 +342,60 @@ class Live(Acting):
     def stats(self) -> Measures:
         """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
+
+    # ---- values, moments to come back to
+
+    def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """Keeps a JSON value under a name, never in a prompt, each change a version; the name of its page."""
+        return self._name(self._act(lambda act: keep(act, name, value), at))
+
+    def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """The value kept under a name, now or at a moment; UnknownError names the nearest where there is none."""
+        return value_of(name, self._values(at, moment, name))
+
+    def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """Every value that is kept, by its name."""
+        found = self._values(at, moment)
+        return {name: value_of(name, found) for name in found}
+
+    def _values(self, at: AsOf | None, moment: dict[str, Any], name: str | None = None) -> dict[str, bytes]:
+        if at is None and not moment:
+            return self.look(kept_now)
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            lane = self._lane()
+            pages = kept_at(lane, basis(lane, when).position)
+            wanted = pages if name is None else {one: page for one, page in pages.items() if one == name}
+            found = {one: self.content(page, when) for one, page in wanted.items()}
+            return dict.fromkeys(pages, b"null") | found
+
+    def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """Names this moment, to fork at and to go back to; see `rewind`. It is a `mark` of the prompt."""
+        self.mark(name, at=at)
+        return self.checkpoints()[-1]
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """The moments that were named, in order; those of a parent before the fork too."""
+        with self._ns.lock:
+            named = self.look(lambda runtime: list(runtime.spoken.checkpoints))
+            with self._ns.asking():
+                return [checkpoint_at(self._lane(), position, name) for position, name in named]
+
+    def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
+
+        What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
+        as they were; the log keeps what was undone, and turns and calls count on. What came of each page that had
+        left the prompt since. Going on beside it instead is `fork`.
+        """
+
+        def do(act: Act) -> list[Faulted]:
+            lane = self._lane()
+            position, name = target(act, lane, to)
+            return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
+
+        with self._running():  # what its model was asked would be undone under way
+            return self._act(do, at)
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""

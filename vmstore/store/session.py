@@ -42,7 +42,7 @@ from vmstore.views.context import Sealed, open_cell, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
-from vmstore.views.moment import basis, packed
+from vmstore.views.moment import basis, begin_of, end_of, packed
 
 if TYPE_CHECKING:
     from vmstore.engine.seal import Seal
@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 # What a live session can do besides; see `vmstore.store.live`.
 ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
-    "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings",
+    "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
+    "kept", "values", "checkpoint", "checkpoints", "rewind",
 )  # fmt: skip
 
 
@@ -388,6 +389,13 @@ class Session:
         """The position that made a page, which its name says; raises UnknownError naming the nearest."""
         with self._ns.asking():
             return self._resolve(self._lane(), page, Head())[0]
+
+    def moment_of(self, page: str | int, *, before: bool = False) -> Position:
+        """The moment right after a page came to be, or right before: where a fork can begin."""
+        with self._ns.asking():
+            lane = self._lane()
+            number, _ = self._resolve(lane, page, Head())
+            return Position(begin_of(lane, number) - 1 if before else end_of(lane, number))
 
     def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
         """The page a reference names, and the moment it is asked of."""

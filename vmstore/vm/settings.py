@@ -19,7 +19,7 @@ TOKENS_MAX = 10**9
 Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
-Shape = Literal["chat", "chat-system", "anthropic", "gemini"]
+Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
     # D13: a page_fault names its page, which makes it explicit, unless it says that it only guesses.

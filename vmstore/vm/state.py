@@ -154,7 +154,7 @@ class State:
         self.pages[position] = held
         for kind, page in made.links:
             self._related(position, page, kind)
-        if self.settings is None or made.type == PageType.RAW:
+        if self.settings is None or made.type in (PageType.RAW, PageType.VALUE):
             return
         self._enter(held, 0, said=bool(made.message))
         self.unseen[position] = None

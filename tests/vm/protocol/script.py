@@ -61,6 +61,15 @@ def _anthropic(text: str, calls: Calls) -> dict[str, Any]:
     return {"role": "assistant", "content": [*said, *asked], "stop_reason": "end_turn"}
 
 
+def _responses(text: str, calls: Calls) -> dict[str, Any]:
+    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+    asked = [
+        {"type": "function_call", "call_id": call, "name": tool, "arguments": _written(given)}
+        for call, tool, given in calls
+    ]
+    return {"object": "response", "status": "completed", "output": [*(said if text else []), *asked]}
+
+
 def _gemini(text: str, calls: Calls) -> dict[str, Any]:
     said = [{"text": text}] if text else []
     asked = [{"functionCall": {"name": tool, "args": given}} for _, tool, given in calls]
@@ -73,6 +82,12 @@ def _chat_told(request: Mapping[str, Any]) -> list[str]:
     return [message["content"] for message in messages[last:] if message["role"] == "tool"]
 
 
+def _responses_told(request: Mapping[str, Any]) -> list[str]:
+    outputs = [item for item in request["input"] if item.get("type") == "function_call_output"]
+    last = outputs[-1]["call_id"].rpartition("_")[0]  # of one request
+    return [item["output"] for item in outputs if item["call_id"].rpartition("_")[0] == last]
+
+
 def _anthropic_told(request: Mapping[str, Any]) -> list[str]:
     blocks = [block for block in request["messages"][-1]["content"] if block["type"] == "tool_result"]
     return [block["content"][0]["text"] for block in blocks]
@@ -83,9 +98,15 @@ def _gemini_told(request: Mapping[str, Any]) -> list[str]:
     return [part["functionResponse"]["response"]["result"] for part in contents[-1]["parts"]]
 
 
-WRITES: dict[str, Callable[[str, Calls], dict[str, Any]]] = {"chat": _chat, "anthropic": _anthropic, "gemini": _gemini}
+WRITES: dict[str, Callable[[str, Calls], dict[str, Any]]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
 READS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "chat": _chat_told,
+    "responses": _responses_told,
     "anthropic": _anthropic_told,
     "gemini": _gemini_told,
 }

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vm.protocol.leaves import answers, asks, leaf, leaves, talks, user
-from tests.vm.protocol.providers import REFUSES
+from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import PageType, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, context_text, messages
@@ -19,7 +19,7 @@ from vmstore.vm.protocol.context import BEGIN, END
 from vmstore.vm.protocol.conversation import UNANSWERED, UNSIGNED
 from vmstore.vm.protocol.wire import TAG, printed
 
-SHAPES = ["chat", "anthropic", "gemini"]
+SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -86,8 +86,7 @@ def marks(page: Leaf) -> list[str]:
 def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
     """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
     request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
-    said = request["contents" if shape == "gemini" else "messages"]
-    said = [message for message in said if message["role"] != "developer"]
+    said = [message for message in request[MESSAGES[shape]] if message.get("role") != "developer"]
     for text in strings(said):
         while BEGIN in text:  # the memory's own block, which nothing in it leaves
             before, _, block = text.partition(BEGIN)
@@ -111,7 +110,7 @@ def test_a_planted_fault_is_refused(shape: str) -> None:
     """The providers of these tests refuse a call without its result and a result without its call."""
     whole = messages([user("p1"), asks("p2"), answers("p3"), user("p4", message=4)], shape=shape).request
     assert REFUSES[shape](whole) == []
-    key = "contents" if shape == "gemini" else "messages"
+    key = MESSAGES[shape]
     for at in (1, 2):
         broken = [message for n, message in enumerate(whole[key]) if n != at]
         assert REFUSES[shape]({key: broken}) != []
@@ -347,5 +346,5 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, responses"):
         messages(pages, shape="smoke")

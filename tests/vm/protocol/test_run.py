@@ -22,10 +22,11 @@ from vmstore.vm.protocol import citations, schema
 from vmstore.vm.protocol.loop import ANSWERED, CALLS_MAX, ROUNDS, TOOLS
 from vmstore.vm.protocol.messages import DIALECTS
 
-SHAPES = ["chat", "anthropic", "gemini"]
+SHAPES = ["chat", "responses", "anthropic", "gemini"]
 WEATHER = {"name": "weather", "description": "", "parameters": {"type": "object", "properties": {}}}
 OTHER_TOOLS = {
     "chat": {"type": "function", "function": WEATHER},
+    "responses": {"type": "function", **WEATHER},
     "anthropic": {"name": "weather", "input_schema": {"type": "object"}},
     "gemini": {"functionDeclarations": [WEATHER]},
 }
@@ -339,7 +340,7 @@ NO_JSON = [float("nan"), {"page_id": float("inf")}, None, [], "{oops"]
 
 @pytest.mark.parametrize(
     ("shape", "given"),
-    [("chat", "{oops"), ("chat", "NaN"), *((shape, given) for shape in SHAPES[1:] for given in NO_JSON)],
+    [("chat", "{oops"), ("chat", "NaN"), *((shape, given) for shape in SHAPES[2:] for given in NO_JSON)],
 )
 def test_arguments_that_are_no_json_are_answered(shape: str, given: Any) -> None:
     """What a provider's library made of nonsense is sent back as an object, and answered."""

@@ -12,8 +12,9 @@ from vmstore.vm.protocol.context import Line, context_text, read_context
 from vmstore.vm.protocol.conversation import conversation
 from vmstore.vm.protocol.envelope import Budget, Found, Hit, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.leaf import Form, Leaf
-from vmstore.vm.protocol.loop import Denied, Ran, Session, run
+from vmstore.vm.protocol.loop import Denied, Ran, Session, rounds
 from vmstore.vm.protocol.manifest import Policies, manifest, manifest_json
+from vmstore.vm.protocol.marks import unmarked
 from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault, rules_text
@@ -59,7 +60,8 @@ __all__ = [
     "refusal",
     "Citation",
     "citations",
-    "run",
+    "rounds",
+    "unmarked",
     "Ran",
     "Session",
     "Denied",

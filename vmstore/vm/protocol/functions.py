@@ -50,6 +50,8 @@ def offered(definition: dict[str, Any], shape: str) -> dict[str, Any]:
         }
     if shape == "gemini":
         return {"functionDeclarations": [definition]}
+    if shape == "responses":
+        return {"type": "function", **definition}
     return {"type": "function", "function": definition}
 
 

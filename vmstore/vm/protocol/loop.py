@@ -1,31 +1,29 @@
-"""Calls the model until it answers, and answers the tools it calls meanwhile.
+"""The rounds of a run: a pack, what the model answers, what its tools answer, until it answers without a tool.
 
-Each request is the session's next pack, and each answer and result is taken in before the next one, so
-that the log holds what was sent. Nothing that a model asks for raises.
+`rounds` does nothing itself that takes long: it gives out what is to be done (a request to send, functions
+to call) and goes on with what came of it, so that threads, tasks and streams run the same rounds. Each
+answer and result is logged before the next pack, and nothing that a model asks for raises.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.vm.protocol.calls import object_of
-from vmstore.vm.protocol.dialect import Asked
+from vmstore.vm.protocol.dialect import Asked, Dialect
 from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
+from vmstore.vm.protocol.marks import unmarked
 from vmstore.vm.protocol.messages import dialect
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
-from vmstore.vm.protocol.wire import dumps, finite, name_of
+from vmstore.vm.protocol.wire import dumps, name_of
 
 ROUNDS_MAX = 10
 CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is told to come again
 HITS_MAX = 20
 
 ANSWERED, TOOLS, ROUNDS = "answered", "tools", "rounds"
-Tools = Mapping[str, Callable[..., Any]]
-"""The host's tools that the loop calls itself, by name; each is called with the arguments by keyword."""
 
 
 class Denied(NamedTuple):
@@ -34,18 +32,37 @@ class Denied(NamedTuple):
     why: str
 
 
+class Answer(NamedTuple):
+    """What a model call gave: a response, or, `streamed`, a list of its parts; `error` is what it raised."""
+
+    response: Any
+    streamed: bool = False
+    error: BaseException | None = None
+
+
+class Heard(NamedTuple):
+    """A response as a dict, and the provider's shape it is in."""
+
+    body: Mapping[str, Any]
+    shape: str
+
+
 class Session(Protocol):
-    """A session whose memory is managed, as the loop uses it."""
+    """A session whose memory is managed, as the rounds use it."""
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
         ...
 
-    def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
-        """Logs what came back; `calls` are those it makes, each with an id."""
+    def heard(self, answer: Answer) -> Heard:
+        """The response that was given; raises InputError where there is none."""
         ...
 
-    def result(self, call: Asked, text: str) -> None:
+    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+        """Logs what came back, an error or a part of a stream too; `calls` are those it makes, each with an id."""
+        ...
+
+    def result(self, call: Asked, value: Any) -> None:
         """Logs what a tool answers to a call."""
         ...
 
@@ -65,8 +82,9 @@ class Session(Protocol):
 class Ran(NamedTuple):
     """How a run ended: `stopped` says whether by an answer, at a tool of the host's, or at the round limit.
 
-    `pending` are the calls of the last response that the host answers, each with `session.tool(call.id, …)`;
-    then it runs again. `rounds` are those in which the memory or a tool was called.
+    `text` is what the model wrote last. `pending` are the calls of the last response that the host answers,
+    each with `session.tool(call.id, …)`; then it runs again. `rounds` are those in which the memory or a
+    tool was called.
     """
 
     stopped: str
@@ -76,52 +94,97 @@ class Ran(NamedTuple):
     response: Mapping[str, Any]
     pending: tuple[Asked, ...] = ()
 
+    @property
+    def answer(self) -> str:
+        """The text as a user reads it: without its citations."""
+        return unmarked(self.text)
 
-def run(
-    model_call: Callable[[dict[str, Any]], Any],
-    session: Session,
-    *,
-    tools: Tools | None = None,
-    rounds_max: int = ROUNDS_MAX,
-    shape: str = "chat",
-) -> Ran:
-    """Calls the model with one pack after another until it answers without calling a tool.
 
-    What `model_call` raises is raised; InputError where it returns no response of this shape.
+class Ask(NamedTuple):
+    """A request to send; what comes of it is an Answer."""
+
+    request: dict[str, Any]
+
+
+class Do(NamedTuple):
+    """Calls of the host's functions to make, at once if it likes; what comes of them is a value for each."""
+
+    calls: tuple[Asked, ...]
+
+
+class Words(NamedTuple):
+    """What a response that did not stream says, for whoever listens."""
+
+    text: str
+
+
+Step = Ask | Do | Words
+Rounds = Generator[Step, Any, Ran | None]
+
+
+def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_MAX, shape: str = "chat") -> Rounds:
+    """Gives out what is to be done until the model answers without a tool; None where a model call raised.
+
+    `own` names the host's functions. Raises InputError for what is no response. Closed while a model call is
+    under way, it logs that call as aborted.
     """
-    speaks, own = dialect(shape), tools or {}
-    rounds, was_refused = 0, False
+    count, was_refused = 0, False
     while True:
-        asked = session.request()
-        offered = speaks.names(asked.get("tools", ()))
-        response = _plain(model_call(asked))
-        said = speaks.said(response)
-        calls = _identified(said.calls, rounds)
-        session.take(response, calls)
+        request = session.request()
+        offered = dialect(shape).names(request.get("tools", ()))
+        try:
+            answer: Answer = yield Ask(request)
+        except GeneratorExit:
+            session.take(Answer(None), ())
+            raise
+        if answer.error is not None:
+            session.take(answer, ())
+            return None
+        body, speaks = _heard(session, answer)
+        said = speaks.said(body)
+        calls = _identified(said.calls, count)
+        session.take(answer, calls)
+        if said.text and not answer.streamed:
+            yield Words(said.text)
         if not calls or was_refused:
             for call in calls:
                 session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
-            return Ran(ROUNDS if calls else ANSWERED, said.text, rounds, asked, response)
+            return Ran(ROUNDS if calls else ANSWERED, said.text, count, request, body)
         pending = tuple(one for one in calls if one.tool in offered and one.tool not in (*VM_TOOLS, *own))
-        was_refused = rounds >= rounds_max and len(pending) < len(calls)
-        rounds += not was_refused
-        desk = _Desk(session, own, offered, -1 if was_refused else rounds_max - rounds)
+        was_refused = count >= rounds_max and len(pending) < len(calls)
+        count += not was_refused
+        desk = _Desk(session, offered, -1 if was_refused else rounds_max - count)
+        mine = () if was_refused else tuple(one for one in calls if one.tool in own and one.tool in offered)
+        given = (yield Do(mine)) if mine else ()
+        values = {call.id: value for call, value in zip(mine, given, strict=True)}
         for call in calls:
             if call not in pending:
-                session.result(call, desk.answer(call))
+                session.result(call, values[call.id] if call.id in values else dumps(desk.answer(call)))
         if pending:
-            return Ran(TOOLS, said.text, rounds, asked, response, pending)
+            return Ran(TOOLS, said.text, count, request, body, pending)
 
 
 NO_ROUNDS = "no rounds of calls are left; answer with what you have"
 
 
-def _identified(calls: Sequence[Asked], rounds: int) -> tuple[Asked, ...]:
+def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect]:
+    """The response and who reads it; what cannot be read is logged as a failed call."""
+    try:
+        body, shape = session.heard(answer)
+        speaks = dialect(shape)
+        speaks.said(body)
+    except InputError as error:
+        session.take(answer._replace(response=[], streamed=True, error=error), ())
+        raise
+    return body, speaks
+
+
+def _identified(calls: Sequence[Asked], count: int) -> tuple[Asked, ...]:
     """The calls, each with an id of its own: a provider that gives none takes results in their order."""
     seen: set[str] = set()
     told = []
     for nth, call in enumerate(calls):
-        name = call.id or f"call_{rounds + 1}_{nth + 1}"
+        name = call.id or f"call_{count + 1}_{nth + 1}"
         while name in seen:
             name += "_"
         seen.add(name)
@@ -130,35 +193,22 @@ def _identified(calls: Sequence[Asked], rounds: int) -> tuple[Asked, ...]:
 
 
 class _Desk:
-    """Answers the calls of one response; `rounds` are those the model has left, -1 where it has none now."""
+    """Answers the memory calls of one response; `left` are the rounds the model has left, -1 where it has none now."""
 
-    def __init__(self, session: Session, own: Tools, offered: Sequence[str], rounds: int) -> None:
+    def __init__(self, session: Session, offered: Sequence[str], left: int) -> None:
         self._session = session
-        self._own = own
         self._offered = offered
-        self._rounds = rounds
+        self._rounds = left
         self._calls = 0
 
-    def answer(self, call: Asked) -> str:
-        """What the model is told, in JSON where the memory says it."""
-        if self._rounds >= 0 and call.tool in self._own and call.tool in self._offered:
-            return self._called(call)
+    def answer(self, call: Asked) -> dict[str, Any]:
+        """What the model is told."""
         self._calls += 1
-        return dumps(self._answer(call))
-
-    def _called(self, call: Asked) -> str:
-        try:
-            value = self._own[call.tool](**object_of(call.arguments))
-            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        except Exception as error:  # a tool that fails answers so, and the model goes on
-            return dumps({"error": f"{type(error).__name__}: {error}"})
-
-    def _answer(self, call: Asked) -> dict[str, Any]:
+        if self._rounds < 0 and call.tool in self._offered:
+            return self._no("no_rounds_left", NO_ROUNDS)
         if call.tool not in VM_TOOLS or call.tool not in self._offered:
             known = ", ".join(self._offered) or "none"
             return self._no("unknown_tool", f"there is no tool {call.tool[:80]!r}; the tools are: {known}")
-        if self._rounds < 0:
-            return self._no("no_rounds_left", NO_ROUNDS)
         if self._calls > CALLS_MAX:
             return self._no("too_many_calls", f"only {CALLS_MAX} calls are answered at once; ask again, for less")
         try:
@@ -190,21 +240,10 @@ class _Desk:
         return _budget(self._session, self._rounds)
 
 
-def _refused(session: Session, rounds: int, code: str, why: str) -> str:
-    return dumps(refusal(code, why, _budget(session, rounds)))
+def _refused(session: Session, left: int, code: str, why: str) -> str:
+    return dumps(refusal(code, why, _budget(session, left)))
 
 
-def _budget(session: Session, rounds: int) -> Budget:
+def _budget(session: Session, left: int) -> Budget:
     faults, tokens = session.left()
-    return Budget(max(rounds, 0), max(faults, 0), max(tokens, 0))
-
-
-def _plain(response: Any) -> Mapping[str, Any]:
-    """A response as a dict, also where a provider's library made an object of it."""
-    dump = getattr(response, "model_dump", None)
-    value = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else response
-    if not isinstance(value, Mapping):
-        kind = type(response).__name__
-        raise InputError(f"the model call gave a {kind}; return the provider's response, as a dict")
-    plain: Mapping[str, Any] = finite(value)
-    return plain
+    return Budget(max(left, 0), max(faults, 0), max(tokens, 0))

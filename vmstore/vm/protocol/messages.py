@@ -13,11 +13,13 @@ from vmstore.vm.protocol.dialect import Dialect
 from vmstore.vm.protocol.gemini import Gemini
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.responses import Responses
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
 
 DIALECTS: dict[str, Dialect] = {
     "chat": Chat(),
     "chat-system": Chat("system"),  # for endpoints that do not know the developer's role
+    "responses": Responses(),
     "anthropic": Anthropic(),
     "gemini": Gemini(),
 }
