@@ -49,7 +49,11 @@ def state(conversation: Conversation) -> dict[str, Any]:
         "pages": {number: (of.message, page.rank) for number, (of, page) in conversation.pages.items()},
         "known": {key: messages for key, messages in known.items() if messages},
         "context": [
-            (one.message, json.dumps(one.value, sort_keys=True, default=lambda _: "nothing"), one.changed)
+            (
+                one.message,
+                json.dumps(one.value, sort_keys=True, default=lambda _: "nothing"),
+                one in conversation.changed,
+            )
             for one in conversation.context
         ],
         "answers": [one.message for one in conversation.answers],

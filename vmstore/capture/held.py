@@ -64,7 +64,7 @@ class HeldPage:
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("changed", "message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
+    __slots__ = ("message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
 
     def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes) -> None:
         self.message = message
@@ -73,7 +73,6 @@ class Held:
         self.skeleton = skeleton
         self.packed = skeleton  # the skeleton the log holds
         self.seen = False  # it stood in a pack
-        self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else

@@ -30,6 +30,7 @@ from vmstore.errors import ConflictError, RefusedError
 from vmstore.redact.door import Door
 from vmstore.redact.suspects import Suspects
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.walk import uncollected
 
 STEPS_PER_WRITE = 200
 TRIES = 64  # refusals while others write; each may be of their making
@@ -159,7 +160,8 @@ class Importer:
             batch = self._batch(past.session, past.stands)
             if self._redaction is not None:
                 change(self._engine, batch, self._redaction, at)
-        return self._feed(feed, batch, key, common, steps, tell)
+        with uncollected():
+            return self._feed(feed, batch, key, common, steps, tell)
 
     def _begin(self, track: Track, source: str, key: bytes, steps: Sequence[Step], at: int) -> Batch:
         """A batch that opens a track's session."""

@@ -200,9 +200,10 @@ class Settling:
                 pages[index] = page
             held.pages = [page for page in pages if page is not None]
             conversation.know(held)
-            held.changed = True
+            conversation.changed.add(held)
         if held.skeleton != entry.draft.skeleton:
-            held.skeleton, held.changed = entry.draft.skeleton, True
+            held.skeleton = entry.draft.skeleton
+            conversation.changed.add(held)
 
 
 class Spare:
