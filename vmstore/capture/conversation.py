@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate, islice
 
-from vmstore.capture.held import Held, HeldPage, digest, kin
+from vmstore.capture.held import Held, HeldPage, Sent, digest, kin
 from vmstore.capture.rank import assign
 from vmstore.capture.responses import Responses
 from vmstore.capture.skeleton import dumps
@@ -45,6 +45,7 @@ class Conversation:
         self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
         self.context: list[Held] = []  # as last packed
+        self.sent: Sent | None = None  # the request it was recorded from, where it was
         self.ends: list[int] = []  # how many pages the context has up to each of its messages, as last packed
         self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
@@ -263,6 +264,7 @@ class Conversation:
             held.packed = held.skeleton
         self.changed.difference_update(tail)
         self._stand(tail, same)
+        self.sent = None
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
 

@@ -6,6 +6,8 @@ from collections.abc import Hashable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import msgspec
+
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Role, Slot
 from vmstore.views.projector import plain
@@ -130,6 +132,39 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list):
         return all(map(_same, a, b))
     return type(a) is type(b) and (a != 0 or repr(a) == repr(b))
+
+
+class Sent:
+    """The messages of a request as it was recorded, to tell at once that the next one begins with them."""
+
+    __slots__ = ("pairs", "written")
+
+    def __init__(self, pairs: list[tuple[Slot, Any]], written: bytes) -> None:
+        self.pairs = pairs
+        self.written = written  # one after the other
+
+    def begins(self, values: Sequence[tuple[Slot, Any]], written: bytes) -> bool:
+        """Whether a request begins with all of these, equal in every field, its type and the order of its keys.
+
+        What is equal by `==` and is written alike is: `==` does not tell 1 from 1.0, and what is written
+        does not tell a tuple from a list.
+        """
+        count = len(self.pairs)
+        return len(values) >= count and written.startswith(self.written) and self.pairs == values[:count]
+
+
+def written(values: Sequence[tuple[Slot, Any]]) -> bytes | None:
+    """The messages of a request, one after the other; None where that cannot be said or is long."""
+    try:
+        found = _ENCODER.encode([value for _, value in values])
+    except (TypeError, ValueError, OverflowError, RecursionError):  # to be told what is wrong with it later on
+        return None
+    header = 1 if len(values) < 16 else 3 if len(values) < 1 << 16 else 5
+    return found[header:] if len(found) <= WRITTEN_MAX else None
+
+
+WRITTEN_MAX = 16 << 20
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class Incoming:

@@ -225,7 +225,7 @@ class Unseen:
     def _stand(self, contents: dict[int, bytes]) -> None:
         """Orders the context, and has each of its messages that changed stand as it was sent."""
         places = {made.position: made.sealed[0] for several in self._made.values() for made in several}
-        self._conversation.own = False  # its messages may have other pages now
+        self._conversation.own, self._conversation.sent = False, None  # its messages may have other pages now
         held_now = {**dict.fromkeys(self._conversation.context), **self._changed}
         here = [held for held in held_now if held.pages and held.pages[0].rank is not None]
         self._conversation.context = sorted(here, key=lambda held: _rank(held.pages[0]))

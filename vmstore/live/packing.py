@@ -12,9 +12,10 @@ from vmstore.core.reference import page_name
 from vmstore.core.tokens import ESTIMATOR
 from vmstore.errors import RefusedError
 from vmstore.live.configuring import configure
-from vmstore.live.request import digest, request_of, tokens_of, written
+from vmstore.live.request import body_of, digest, made_of, request_of, tokens_of, written
 from vmstore.live.runtime import Act
 from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.messages import Messages
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.window import BEFORE_ALL, Membership, membership
 
@@ -31,8 +32,12 @@ LOOSE = 2  # what is reserved for it is given back where only half of it is need
 
 
 class Sent(NamedTuple):
-    """A request as it is sent: its JSON value and text, its tokens, the pages of it and how they were chosen."""
+    """A request as it is sent: its JSON value and text, its tokens, the pages of it and how they were chosen.
 
+    `made` and `body` hold values that the next request may hold too, so they stay as they are.
+    """
+
+    made: Messages
     body: dict[str, Any]
     text: str
     tokens: int
@@ -140,10 +145,12 @@ def _with_slack(tokens: int) -> int:
 
 
 def _written(act: Act) -> Sent:
-    now = membership(act.state)
+    now, settings = membership(act.state), act.state.settings
+    act.memo.begin()
     leaves = act.leaves(now.choice)
-    assert act.state.settings is not None
-    body = request_of(act.state.settings, leaves)
-    text = written(body)
+    assert settings is not None
+    made = made_of(settings, leaves, act.shape, act.memo)
+    body = body_of(settings, leaves, made, act.shape)
+    text = written(body, act.memo)
     pictured = any(leaf.modality is Modality.IMAGE for leaf in leaves)
-    return Sent(body, text, tokens_of(body, text, pictured=pictured), leaves, now)
+    return Sent(made, body, text, tokens_of(body, text, pictured=pictured), leaves, now)

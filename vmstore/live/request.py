@@ -16,7 +16,8 @@ from vmstore.core.page import Modality, Slot
 from vmstore.core.tokens import CHARACTERS_PER_TOKEN, estimate
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies
-from vmstore.vm.protocol.messages import messages
+from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.messages import Messages, messages
 from vmstore.vm.protocol.rules import Paging, Rules
 from vmstore.vm.settings import Settings
 
@@ -33,16 +34,26 @@ def policies(settings: Settings) -> Policies:
     )
 
 
-def request_of(settings: Settings, leaves: Sequence[Leaf], shape: str | None = None) -> dict[str, Any]:
-    """The request that shows pages in their order: model, instructions, messages, tools."""
-    shape = shape or settings.shape or "chat"
-    made = messages(
+def made_of(settings: Settings, leaves: Sequence[Leaf], shape: str, memo: Memo | None = None) -> Messages:
+    """The messages that show pages in their order, and the memory's tools."""
+    return messages(
         leaves,
         shape=shape,
         rules=Rules[settings.rules.upper()],
         paging=Paging[settings.paging.upper()],
         policies=policies(settings),
+        memo=memo,
     )
+
+
+def request_of(settings: Settings, leaves: Sequence[Leaf], shape: str | None = None) -> dict[str, Any]:
+    """The request that shows pages in their order: model, instructions, messages, tools."""
+    shape = shape or settings.shape or "chat"
+    return body_of(settings, leaves, made_of(settings, leaves, shape), shape)
+
+
+def body_of(settings: Settings, leaves: Sequence[Leaf], made: Messages, shape: str) -> dict[str, Any]:
+    """The request around messages that were made of some pages."""
     model = {"model": settings.model} if settings.model and shape in NAMES_THE_MODEL else {}
     tools = [*own_tools(leaves), *made.tools]
     return {**model, **made.request, **({"tools": tools} if tools else {})}
@@ -61,9 +72,25 @@ def own_tools(leaves: Sequence[Leaf]) -> list[Any]:
     return tools
 
 
-def written(body: dict[str, Any]) -> str:
-    """A request as JSON, keys in the order they are sent in."""
-    return _JSON.encode(body)
+def written(body: dict[str, Any], memo: Memo | None = None) -> str:
+    """A request as JSON, keys in the order they are sent in; messages that the memo has are not written again."""
+    if memo is None:
+        return _JSON.encode(body)
+
+    def one(value: Any) -> str:
+        return memo.of(("json", id(value)), lambda: (_JSON.encode(value), value))[0]
+
+    def field(value: Any) -> str:
+        return "[" + ", ".join(map(one, value)) + "]" if isinstance(value, list) else _JSON.encode(value)
+
+    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(value)}" for key, value in body.items()]) + "}"
+
+
+def copied(value: Any) -> Any:
+    """A JSON value whose lists and objects are its own, so that whoever has it may change it."""
+    if isinstance(value, dict):
+        return {key: copied(inner) for key, inner in value.items()}
+    return [copied(inner) for inner in value] if isinstance(value, list) else value
 
 
 def digest(text: str) -> bytes:

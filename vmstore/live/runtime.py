@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
-from weakref import ref
 
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
@@ -29,6 +28,7 @@ from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
@@ -58,6 +58,7 @@ class Act:
         self.finder = runtime.finder
         self.index = runtime.index
         self.uses = runtime.uses
+        self.memo = runtime.memo
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -83,7 +84,7 @@ class Act:
 
     def leaves(self, choice: Selection | None) -> list[Leaf]:
         """The prompt as it is now, or what was chosen of it, in order."""
-        return Leaves(self.state, self.spoken, self.forms, choice).here()
+        return Leaves(self.state, self.spoken, self.forms, choice, self.memo).here()
 
     def react(self) -> list[AnyMutation]:
         """Lets the kernel decide now; what it wrote."""
@@ -164,7 +165,6 @@ class Runtime:
         self.forms = Forms(engine, lane, past=past)
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
-        self._looks: list[ref[Leaves]] = []  # made since something happened
         self.forget()
 
     @property
@@ -179,23 +179,12 @@ class Runtime:
         self.metrics = Metrics(self._about)
         self.index = Index()
         self.uses = Uses(self.state, self.spoken, self.forms)
+        self.memo = Memo()
         self.forms.forget()
 
     def leaves(self, choice: Selection | None = None) -> Leaves:
-        """The prompt as it is now, or what was chosen of it, for whoever looks later.
-
-        It is seen when it is asked for, or about to change.
-        """
-        leaves = Leaves(self.state, self.spoken, self.forms, choice)
-        self._looks.append(ref(leaves))
-        return leaves
-
-    def _see(self) -> None:
-        """Sees the prompt for those who still may ask how it was."""
-        for look in self._looks:
-            if (leaves := look()) is not None:
-                leaves.see()
-        self._looks.clear()
+        """The prompt as it is when it is asked, or what was chosen of it."""
+        return Leaves(self.state, self.spoken, self.forms, choice)
 
     def note(self, position: int, mutation: AnyMutation) -> None:
         """Counts a mutation that was just folded."""
@@ -205,7 +194,6 @@ class Runtime:
         """The state at the log's end."""
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
-            self._see()
             self._engine.follow()
             self._fold(NEVER)
         return self.state
@@ -253,7 +241,6 @@ class Runtime:
             batch = self._engine.batch(self._lane.session)
             if batch.head.position != self.state.position:
                 raise OvertakenError("the session moved on while it was read; read it and decide again")
-        self._see()
         act = self._source = Act(self, batch, at)
         self.metrics.begin(at)
         self.shorter.begin()

@@ -22,6 +22,7 @@ from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
+from vmstore.live.leaves import Leaves
 from vmstore.live.packing import SHAPES, Sent, pack
 from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
@@ -37,6 +38,7 @@ from vmstore.store.driver import Streamed, plain_tools, texts
 from vmstore.store.faulted import faulted
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
+from vmstore.store.sent import stood
 from vmstore.store.values import keep, kept_at, kept_now, value_of
 from vmstore.views.moment import basis
 from vmstore.vm.measures import Measures
@@ -405,7 +407,18 @@ class Live(Acting):
     def _packed(self, at: Act | Runtime, made: Sent | Selection | None) -> Packed:
         choice = made.now.choice if isinstance(made, Sent) else made
         sent = made if isinstance(made, Sent) else None
-        return Packed(self.name, chosen(at.state), at.state, choice, self.runtime().leaves(choice), self._ns.lock, sent)
+        position = at.state.position
+
+        @contextmanager
+        def look() -> Iterator[Leaves]:
+            with self._ns.lock:
+                if (runtime := self.runtime()).state.position == position:
+                    yield runtime.leaves(choice)
+                    return
+            with stood(self._ns, self._lane(), position) as past:
+                yield past.leaves(choice)
+
+        return Packed(self.name, chosen(at.state), at.state, choice, look, sent)
 
     def _now(self, at: Act | Runtime) -> Packed:
         """The prompt as it is now."""

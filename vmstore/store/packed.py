@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
-from vmstore.live.leaves import Leaves, Seen
+from vmstore.live.leaves import Leaves
 from vmstore.live.packing import Sent
-from vmstore.live.request import policies, request_of
+from vmstore.live.request import copied, made_of, request_of
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest
-from vmstore.vm.protocol.messages import Messages, messages
+from vmstore.vm.protocol.messages import Messages
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
 from vmstore.vm.protocol.select import Left, Lowered, Selection
 from vmstore.vm.settings import Settings
@@ -33,8 +34,7 @@ class Packed:
         settings: Settings,
         state: State,
         choice: Selection | None,
-        leaves: Leaves,
-        lock: AbstractContextManager[None],
+        look: Callable[[], AbstractContextManager[Leaves]],
         sent: Sent | None = None,
     ) -> None:
         self.session = session
@@ -47,13 +47,8 @@ class Packed:
         self._policies = Policies(
             faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
-        self._leaves = leaves
-        self._lock = lock
+        self._look = look
         self._sent = sent
-
-    def _seen(self) -> Seen:
-        with self._lock:
-            return self._leaves.see()
 
     @property
     def _rules(self) -> Rules:
@@ -71,8 +66,8 @@ class Packed:
     def _here(self) -> list[Leaf]:
         if self._sent is not None:
             return self._sent.leaves
-        with self._lock:
-            return self._leaves.here()
+        with self._look() as leaves:
+            return leaves.here()
 
     @cached_property
     def request(self) -> dict[str, Any]:
@@ -80,14 +75,14 @@ class Packed:
 
         Of a prompt that was not packed, as it would be.
         """
-        return request_of(self._settings, self._here) if self._sent is None else self._sent.body
+        return request_of(self._settings, self._here) if self._sent is None else copied(self._sent.body)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
-        with self._lock:
-            away = self._leaves.away()
-            further = self._leaves.see().away_in_all - len(away)
+        with self._look() as leaves:
+            away, of = leaves.away()
+            further = of - len(away)
         told = manifest(self.session, self._here, away, self._policies)
         if further > 0:
             more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
@@ -97,18 +92,19 @@ class Packed:
     @property
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
-        seen = self._seen()
-        return [seen.names[held.page] for held in seen.here]
+        return [leaf.name for leaf in self._here]
 
     @property
     def lowered(self) -> tuple[Lowered, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
-        return self._seen().lowered
+        with self._look() as leaves:
+            return leaves.lowered()
 
     @property
     def left(self) -> tuple[Left, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
-        return self._seen().left
+        with self._look() as leaves:
+            return leaves.left()
 
     @property
     def text(self) -> str:
@@ -128,10 +124,11 @@ class Packed:
 
     def messages(self, shape: str | None = None) -> Messages:
         """The pages as messages, with the memory's tools: in the session's shape, as sent, or in another."""
-        shape = shape or self._settings.shape or "chat"
-        return messages(
-            self._here, shape=shape, rules=self._rules, paging=self._paging, policies=policies(self._settings)
-        )
+        own = self._settings.shape or "chat"
+        if self._sent is not None and shape in (None, own):
+            made = self._sent.made
+            return Messages(copied(made.request), copied(made.tools), made.left)
+        return made_of(self._settings, self._here, shape or own)
 
     @property
     def abi(self) -> MemoryABI:

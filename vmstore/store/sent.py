@@ -5,6 +5,8 @@ It is checked against the digest in the pack, so what is answered is what was se
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from vmstore.core.erasure import Gone
@@ -26,17 +28,12 @@ def sent(namespace: Namespace, lane: Lane, call: CallRow, *, told: bool = False)
 
     Raises ErasedError where anything of it was erased, CorruptError where it is not what the pack says.
     """
-    with namespace.views_lock:
-        namespace.check()
-        runtime = _stood(namespace, lane)
-        try:
-            return _written(namespace, runtime, call, told)
-        finally:
-            _keep(namespace, lane, runtime)
+    with stood(namespace, lane, call.position) as runtime:
+        return _written(namespace, runtime, call, told)
 
 
 def _written(namespace: Namespace, runtime: Runtime, call: CallRow, told: bool) -> dict[str, Any]:
-    state = runtime.stand(call.position)
+    state = runtime.state
     runtime.forms.forget()  # what is read now is there now
     assert state.settings is not None, "a session with a budget packed it"
     leaves = Leaves(state, runtime.spoken, runtime.forms, chosen(state)).here()
@@ -64,6 +61,19 @@ def conversation_of(body: dict[str, Any]) -> list[Any]:
     found = body.get("messages", body.get("contents"))
     assert isinstance(found, list), "a request has messages"
     return found
+
+
+@contextmanager
+def stood(namespace: Namespace, lane: Lane, position: int) -> Iterator[Runtime]:
+    """The session as it stood at a position, to look at."""
+    with namespace.views_lock:
+        namespace.check()
+        runtime = _stood(namespace, lane)
+        try:
+            runtime.stand(position)
+            yield runtime
+        finally:
+            _keep(namespace, lane, runtime)
 
 
 def _stood(namespace: Namespace, lane: Lane) -> Runtime:

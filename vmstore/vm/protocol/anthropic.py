@@ -7,7 +7,8 @@ from typing import Any
 
 from vmstore.core.page import Role
 from vmstore.vm.protocol.conversation import Call, Part, Text, Turn, merged
-from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import harmless
 
@@ -17,16 +18,15 @@ SHAPE = "anthropic"
 class Anthropic:
     """`system` beside `messages` of content blocks."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`system` and `messages`, the user's first, each other role than the one before."""
         spoken = [Turn(Role.USER, turn.parts) if turn.role is Role.TOOL else turn for turn in begun(turns)]
-        messages: list[dict[str, Any]] = [
-            {"role": turn.role.word, "content": list(map(_block, turn.parts))} for turn in merged(spoken)
-        ]
+        messages = [drawn(memo, turn, _message) for turn in merged(spoken)]
         if messages and messages[-1]["role"] == "assistant":
-            last = messages[-1]["content"][-1]
+            *before, last = messages[-1]["content"]
             if last["type"] == "text":  # the answer goes on from here, and may not go on from a blank
-                last["text"] = last["text"].rstrip()
+                ends = {**last, "text": last["text"].rstrip()}
+                messages[-1] = {**messages[-1], "content": [*before, ends]}
         return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
 
     def tools(self, *, short: bool = False) -> list[Any]:
@@ -50,6 +50,10 @@ class Anthropic:
         ]
         texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
         return Said("".join(texts), tuple(calls))
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    return {"role": turn.role.word, "content": list(map(_block, turn.parts))}
 
 
 def _block(part: Part) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from vmstore.core.page import Role
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialect import Asked, Said, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import dumps
 
@@ -20,10 +21,10 @@ class Chat:
     def __init__(self, instructing: str = "developer") -> None:
         self._instructing = instructing
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
         head = [{"role": self._instructing, "content": instructions}] if instructions else []
-        return {"messages": head + [message for turn in turns for message in _messages(turn)]}
+        return {"messages": head + [message for turn in turns for message in drawn(memo, turn, _messages)]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vmstore.core.page import Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.conversation import Text, Turn
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
 SHORT = ("page_id", "target_level", "query")  # the arguments a short definition names
@@ -32,8 +33,8 @@ class Said(NamedTuple):
 class Dialect(Protocol):
     """One provider's shape of requests and responses."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
-        """The part of a request that carries a conversation."""
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+        """The part of a request that carries a conversation; the memo has its messages, so nobody may change them."""
         ...
 
     def tools(self, *, short: bool = False) -> list[Any]:
@@ -60,6 +61,14 @@ def definitions(*, short: bool = False) -> list[dict[str, Any]]:
             known = one["parameters"]["properties"]
             one["parameters"]["properties"] = {name: {"type": known[name]["type"]} for name in SHORT if name in known}
     return told
+
+
+Message = TypeVar("Message")
+
+
+def drawn(memo: Memo, turn: Turn, write: Callable[[Turn], Message]) -> Message:
+    """What a shape writes for a message: the same value for the same parts as before."""
+    return memo.of((write, turn.role, *map(id, turn.parts)), lambda: (write(turn), turn))[0]
 
 
 def begun(turns: Sequence[Turn]) -> list[Turn]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from vmstore.core.page import Role
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, merged, words
-from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import harmless
 
@@ -17,12 +18,9 @@ SHAPE = "gemini"
 class Gemini:
     """`systemInstruction` beside `contents`, in the camel case of the REST API."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
-        contents = [
-            {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
-            for turn in merged(_spread(begun(turns)))
-        ]
+        contents = [drawn(memo, turn, _content) for turn in merged(_spread(begun(turns)))]
         told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**told, "contents": contents}
 
@@ -45,6 +43,10 @@ class Gemini:
             if isinstance(call := part.get("functionCall", part.get("function_call")), dict):
                 calls.append(Asked(str(call.get("id") or ""), str(call.get("name")), call.get("args") or {}))
         return Said("".join(str(part.get("text") or "") for part in parts if not part.get("thought")), tuple(calls))
+
+
+def _content(turn: Turn) -> dict[str, Any]:
+    return {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
 
 
 def _spread(turns: Sequence[Turn]) -> list[Turn]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from vmstore.core.page import Role
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialect import Asked, Said, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import dumps
 
@@ -17,10 +18,10 @@ SHAPE = "responses"
 class Responses:
     """`instructions` beside `input`."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`input`: messages, calls and outputs, each an item; the pictures of outputs in a user's message after."""
         told = {"instructions": instructions} if instructions else {}
-        return {**told, "input": [item for turn in turns for item in _items(turn)]}
+        return {**told, "input": [item for turn in turns for item in drawn(memo, turn, _items)]}
 
     def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""
