@@ -49,6 +49,11 @@ class Index:
         self._likely: dict[int, float] = {}  # how likely a message is what somebody looks for, where not 1
         self._unfit: dict[int, None] = {}  # calls of the memory's own tools
 
+    @property
+    def looked_at(self) -> int:
+        """How many pages it looked at."""
+        return self._read
+
     def follow(self, state: State, spoken: Spoken, forms: Forms) -> None:
         """Reads what came since."""
         new = [page for page in islice(spoken.pages, self._read, None) if _is_text(state.pages[page], spoken)]

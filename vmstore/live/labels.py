@@ -7,7 +7,7 @@ import msgspec
 from vmstore.views.pages import born_tags, object_of
 
 
-class Known(msgspec.Struct, frozen=True):
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
     """What labels say of a page."""
 
     name: str | None = msgspec.field(default=None, name="hint")

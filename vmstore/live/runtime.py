@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+import msgspec
+
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
 from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.errors import OvertakenError
+from vmstore.live.checkpoint import EVERY, Checkpoint, Folded, unfolded
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
@@ -24,6 +27,7 @@ from vmstore.live.shorter import Shorter
 from vmstore.live.spoken import Spoken
 from vmstore.live.uses import Uses
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.walk import hash_at
 from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
@@ -157,12 +161,15 @@ class Runtime:
         finder: Finder | None = None,
         *,
         past: bool = False,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._engine = engine
         self._lane = lane
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane, past=past)
+        self._checkpoint = checkpoint
+        self._erasure = -1  # the store's last one that what was folded takes into account
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
         self.forget()
@@ -195,8 +202,39 @@ class Runtime:
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
             self._engine.follow()
+            if self._checkpoint is not None and not self.state.position:
+                self._resume(self._checkpoint)
             self._fold(NEVER)
+            self._erasure = self._engine.projection.last_erasure
+            self.keep()
         return self.state
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        """Goes on from the checkpoint, where it is one of this log as it is now."""
+        found = checkpoint.read(self._engine.projection.last_erasure)
+        if found is None:
+            return
+        try:
+            if hash_at(self._engine.log, self._lane, found.position) == found.hash:
+                folded = unfolded(found.written, self._read)
+                self.state, self.spoken, self.metrics, self.index = folded
+                checkpoint.work = folded.work
+        except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
+            self.forget()  # it is of something else, or damaged: the log has it all
+
+    def keep(self) -> None:
+        """Leaves a checkpoint, where much was folded since the last one; none of what was erased by then."""
+        checkpoint, position = self._checkpoint, self.state.position
+        folded = Folded(self.state, self.spoken, self.metrics, self.index)
+        if checkpoint is None or folded.work - checkpoint.work < EVERY:
+            return
+        self._engine.follow()
+        if self._engine.projection.last_erasure == self._erasure:
+            stands = hash_at(self._engine.log, self._lane, position)
+            checkpoint.write(position, stands, self._erasure, folded)
+            self._engine.follow()
+            if self._engine.projection.last_erasure != self._erasure:  # its own look for files may have been before
+                checkpoint.remove()
 
     def stand(self, position: int) -> State:
         """The state as it stood at a position; asked for in order, each commit is read once."""

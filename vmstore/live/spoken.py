@@ -36,7 +36,7 @@ KEPT = "kept:"  # before the name of a value that a program keeps
 Read = Callable[[int, m.CellRef], bytes]
 
 
-class Said(msgspec.Struct):
+class Said(msgspec.Struct, array_like=True):
     """A message: who said it, the page of each of its parts, and which parts a model thought."""
 
     message: int

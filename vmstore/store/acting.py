@@ -37,7 +37,8 @@ class Acting(Session):
         runtime = runtimes.pop(self._key, None)
         if runtime is None:
             self._ns.follow()
-            runtime = Runtime(self._ns.reader, self._lane(), *self._ns.callbacks.get(self._key, ()))
+            callbacks = self._ns.callbacks.get(self._key, ())
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, checkpoint=self._ns.checkpoint(self._key))
         runtimes[self._key] = runtime
         if len(runtimes) > RUNTIMES_MAX:
             del runtimes[next(iter(runtimes))]

@@ -32,6 +32,7 @@ from vmstore.errors import (
     StoreError,
     VmstoreError,
 )
+from vmstore.live.checkpoint import Checkpoint
 from vmstore.log.port import Log
 from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
@@ -141,7 +142,10 @@ class Namespace(process.Owner):
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
         with self.lock:
-            parts, closed, self._closed = self._parts, self._closed, True
+            parts, closed = self._parts, self._closed
+            if parts is not None and not closed:
+                self._keep()
+            self._closed = True
             if parts is not None and not closed:
                 parts.known.close()
                 if self._index is not None:
@@ -150,6 +154,16 @@ class Namespace(process.Owner):
                     self._lent.close()
                 parts.projection.close()
                 parts.log.close()
+
+    def checkpoint(self, key: int) -> Checkpoint | None:
+        """Where what a live session was folded into may lie; None where nothing may."""
+        return None if self.views_folder is None or self.readonly else Checkpoint(self.views_folder, key)
+
+    def _keep(self) -> None:
+        """Leaves checkpoints of the live sessions that went on for long; none where their log cannot be read."""
+        for runtime in self.live.values():
+            with suppress(VmstoreError, ValueError, apsw.Error, OSError):
+                runtime.keep()
 
     # ---- in a process that is forked
 

@@ -11,6 +11,7 @@ import apsw
 from vmstore.core.place import destroy
 from vmstore.errors import LockedError, StoreError
 from vmstore.exports.newfile import destroy_scratches
+from vmstore.live.checkpoint import FOLDER as CHECKPOINTS
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS
@@ -66,6 +67,19 @@ def scrub_kept(folder: Path | None) -> None:
         return
     destroy_scratches(folder)
     for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
+        try:
+            destroy(folder, file)
+        except OSError as error:
+            raise StoreError(
+                f"{file} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"
+            ) from error
+
+
+def scrub_checkpoints(folder: Path | None) -> None:
+    """Overwrites and removes what live sessions were folded into; the next act folds them anew."""
+    if folder is None:
+        return
+    for file in sorted((folder / CHECKPOINTS).glob("*")):
         try:
             destroy(folder, file)
         except OSError as error:
