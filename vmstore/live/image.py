@@ -36,7 +36,8 @@ TUPLES = (claims.Known, metrics.Shown)
 WORDS = (Load, FaultReason, Denial)
 OBJECTS: tuple[type, ...] = (State, Spoken, Index, Postings, Overhead, Pace, Line, Queues, *SHIPPED)
 OBJECTS += (metrics.Metrics, metrics.Prefix, metrics.Thrash)
-LEFT_OUT = {State: {"_read", "here"}, Spoken: {"_read"}}  # how contents are read; pages that are there already
+LEFT_OUT = {State: {"_read", "here"}, Spoken: {"_read"}, metrics.Metrics: {"_about"}}
+"""How contents are read, and pages that are there already."""
 _LOW, _HIGH = -(1 << 63), 1 << 63
 
 

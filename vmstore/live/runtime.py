@@ -17,13 +17,13 @@ from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
 from vmstore.errors import OvertakenError
-from vmstore.live.checkpoint import EVERY, Checkpoint, Folded, unfolded
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
 from vmstore.live.index import Index
 from vmstore.live.leaves import Leaves
 from vmstore.live.shorter import Shorter
+from vmstore.live.snapshot import EVERY, Folded, Snapshot, unfold
 from vmstore.live.spoken import Spoken
 from vmstore.live.uses import Uses
 from vmstore.views.lane import NEVER, Lane
@@ -161,14 +161,14 @@ class Runtime:
         finder: Finder | None = None,
         *,
         past: bool = False,
-        checkpoint: Checkpoint | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
         self._engine = engine
         self._lane = lane
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane, past=past)
-        self._checkpoint = checkpoint
+        self._snapshot = snapshot
         self._erasure = -1  # the store's last one that what was folded takes into account
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
@@ -202,39 +202,39 @@ class Runtime:
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
             self._engine.follow()
-            if self._checkpoint is not None and not self.state.position:
-                self._resume(self._checkpoint)
+            if self._snapshot is not None and not self.state.position:
+                self._resume(self._snapshot)
             self._fold(NEVER)
             self._erasure = self._engine.projection.last_erasure
             self.keep()
         return self.state
 
-    def _resume(self, checkpoint: Checkpoint) -> None:
-        """Goes on from the checkpoint, where it is one of this log as it is now."""
-        found = checkpoint.read(self._engine.projection.last_erasure)
+    def _resume(self, snapshot: Snapshot) -> None:
+        """Goes on from the snapshot, where it is one of this log as it is now."""
+        found = snapshot.read(self._engine.projection.last_erasure)
         if found is None:
             return
         try:
             if hash_at(self._engine.log, self._lane, found.position) == found.hash:
-                folded = unfolded(found.written, self._read)
-                self.state, self.spoken, self.metrics, self.index = folded
-                checkpoint.work = folded.work
+                folded = Folded(self.state, self.spoken, self.metrics, self.index)
+                unfold(found.written, folded)
+                snapshot.work = folded.work
         except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
             self.forget()  # it is of something else, or damaged: the log has it all
 
     def keep(self) -> None:
-        """Leaves a checkpoint, where much was folded since the last one; none of what was erased by then."""
-        checkpoint, position = self._checkpoint, self.state.position
+        """Leaves a snapshot, where much was folded since the last one; none of what was erased by then."""
+        snapshot, position = self._snapshot, self.state.position
         folded = Folded(self.state, self.spoken, self.metrics, self.index)
-        if checkpoint is None or folded.work - checkpoint.work < EVERY:
+        if snapshot is None or folded.work - snapshot.work < EVERY:
             return
         self._engine.follow()
         if self._engine.projection.last_erasure == self._erasure:
             stands = hash_at(self._engine.log, self._lane, position)
-            checkpoint.write(position, stands, self._erasure, folded)
+            snapshot.write(position, stands, self._erasure, folded)
             self._engine.follow()
             if self._engine.projection.last_erasure != self._erasure:  # its own look for files may have been before
-                checkpoint.remove()
+                snapshot.remove()
 
     def stand(self, position: int) -> State:
         """The state as it stood at a position; asked for in order, each commit is read once."""

@@ -38,7 +38,7 @@ class Acting(Session):
         if runtime is None:
             self._ns.follow()
             callbacks = self._ns.callbacks.get(self._key, ())
-            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, checkpoint=self._ns.checkpoint(self._key))
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=self._ns.snapshot(self._key))
         runtimes[self._key] = runtime
         if len(runtimes) > RUNTIMES_MAX:
             del runtimes[next(iter(runtimes))]

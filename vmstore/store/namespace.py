@@ -32,7 +32,7 @@ from vmstore.errors import (
     StoreError,
     VmstoreError,
 )
-from vmstore.live.checkpoint import Checkpoint
+from vmstore.live.snapshot import Snapshot
 from vmstore.log.port import Log
 from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
@@ -155,12 +155,12 @@ class Namespace(process.Owner):
                 parts.projection.close()
                 parts.log.close()
 
-    def checkpoint(self, key: int) -> Checkpoint | None:
+    def snapshot(self, key: int) -> Snapshot | None:
         """Where what a live session was folded into may lie; None where nothing may."""
-        return None if self.views_folder is None or self.readonly else Checkpoint(self.views_folder, key)
+        return None if self.views_folder is None or self.readonly else Snapshot(self.views_folder, key)
 
     def _keep(self) -> None:
-        """Leaves checkpoints of the live sessions that went on for long; none where their log cannot be read."""
+        """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
         for runtime in self.live.values():
             with suppress(VmstoreError, ValueError, apsw.Error, OSError):
                 runtime.keep()

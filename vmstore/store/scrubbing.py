@@ -11,7 +11,7 @@ import apsw
 from vmstore.core.place import destroy
 from vmstore.errors import LockedError, StoreError
 from vmstore.exports.newfile import destroy_scratches
-from vmstore.live.checkpoint import FOLDER as CHECKPOINTS
+from vmstore.live.snapshot import FOLDER as SNAPSHOTS
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
 from vmstore.store.folder import LOG, VIEWS
@@ -75,11 +75,11 @@ def scrub_kept(folder: Path | None) -> None:
             ) from error
 
 
-def scrub_checkpoints(folder: Path | None) -> None:
+def scrub_snapshots(folder: Path | None) -> None:
     """Overwrites and removes what live sessions were folded into; the next act folds them anew."""
     if folder is None:
         return
-    for file in sorted((folder / CHECKPOINTS).glob("*")):
+    for file in sorted((folder / SNAPSHOTS).glob("*")):
         try:
             destroy(folder, file)
         except OSError as error:

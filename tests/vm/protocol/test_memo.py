@@ -90,7 +90,7 @@ def test_what_a_caller_does_to_a_request_changes_no_other(shape: str) -> None:
             whole = session.request(call=turn + 1)
             assert packed.request == whole
             for body in (packed.request, packed.messages().request):
-                said = body.get("messages", body.get("contents"))
+                said = next(body[name] for name in ("messages", "contents", "input") if name in body)
                 said[0]["marked"] = True
                 said.clear()
             call = {"id": f"c{turn}", "type": "function", "function": {"name": "read", "arguments": '{"a": 1}'}}

@@ -1,6 +1,6 @@
-"""Checkpoints: what a live session was folded into, kept in a file, so that a new process need not read it all again.
+"""Snapshots: what a live session was folded into, kept in a file, so that a new process need not read it all again.
 
-A view like the others: delete `live/` and nothing is lost but time. A checkpoint is of one place in the log,
+A view like the others: delete `live/` and nothing is lost but time. A snapshot is of one place in the log,
 known by the position and the hash of the commit there, and of no store in which something was erased since.
 """
 
@@ -11,20 +11,20 @@ import hashlib
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from vmstore.core.place import destroy, read_within
 from vmstore.live.image import LEFT_OUT, image, restored
 from vmstore.live.index import Index
-from vmstore.live.spoken import Read, Spoken
+from vmstore.live.spoken import Spoken
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.state import State
 
 FOLDER = "live"
 FOLDING = ("vm/*.py", "vm/policies/*.py", "live/*.py", "core/*.py")
-EVERY = 4_096  # mutations: who read so many leaves a checkpoint
+EVERY = 4_096  # mutations: who read so many leaves a snapshot
 WORK_OF_A_PAGE = 16  # to read the words of a page, in mutations
 _DIGEST_BYTES = 32
 
@@ -48,29 +48,32 @@ def pictured(folded: Folded) -> bytes:
     return msgspec.msgpack.encode([[*folded.state.here], *map(image, folded)])
 
 
-def unfolded(written: bytes, read: Read) -> Folded:
-    """What `pictured` wrote; ValueError where it is something else, or of a version that folds otherwise."""
+def unfold(written: bytes, into: Folded) -> None:
+    """Has what is new, and fresh, be what `pictured` wrote; ValueError where that is something else.
+
+    Nothing is changed by what cannot be read, nor by what other code wrote, which has other attributes.
+    """
     here, *told = msgspec.msgpack.decode(written)
-    folded = Folded(*map(restored, told))
-    fresh: list[Any] = [State(read), Spoken(read), Metrics(), Index()]
-    for made, like in zip(folded, fresh, strict=True):
-        if type(made) is not type(like) or vars(made).keys() | LEFT_OUT.get(type(like), set()) != vars(like).keys():
+    pairs = [*zip(map(restored, told), into, strict=True)]
+    for made, fresh in pairs:
+        if type(made) is not type(fresh) or vars(made).keys() | LEFT_OUT.get(type(fresh), set()) != vars(fresh).keys():
             raise ValueError("it is of another version")
-    vars(folded.state).update(_read=read, here={page: folded.state.pages[page] for page in here})
-    vars(folded.spoken).update(_read=read)
-    return folded
+    pages = {page: pairs[0][0].pages[page] for page in here}
+    for made, fresh in pairs:
+        vars(fresh).update(vars(made))
+    into.state.here = pages
 
 
 class Found(NamedTuple):
-    """A checkpoint as it was read: the position and the hash of the commit it stands at, and what was written."""
+    """A snapshot as it was read: the position and the hash of the commit it stands at, and what was written."""
 
     position: int
     hash: bytes
     written: bytes
 
 
-class Checkpoint:
-    """The checkpoint of one session, in a file of its own.
+class Snapshot:
+    """The snapshot of one session, in a file of its own.
 
     `erasure` is the last erasure of the store, whatever it was of: contents and names may be in here.
     """

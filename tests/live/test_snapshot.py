@@ -1,4 +1,4 @@
-"""Checkpoints change how long a first act takes, and nothing else."""
+"""Snapshots change how long a first act takes, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.live import checkpoint, image, runtime
-from vmstore.live.checkpoint import Folded, pictured, unfolded
+from vmstore.live import image, runtime, snapshot
 from vmstore.live.runtime import Runtime
+from vmstore.live.snapshot import Folded, pictured, unfold
 from vmstore.store.erasing import erase
 from vmstore.testing.living import START, STEPS, Step, digest, played
 from vmstore.vm.policies.registry import SHIPPED, full_name
@@ -30,8 +30,8 @@ def folded(one: Runtime) -> Folded:
 
 
 def files(path: Path) -> list[Path]:
-    """The checkpoints of a store's first namespace."""
-    return sorted((path / "default" / checkpoint.FOLDER).glob("*"))
+    """The snapshots of a store's first namespace."""
+    return sorted((path / "default" / snapshot.FOLDER).glob("*"))
 
 
 def lived(path: Path, policy: str = "default", **told: Any) -> None:
@@ -62,23 +62,23 @@ def acts(path: Path, **told: Any) -> list[bytes]:
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has every process leave a checkpoint, however little was done."""
+    """Has every process leave a snapshot, however little was done."""
     monkeypatch.setattr(runtime, "EVERY", 1)
 
 
 @pytest.mark.parametrize("policy", [full_name(one) for one in SHIPPED])
-def test_a_session_goes_on_from_its_checkpoint_as_from_its_log(policy: str, tmp_path: Path, eager: None) -> None:
-    """Under every policy a new process writes the same with a checkpoint and without, and counts the same."""
+def test_a_session_goes_on_from_its_snapshot_as_from_its_log(policy: str, tmp_path: Path, eager: None) -> None:
+    """Under every policy a new process writes the same with a snapshot and without, and counts the same."""
     lived(tmp_path / "a", policy)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert files(tmp_path / "a")
-    shutil.rmtree(tmp_path / "b" / "default" / checkpoint.FOLDER)
+    shutil.rmtree(tmp_path / "b" / "default" / snapshot.FOLDER)
     assert acts(tmp_path / "a") == acts(tmp_path / "b")
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
-def test_a_checkpoint_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
+def test_a_snapshot_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPathFactory, steps: list[Step]) -> None:
     """Whatever happened, with restarts and forks, what was kept is to the byte what a fold of the whole log gives."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runtime, "EVERY", 1)
@@ -90,11 +90,14 @@ def test_a_checkpoint_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPa
         same = {"words": again.index, "metrics": again.metrics}  # these count acts that wrote nothing too
         assert pictured(kept._replace(**same)) == pictured(folded(again))
         told = pictured(kept)
-        assert pictured(unfolded(told, again._read)) == told
-        with_checkpoints = digest(life.store.log)
+        fresh = Runtime(life.runtime._engine, life.runtime._lane)
+        into = Folded(fresh.state, fresh.spoken, fresh.metrics, fresh.index)
+        unfold(told, into)
+        assert pictured(into) == told
+        with_snapshots = digest(life.store.log)
         life.close()
     life = played(steps, tmp_path_factory.mktemp("b") / "s")
-    assert digest(life.store.log) == with_checkpoints
+    assert digest(life.store.log) == with_snapshots
     life.close()
 
 
@@ -117,7 +120,7 @@ def linked(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [overwritten, cut, linked])
-def test_a_checkpoint_that_is_damaged_is_not_used(harm: Callable[[Path], None], tmp_path: Path, eager: None) -> None:
+def test_a_snapshot_that_is_damaged_is_not_used(harm: Callable[[Path], None], tmp_path: Path, eager: None) -> None:
     """What was damaged is left, and the session goes on from its log."""
     lived(tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -125,7 +128,7 @@ def test_a_checkpoint_that_is_damaged_is_not_used(harm: Callable[[Path], None], 
     assert acts(tmp_path / "b") == acts(tmp_path / "a")
 
 
-def test_a_checkpoint_of_another_log_is_not_used(tmp_path: Path, eager: None) -> None:
+def test_a_snapshot_of_another_log_is_not_used(tmp_path: Path, eager: None) -> None:
     """One that lies beside a log in which another commit stands at its position is left."""
     lived(tmp_path / "a")
     lived(tmp_path / "b", "lru")
@@ -134,16 +137,16 @@ def test_a_checkpoint_of_another_log_is_not_used(tmp_path: Path, eager: None) ->
     assert acts(tmp_path / "a") == acts(tmp_path / "c")
 
 
-def test_a_checkpoint_of_other_code_is_not_used(tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_of_other_code_is_not_used(tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What earlier code folded is folded again."""
     lived(tmp_path / "a")
-    one = checkpoint.Checkpoint(tmp_path / "a" / "default", int(files(tmp_path / "a")[0].stem))
+    one = snapshot.Snapshot(tmp_path / "a" / "default", int(files(tmp_path / "a")[0].stem))
     assert one.read(0) is not None
-    monkeypatch.setattr(checkpoint, "_version", lambda: "other code")
+    monkeypatch.setattr(snapshot, "_version", lambda: "other code")
     assert one.read(0) is None
 
 
-def test_an_erasure_leaves_no_checkpoint(tmp_path: Path, eager: None) -> None:
+def test_an_erasure_leaves_no_snapshot(tmp_path: Path, eager: None) -> None:
     """After an erasure no file of the store holds a word of what was erased, and the session goes on."""
     lived(tmp_path / "a")
     assert any(NAME.encode() in file.read_bytes() for file in files(tmp_path / "a"))
