@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import vmstore.store.live as sync_live
 import vmstore.store.session as sync_session
@@ -19,6 +19,8 @@ from vmstore.store.packed import Packed
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
 from vmstore.vm.settings import Settings
+
+T = TypeVar("T")
 
 
 class Live(Session):
@@ -121,6 +123,15 @@ class Live(Session):
     async def developer_message(self) -> str:
         """See `vmstore.Live.developer_message`."""
         return await self._worker.do(lambda: self._live.developer_message)
+
+    async def turn(self, write: Callable[[sync_live.Live], T]) -> T:
+        """See `vmstore.Live.turn`; `write` is given the session and acts on it, in the store's thread."""
+
+        def work() -> T:
+            with self._live.turn():
+                return write(self._live)
+
+        return await self._worker.do(work)
 
     async def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
         """See `vmstore.Live.pin`."""

@@ -6,6 +6,7 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase,
 from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
-from vmstore.errors import OvertakenError
+from vmstore.errors import OvertakenError, RefusedError
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
@@ -147,6 +148,16 @@ class Act:
         return self.shorten(request.page, Level(request.level))
 
 
+class Block:
+    """Acts of one thread that are written at once; `broken` where one failed half-way."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.batch: Batch | None = None
+        self.at = 0
+        self.broken = False
+
+
 class Runtime:
     """A live session, ready to act, or one that looks at its `past` alone, which the views hold already.
 
@@ -169,6 +180,7 @@ class Runtime:
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane, past=past)
         self._snapshot = snapshot
+        self._block: Block | None = None
         self._erasure = -1  # the store's last one that what was folded takes into account
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
@@ -199,6 +211,8 @@ class Runtime:
 
     def current(self) -> State:
         """The state at the log's end."""
+        if self._block is not None and self._block.batch is not None:
+            return self.state  # what was done within is not in the log yet
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
             self._engine.follow()
@@ -272,21 +286,17 @@ class Runtime:
             self._fresh = False
 
     def act(self, do: Callable[[Act], T], at: int) -> T:
-        """Does something to the session and lets the kernel react, as one durable commit; what it answers."""
-        batch = self._engine.batch(self._lane.session)
-        if batch.head.position != self.state.position:
-            self.current()
-            batch = self._engine.batch(self._lane.session)
-            if batch.head.position != self.state.position:
-                raise OvertakenError("the session moved on while it was read; read it and decide again")
-        act = self._source = Act(self, batch, at)
-        self.metrics.begin(at)
-        self.shorter.begin()
+        """Does something to the session and lets the kernel react, as one durable commit; what it answers.
+
+        Within a block of `together` it is one all the same, durable when the block ends.
+        """
+        block = self._block
+        if block is not None:
+            return self._within(block, do, at)
+        batch = self._batch()
         self.forms.hold()
         try:
-            answer = do(act)
-            if not act.ended:
-                act.react()
+            answer = self._do(batch, do, at)
             if not batch.empty:
                 batch.commit(at)
         except BaseException:
@@ -295,6 +305,71 @@ class Runtime:
             raise
         finally:
             self.forms.release()
+        return answer
+
+    def _batch(self) -> Batch:
+        """A batch that goes on from where the state stands."""
+        batch = self._engine.batch(self._lane.session)
+        if batch.head.position != self.state.position:
+            self.current()
+            batch = self._engine.batch(self._lane.session)
+            if batch.head.position != self.state.position:
+                raise OvertakenError("the session moved on while it was read; read it and decide again")
+        return batch
+
+    def _do(self, batch: Batch, do: Callable[[Act], T], at: int) -> T:
+        act = self._source = Act(self, batch, at)
+        self.metrics.begin(at)
+        self.shorter.begin()
+        answer = do(act)
+        if not act.ended:
+            act.react()
+        return answer
+
+    @property
+    def in_block(self) -> bool:
+        """Whether acts are gathered that are written at once."""
+        return self._block is not None
+
+    def begin(self) -> None:
+        """Begins a block: acts of this thread are written at once when it ends, each a commit of its own."""
+        if self._block is not None:
+            raise RefusedError("a turn of this session is under way already; end it, or act within it")
+        self._block = Block()
+
+    def end(self) -> None:
+        """Ends the block and writes what was done in it, durable; nothing where an act of it failed half-way."""
+        block, self._block = self._block, None
+        if block is None or block.batch is None:
+            return
+        try:
+            if not block.broken and not block.batch.empty:
+                block.batch.commit(block.at)
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            self.forms.release()
+
+    def _within(self, block: Block, do: Callable[[Act], T], at: int) -> T:
+        """Does something within a block."""
+        if block.thread != threading.get_ident():
+            raise RefusedError("another thread is within a turn of this session; wait until that ends")
+        if block.broken:
+            raise RefusedError("an act of this turn failed half-way, so nothing of the turn is written; begin another")
+        if block.batch is None:
+            block.batch = self._batch()
+            self.forms.hold()
+        before = block.batch.head.position
+        try:
+            answer = self._do(block.batch, do, at)
+            block.batch.end(at)
+        except BaseException:
+            if block.batch.head.position != before:
+                block.broken = True
+                self.forget()
+            raise
+        block.at = at
         return answer
 
     def play(

@@ -5,7 +5,8 @@ And what somebody moves by hand in its prompt: pins, evictions, levels, marks, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from vmstore.core.clock import within
@@ -40,8 +41,9 @@ class Acting(Session):
             callbacks = self._ns.callbacks.get(self._key, ())
             runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=self._ns.snapshot(self._key))
         runtimes[self._key] = runtime
-        if len(runtimes) > RUNTIMES_MAX:
-            del runtimes[next(iter(runtimes))]
+        idle = (key for key, one in runtimes.items() if not one.in_block)
+        if len(runtimes) > RUNTIMES_MAX and (key := next(idle, None)) is not None:
+            del runtimes[key]
         return runtime
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
@@ -57,6 +59,24 @@ class Acting(Session):
                 return do(act)
 
             return self._ns.retried(lambda: runtime.act(managed, happened))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Writes what this thread does within at once: commits as without it, durable together when the block ends.
+
+        A process that ends before loses all of it, and none of it is in the log half; what asks the log (calls,
+        pages, search) does not see it before. An error that leaves the block does not undo what was done; where an
+        act fails half-way, or another process writes to the session meanwhile, nothing of the block is written.
+        """
+        with self._ns.lock:
+            self._ns.engine  # noqa: B018 - refuses where the handle is for reading
+            runtime = self.runtime()
+            runtime.begin()
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                runtime.end()
 
     # ---- what is held, moved and marked
 

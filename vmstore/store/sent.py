@@ -11,7 +11,7 @@ from typing import Any
 
 from vmstore.core.erasure import Gone
 from vmstore.core.reference import page_name
-from vmstore.errors import CorruptError, ErasedError
+from vmstore.errors import CorruptError, ErasedError, InputError
 from vmstore.live.leaves import Leaves
 from vmstore.live.request import digest, request_of, written
 from vmstore.live.runtime import Runtime
@@ -70,7 +70,8 @@ def stood(namespace: Namespace, lane: Lane, position: int) -> Iterator[Runtime]:
         namespace.check()
         runtime = _stood(namespace, lane)
         try:
-            runtime.stand(position)
+            if runtime.stand(position).position != position:
+                raise InputError(f"{page_name(position)} is not in the log yet; ask when its turn has ended")
             yield runtime
         finally:
             _keep(namespace, lane, runtime)
