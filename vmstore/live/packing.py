@@ -90,7 +90,7 @@ def reserve_front(act: Act) -> None:
 def _fitted(act: Act) -> Sent:
     """The request, once it is within the budget: what stands beside its pages is logged, and pages leave for it."""
     state, tight = act.state, False
-    for _ in range(TRIES_MAX):
+    for nth in range(1, TRIES_MAX + 1):
         sent = _written(act)
         limit = state.tokens(_limit(act))
         beside = sent.tokens - sent.now.tokens
@@ -98,6 +98,8 @@ def _fitted(act: Act) -> Sent:
             return sent
         tight = sent.tokens <= limit
         needed = _with_slack(beside) if tight else max(_with_slack(beside), state.beside + sent.tokens - limit)
+        # What stands beside a thousand small pages goes with them, so room is taken from them step by step.
+        needed = min(needed, max(state.beside, state.whole - (state.whole >> nth)))
         act.tell(Configure(ESTIMATOR, state.factor_ppm, needed))
         act.react()
     raise RefusedError(

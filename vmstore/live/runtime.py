@@ -152,6 +152,7 @@ class Runtime:
         self.finder = finder or Finder()
         self.forms = Forms(engine, lane)
         self._source: Facts | Act | None = None
+        self.at = 0  # when the last act happened
         self._fresh = False  # whether all is being read, knowing what was erased
         self._looks: list[ref[Leaves]] = []  # made since something happened
         self.forget()
@@ -244,6 +245,7 @@ class Runtime:
                 raise OvertakenError("the session moved on while it was read; read it and decide again")
         self._see()
         act = self._source = Act(self, batch, at)
+        self.at = at
         self.metrics.begin(at)
         self.shorter.begin()
         self.forms.hold()

@@ -37,7 +37,7 @@ class Live(Protocol):
     """What is asked of a live session."""
 
     def pack(self) -> Packed: ...
-    def took(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> object: ...
+    def took(self, response: Any, calls: Sequence[Asked] = (), *, since: int | None = None) -> object: ...
     def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
@@ -50,14 +50,21 @@ class Memory:
 
     def __init__(self, live: Live) -> None:
         self._live = live
+        self._packed_at: int | None = None  # when the call was made that is answered next
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
-        return self._live.pack().request
+        packed = self._live.pack()
+        self._packed_at = self._live.look(lambda runtime: runtime.at)
+        return packed.request
 
     def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
-        """Logs what came back for it."""
-        self._live.took(response, calls)
+        """Logs what came back for it, and how long that took."""
+        self._live.took(response, calls, since=self._packed_at)
+
+    def failed(self, outcome: Any) -> None:
+        """Logs what came back in place of an answer: an exception, or a body that is none."""
+        self._live.took(outcome, since=self._packed_at)
 
     def result(self, call: Asked, text: str) -> None:
         """Logs what a tool answers."""

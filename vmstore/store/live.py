@@ -114,12 +114,19 @@ class Live(Acting):
         return self.took(response, at=at, told=used(latency, cost))
 
     def took(
-        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+        self,
+        response: Any,
+        calls: Sequence[Asked] = (),
+        *,
+        at: int | None = None,
+        told: Usage | None = None,
+        since: int | None = None,
     ) -> Recorded:
-        """Takes in a response whose calls have these ids."""
+        """Takes in a response whose calls have these ids; `since` is when it was asked for, where nobody measured."""
 
         def do(act: Act) -> Recorded:
-            reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
+            waited = None if since is None else max(0, act.at - since)
+            reply = measured(take_reply(SHAPES[act.shape], response), told or used(waited, None))
             reply = saying.identified(reply, [call.id for call in calls])
             sent = remembering.unanswered(act)
             remembering.hear(act, saying.answered(act, reply, counted=self._counted(act, reply.usage)), sent)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.vm.protocol.calls import object_of
-from vmstore.vm.protocol.dialect import Asked
+from vmstore.vm.protocol.dialect import Asked, Dialect, Said
 from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.messages import dialect
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
@@ -43,6 +44,10 @@ class Session(Protocol):
 
     def take(self, response: Mapping[str, Any], calls: Sequence[Asked]) -> None:
         """Logs what came back; `calls` are those it makes, each with an id."""
+        ...
+
+    def failed(self, outcome: Any) -> None:
+        """Logs that no answer came back: what was raised, or what came that is none."""
         ...
 
     def result(self, call: Asked, text: str) -> None:
@@ -87,15 +92,15 @@ def run(
 ) -> Ran:
     """Calls the model with one pack after another until it answers without calling a tool.
 
-    What `model_call` raises is raised; InputError where it returns no response of this shape.
+    What `model_call` raises is raised; InputError where it returns no response of this shape. Either way the
+    call is logged as failed.
     """
     speaks, own = dialect(shape), tools or {}
     rounds, was_refused = 0, False
     while True:
         asked = session.request()
         offered = speaks.names(asked.get("tools", ()))
-        response = _plain(model_call(asked))
-        said = speaks.said(response)
+        response, said = _answer(session, speaks, model_call, asked)
         calls = _identified(said.calls, rounds)
         session.take(response, calls)
         if not calls or was_refused:
@@ -111,6 +116,20 @@ def run(
                 session.result(call, desk.answer(call))
         if pending:
             return Ran(TOOLS, said.text, rounds, asked, response, pending)
+
+
+def _answer(
+    session: Session, speaks: Dialect, model_call: Callable[[dict[str, Any]], Any], asked: dict[str, Any]
+) -> tuple[Mapping[str, Any], Said]:
+    """What came back and what it says; where that is no answer the call does not stay open."""
+    response: Any = None
+    try:
+        response = _plain(model_call(asked))
+        return response, speaks.said(response)
+    except BaseException as error:
+        with suppress(VmstoreError):  # what went wrong with the call is raised, not what went wrong with its record
+            session.failed(error if response is None else response)
+        raise
 
 
 NO_ROUNDS = "no rounds of calls are left; answer with what you have"
