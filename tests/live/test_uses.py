@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.core.decision import Use
+from vmstore.core.decision import Signal, Use
 from vmstore.core.mutation import Cite, FaultDenied, FaultIn, Reference
 from vmstore.live.facts import Facts
 from vmstore.store.live import Live
@@ -211,3 +211,49 @@ def test_thrash_is_of_a_topic() -> None:
 
 def _said(text: str) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+
+
+def test_each_wish_says_its_signal() -> None:
+    """A claim, what belongs to a page that was found, a file that a call names and a summary are told as such."""
+    with vmstore.memory_store() as store:
+        live = store.session("s", l0_tokens_max=4_000)
+        live.attach(b"def turbine(): pass\n" * 20, "text/x-python", name=FILE)
+        live.user("Which store do we want for the sessions of the turbine?")
+        live.pack()
+        live.assistant("Dragonfly would keep the sessions of the turbine well.")
+        live.user("hm, ok then")
+        live.pack()
+        live.assistant("Fine.")
+        live.claim("Decision: the turbine sessions go to Dragonfly", name="claim_turbine")
+        live.segment("turbines")
+        for n in range(30):
+            live.user(f"Station {n}? " + "tracks " * 60)
+            live.pack()
+            live.assistant("platform " * 100)
+        for name in ("summary_1", "claim_turbine", FILE):
+            if name in live.pack().pages:
+                live.evict(name)
+        live.user("Remind me where the sessions of the turbine are kept.")
+        if "summary_1" in live.pack().pages:
+            live.evict("summary_1")
+        live.user("Zebra quagga okapi.")
+        if FILE in live.pack().pages:
+            live.evict(FILE)
+        called(live, 1, "edit", f'{{"path": "{FILE}"}}')
+        told = {
+            Signal(one.signal) for _, one in mutations(live) if isinstance(one, Reference) and one.use == Use.SIGNAL
+        }
+        assert told >= {Signal.CLAIM, Signal.TOOL, Signal.SUMMARY}
+        assert told & {Signal.NEIGHBOUR, Signal.NEXT} and told & {Signal.RECALL, Signal.TOPIC}
+
+
+def test_a_re_driven_page_says_what_it_is_about() -> None:
+    """Its pages have the topics that they would have had, had they been said to the memory in the first place."""
+    with vmstore.memory_store() as store:
+        said = "The turbine needs a new bearing before the turbine can start."
+        store.record("s", {"model": "m", "messages": [{"role": "user", "content": said}]}, _said("Fine."))
+        live = store.session("own", l0_tokens_max=8_000)
+        (own,) = live.user(said)
+        again = store.redrive("s", "again", l0_tokens_max=8_000)
+        (page,) = again.pages(role="user")
+        assert page.tags == live.page(own).tags != [] and again.check().ok

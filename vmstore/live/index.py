@@ -28,12 +28,16 @@ _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
 class Ranked(NamedTuple):
-    """A page that answers some words: its score, the terms it has of them, the pages that belong with it."""
+    """A page that answers some words: its score, the terms it has of them, the pages that belong with it.
+
+    `of` is the page that it belongs with itself, where it answers them only so.
+    """
 
     page: int
     score: float
     terms: tuple[str, ...]
     beside: tuple[int, ...] = ()
+    of: int = 0
 
 
 class Index:

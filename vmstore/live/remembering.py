@@ -71,8 +71,20 @@ def hear(act: Act, spokes: Sequence[Spoke], sent: dict[int, int]) -> None:
         if here is not None and used.page not in cited and used.page not in act.state.retracted:
             words = used.evidence[:EVIDENCE_CHARS_MAX].encode("utf-8", "replace")
             act.tell(Reference(used.page, used.use, act.state.call, here.level, evidence=act.cell(words)))
+    _need(act, written)
     for spoke in spokes:
         notice(act, spoke)
+
+
+def _need(act: Act, written: Sequence[int]) -> None:
+    """Wishes for the files that the model's calls name and that are not in the prompt: their tools work on them."""
+    settings = act.state.settings
+    if settings is None or settings.paging == "model" or not settings.prefetch:
+        return
+    for number, name in act.uses.files(written).items():
+        if number not in act.state.here and number not in act.state.retracted:
+            evidence = act.cell(name.encode("utf-8", "replace"))
+            act.tell(Reference(number, Use.SIGNAL, act.state.call, signal=Signal.TOOL, evidence=evidence))
 
 
 def _cite(act: Act, spoke: Spoke) -> list[int]:
@@ -98,7 +110,8 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     wishes = _chosen(act, _ranked(act, spoke, message), CUT if asks else CUT_OF_WORK, WISHES_MAX if asks else FEW)
     signal = Signal.RECALL if signals.recalls(message) or signals.asks_for_the_past(message) else Signal.TOPIC
     for one in sorted(wishes):
-        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=signal, evidence=act.cell(_why(one))))
+        told = _signal(act, one, signal)
+        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
     last = spoken.summaries[-1] if spoken.summaries else 0
     if last and last not in act.state.here and last not in act.state.retracted and last not in {w.page for w in wishes}:
         act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
@@ -153,8 +166,15 @@ def _chosen(act: Act, ranked: Sequence[Ranked], cut: float, wishes_max: int) -> 
             cost = 0 if number in state.here and not held.level else form.tokens
             if cost <= left:
                 left -= cost
-                chosen[number] = one._replace(page=number)
+                chosen[number] = one if number == one.page else one._replace(page=number, of=one.page)
     return list(chosen.values())
+
+
+def _signal(act: Act, one: Ranked, asked: Signal) -> Signal:
+    """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
+    if one.of:
+        return Signal.NEXT if one.page > one.of else Signal.NEIGHBOUR
+    return Signal.CLAIM if act.state.pages[one.page].type is PageType.CLAIM else asked
 
 
 def _why(one: Ranked) -> bytes:

@@ -139,16 +139,24 @@ def message_of(role: str, content: Any) -> Draft:
     value = content if isinstance(content, dict) and "role" in content else {"role": role, "content": content}
     if value["role"] != role:
         raise InputError(f"a message of role {value['role']!r:.40} was handed in where {role} speaks")
-    if content is None or content in ("", []):
+    if content is None or content in ("", []) or (role == "user" and not _is_something(value.get("content"))):
         raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
     if not isinstance(content, str | list | dict):
         raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
     return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
 
 
+def _is_something(content: Any) -> bool:
+    """Whether what somebody says holds anything: a text, or a part that is one and no empty text."""
+    if not isinstance(content, list):
+        return bool(content)
+    told = [part for part in content if isinstance(part, dict) and part]
+    return len(told) == len(content) and any(part.get("type") != "text" or part.get("text") for part in told)
+
+
 def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
     """Writes a message and its pages; a model's thinking leaves the prompt at once, for no request sends it back."""
-    draft = hidden(act, draft)
+    draft = hidden(act, _uncalled(draft) if human else draft)
     message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
     pages = []
     draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
@@ -160,6 +168,14 @@ def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None =
         if draft.role in (Role.ASSISTANT, Role.OTHER) and (number in act.spoken.thoughts or is_thought(part)):
             act.tell(Evict(number, Cause.THOUGHT, act.state.here[number].tokens))
     return Spoke(message, pages)
+
+
+def _uncalled(draft: Draft) -> Draft:
+    """A person's message, in which nothing is a call: only what a model asked for is answered by a tool."""
+    parts = [
+        msgspec.structs.replace(part, is_call=False, call_id=None) if part.is_call else part for part in draft.parts
+    ]
+    return msgspec.structs.replace(draft, parts=tuple(parts))
 
 
 def page(

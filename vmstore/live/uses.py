@@ -67,7 +67,7 @@ class Uses:
             if said is None or self._is_memory(page):
                 continue
             said = arguments_in(said) if asks else said
-            for one in (*self._files(said, asks=asks), *_repeated(said, shown)):
+            for one in (*(self._files(said) if asks else ()), *_repeated(said, shown)):
                 used = self._again(one, shown) if asks else one
                 if used.page in shown and used.page not in pages:
                     found[used.page] = min(found.get(used.page, used), used, key=_strength)
@@ -102,9 +102,14 @@ class Uses:
         known = self._spoken.known.get(page)
         return known is not None and known.call_id is not None
 
-    def _files(self, said: str, *, asks: bool) -> Iterator[Used]:
-        """The pages of files that a call names by their own names."""
-        for name in names_of(said) if asks else ():
+    def files(self, pages: Sequence[int]) -> dict[int, str]:
+        """The pages of files that the calls among some pages name, wherever they are, and by which names."""
+        calls = [self._text(page) for page in pages if self._asks(page) and not self._is_memory(page)]
+        return {one.page: one.evidence for said in calls if said is not None for one in self._files(arguments_in(said))}
+
+    def _files(self, said: str) -> Iterator[Used]:
+        """The pages of files that what a call was given names by their own names."""
+        for name in names_of(said):
             page = self._spoken.named.get(name)
             if page is not None and self._state.pages[page].type is PageType.ARTIFACT:
                 yield Used(page, Use.TOOL, name)

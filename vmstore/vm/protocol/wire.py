@@ -61,11 +61,11 @@ def unlabelled(text: str) -> str:
 
 
 def harmless(value: Any) -> Any:
-    """A JSON value with nothing in its texts that could pass for a tag."""
+    """A JSON value with nothing in its texts that could pass for a tag or for a page's label."""
     if isinstance(value, str):
-        return tagless(value)
+        return unlabelled(tagless(value))
     if isinstance(value, dict):
-        return {tagless(key): harmless(inner) for key, inner in value.items()}
+        return {unlabelled(tagless(key)): harmless(inner) for key, inner in value.items()}
     return [harmless(inner) for inner in value] if isinstance(value, list) else value
 
 
