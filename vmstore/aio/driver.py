@@ -12,9 +12,22 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.errors import InputError
-from vmstore.store.driver import Ended, Failed, Model, Parts, Said, Tools, advance, arguments, ended, is_stream
+from vmstore.store.driver import (
+    ANSWERING,
+    Ended,
+    Failed,
+    Model,
+    Parts,
+    Said,
+    Tools,
+    advance,
+    arguments,
+    ended,
+    is_stream,
+)
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.loop import Answer, Ask, Do, Ran, Rounds
 from vmstore.vm.protocol.marks import unmarked
@@ -149,12 +162,14 @@ async def _called(own: Tools, calls: Sequence[Asked], *, parallel: bool) -> list
     """What functions give for some calls, all at once or one after another; what one raises is its result."""
     if parallel:
         return list(await asyncio.gather(*(_call(own, call) for call in calls)))
-    return [await _call(own, call) for call in calls]
+    return [await asyncio.create_task(_call(own, call)) for call in calls]
 
 
 async def _call(own: Tools, call: Asked) -> Any:
+    ANSWERING.set(call.id)  # of this task alone
     try:
-        return await _awaited(partial(own[call.tool], **arguments(call)))
+        given = await _awaited(partial(own[call.tool], **arguments(call)))
+        return given._session if isinstance(given, Session) else given
     except Exception as error:  # a tool that fails answers so, and the model goes on
         return Failed(error)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -13,7 +14,7 @@ from vmstore.aio.driver import Streamed
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
-from vmstore.store.answers import Faulted
+from vmstore.store.answers import Faulted, SessionInfo
 from vmstore.store.checkpoint import Checkpoint
 from vmstore.store.packed import Packed
 from vmstore.vm.measures import Measures
@@ -204,6 +205,22 @@ class Live(Session):
     async def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
         """See `vmstore.Live.rewind`."""
         return await self._worker.do(partial(self._live.rewind, to, at=at))
+
+    async def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+        """See `vmstore.Live.child`."""
+        begin = contextvars.copy_context().run  # the call that is answered is the task's to know
+        return Live(await self._worker.do(begin, partial(self._live.child, name, call=call, **told)), self._worker)
+
+    async def children(self) -> list[SessionInfo]:
+        """See `vmstore.Live.children`."""
+        return await self._worker.do(self._live.children)
+
+    async def join(
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+    ) -> list[str]:
+        """See `vmstore.Live.join`."""
+        other = child if isinstance(child, str) else child._live
+        return await self._worker.do(partial(self._live.join, other, text, call=call, at=at))
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""

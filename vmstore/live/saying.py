@@ -125,13 +125,14 @@ def identified(reply: Answer, ids: Sequence[str]) -> Answer:
     return msgspec.structs.replace(reply, drafts=tuple(drafts))
 
 
-def tool(act: Act, call_id: str, content: Any, name: str | None) -> Spoke:
-    """A tool answers a call the model made."""
+def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str | None = None) -> Spoke:
+    """A tool answers a call the model made; `origin` is the page of another session that it answers with."""
     if call_id not in act.spoken.calls:
         known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
         raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}")
     told = {"role": "tool", "tool_call_id": call_id, "content": content}
-    return write(act, message_of("tool", told if name is None else {**told, "name": name}))
+    draft = message_of("tool", told if name is None else {**told, "name": name})
+    return write(act, msgspec.structs.replace(draft, origin=origin))
 
 
 def message_of(role: str, content: Any) -> Draft:
@@ -203,6 +204,11 @@ def page(
         importance=IMPORTANCE if importance is None else importance,
         actor=actor,
     )
+    return alone(act, draft, links)
+
+
+def alone(act: Act, draft: Draft, links: Iterable[tuple[int, int]] = ()) -> int:
+    """Writes the one part of a draft as a page that stands in no message; its position."""
     return act.tell(born(hidden(act, draft), 0, 0, act.cell, list(links)))
 
 

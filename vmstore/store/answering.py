@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from vmstore.capture.shapes import assembled, shape_of_body
 from vmstore.core.draft import Usage
 from vmstore.core.page import Modality, PageType, Tier
-from vmstore.errors import InputError, UnknownError
+from vmstore.errors import InputError, UnknownError, VmstoreError
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import SHAPES
 from vmstore.live.runtime import Runtime
@@ -17,6 +17,7 @@ from vmstore.store.answers import Faulted
 from vmstore.store.answers import Hit as StoreHit
 from vmstore.store.driver import Failed
 from vmstore.store.packed import Packed
+from vmstore.store.session import Session
 from vmstore.vm.protocol.dialect import Asked
 from vmstore.vm.protocol.envelope import Found, Hit, Loaded
 from vmstore.vm.protocol.loop import Answer, Denied, Heard
@@ -43,6 +44,7 @@ class Live(Protocol):
     """What is asked of a live session."""
 
     def pack(self) -> Packed: ...
+    def join(self, child: Any, *, call: str) -> object: ...
     def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
@@ -98,7 +100,13 @@ class Memory:
         self._take(given, calls, told=Usage(latency=latency))
 
     def result(self, call: Asked, value: Any) -> None:
-        """Logs what a tool answers."""
+        """Logs what a tool answers: what it gave, or what the child that it gave came to."""
+        if isinstance(value, Session):
+            try:
+                self._live.join(value, call=call.id)
+                return
+            except VmstoreError as error:
+                value = Failed(error)
         self._live.tool(call.id, _text(value), name=call.tool)
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextvars
 import inspect
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -203,12 +203,25 @@ def called(own: Tools, calls: Sequence[Asked], *, parallel: bool) -> list[Any]:
         return [one.result() for one in begun]
 
 
+ANSWERING: contextvars.ContextVar[str] = contextvars.ContextVar("ANSWERING")
+"""The id of the call that a function of the host's answers now."""
+
+
+def calling(known: Container[str]) -> str | None:
+    """The call that is being answered here, where it is one of those."""
+    call = ANSWERING.get(None)
+    return call if call in known else None
+
+
 def call_one(own: Tools, call: Asked) -> Any:
     """What a function gives for a call, or what it raised."""
+    before = ANSWERING.set(call.id)
     try:
         return own[call.tool](**arguments(call))
     except Exception as error:  # a tool that fails answers so, and the model goes on
         return Failed(error)
+    finally:
+        ANSWERING.reset(before)
 
 
 def arguments(call: Asked) -> dict[str, Any]:

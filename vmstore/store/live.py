@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from vmstore.capture.record import measured
 from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
@@ -19,7 +21,7 @@ from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name
-from vmstore.errors import InputError, RefusedError
+from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import paging, remembering, saying
 from vmstore.live.configuring import chosen, configure
 from vmstore.live.leaves import Leaves
@@ -30,12 +32,14 @@ from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
-from vmstore.store.answers import Faulted, Hit, Recorded
+from vmstore.store.answers import Faulted, Hit, Recorded, SessionInfo
 from vmstore.store.bringing import here
 from vmstore.store.called import titled
 from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
-from vmstore.store.driver import Streamed, plain_tools, texts
+from vmstore.store.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
+from vmstore.store.driver import Streamed, calling, plain_tools, texts
 from vmstore.store.faulted import faulted
+from vmstore.store.namespace import session_name
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
 from vmstore.store.sent import stood
@@ -398,6 +402,49 @@ class Live(Acting):
 
         with self._running():  # what its model was asked would be undone under way
             return self._act(do, at)
+
+    # ---- sub-agents, forks
+
+    def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+        """A session of its own for a part of the work: it has this one's user and settings, but for those `told`.
+
+        It sees nothing of this session; say what it needs with `user`, or as its `system`. `call` is the id of the
+        tool call that begins it, by itself the one that a run is answering. What it came to comes back by `join`.
+        Where it is there already it is gone on with.
+        """
+        with self._ns.lock:
+            call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
+            opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
+            return begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+
+    def children(self) -> list[SessionInfo]:
+        """The sessions that this one began."""
+        with self._ns.asking():
+            return children_of(self)
+
+    def join(
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+    ) -> list[str]:
+        """Takes in what a child came to, its last answer or `text`, and where it comes from; the names of its pages.
+
+        It answers the tool call that began the child, or `call`; where there is none it is a page of its own.
+        `vmstore.origin` says where a page comes from. In a run a tool just returns the child.
+        """
+        other = child if isinstance(child, Live) else self._child(child)
+        result = other.look(lambda runtime: result_of(self, other, runtime, text))
+
+        def do(act: Act) -> list[int]:
+            answers = call if call is not None else call_of(act, self, other._key)
+            return taken_in(act, other.name, result, answers)
+
+        return self._names(self._act(do, at))
+
+    def _child(self, name: str) -> Live:
+        key = self._ns.key(session_name(name))
+        if key is None:
+            known = [info.session for info in self.children()]
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}")
+        return Live(self._ns, self._recording, key, name)
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
     "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
-    "kept", "values", "checkpoint", "checkpoints", "rewind",
+    "kept", "values", "checkpoint", "checkpoints", "rewind", "child", "children", "join",
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from vmstore.capture.born import born
 from vmstore.capture.shapes import plain
 from vmstore.core.draft import Draft, Part
 from vmstore.core.erasure import Gone
@@ -32,7 +31,7 @@ def keep(act: Act, name: str, value: Any) -> int:
     draft = saying.hidden(act, Draft(Role.OTHER, b"", (part,), hint=f"{KEPT}{name}", actor=ACTOR))
     number = act.spoken.values.get(name)
     if number is None:
-        return act.tell(born(draft, 0, 0, act.cell, []))
+        return saying.alone(act, draft)
     held = act.state.pages[number]
     form = held.forms[0]
     assert form is not None, "every page has its full content"
