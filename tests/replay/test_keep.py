@@ -119,7 +119,10 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
         before = store.log.ordinal
         with pytest.raises(ConflictError, match="'s' already; keep it under another name"):
             session.replay(budget=5_000, keep="s")
-        with pytest.raises(InputError, match=r"500 tokens cannot hold p4, p7, 107 .* pinned, beside [1-9]\d* of rules, .*; give a larger one"):
+        with pytest.raises(
+            InputError,
+            match=r"500 tokens cannot hold p4, p7, 107 .* pinned, beside [1-9]\d* of rules, .*; give a larger one",
+        ):
             session.replay(budget=500, keep="small")
         with pytest.raises(InputError, match=r"never had a budget.*--vm"):
             store.session("plain").replay(keep="x")
