@@ -113,6 +113,7 @@ STATED: dict[str, Write] = {
     "a size that is another": lambda b: Create(3, 0, 1, 0, 0, b.cell(b"three"), 3, 1),
     "a size of an update": lambda b: Update(TEXT, 2, b.cell(b"three"), 3, 1),
     "more tokens than bytes": lambda b: Create(3, 0, 1, 0, 0, b.cell(b"three"), 5, 500),
+    "tokens beyond all that lies elsewhere": lambda b: Create(3, 0, 1, 0, 0, None, 9, 2**63 - 1),
     "a text that is none": lambda b: create(b, b"\xff\xfe"),
     "an update to what is no text": lambda b: Update(TEXT, 2, b.cell(b"\xff"), 1, 1),
     "a shorter form that is no text": lambda b: Compress(TEXT, 1, 2, 1, 1, b.cell(b"\xff"), 1, 1),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from vmstore.core.holes import BASE64, JSON, KEYED, TEXT, Hole, marks, ordered
+from vmstore.core.holes import BASE64, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.jsontext import is_text, strict
 from vmstore.core.mutation import (
     Annotate,
@@ -229,7 +229,7 @@ class ByHand(Contents, Protocol):
         ...
 
 
-FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE}
+FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
 """What the content of a page must be that fills a kind of hole."""
 
 

@@ -23,7 +23,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
-from vmstore.vm.room import GONE, Compression, Room, Yields
+from vmstore.vm.room import GONE, NUMBER_MAX, Compression, Room, Yields
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -152,7 +152,7 @@ class Deciding:
     def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
-        used = room.used
+        used = room.counted
         if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
@@ -165,7 +165,7 @@ class Deciding:
         return None
 
     def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
-        why = Why(self.number, self.state.budget, self.room.used, need, 0, 0, 0, ())
+        why = Why(self.number, self.state.budget, self.room.counted, min(need, NUMBER_MAX), 0, 0, 0, ())
         self.room.decided.append(FaultDenied(page, position, because, why))
 
     def _wish(self, position: int, wish: Reference) -> None:
@@ -187,7 +187,7 @@ class Deciding:
                 )
             if fits:
                 self.share -= max(0, coming) if self.share else 0
-                why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
+                why = Why(self.number, self.state.budget, room.counted, form.tokens, held.page, len(forms), limit, ())
                 room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
                 room.let_in(held, Level(level), form.tokens)
                 return
@@ -204,7 +204,7 @@ class Deciding:
             room.make(state.budget, state.room, cause)
         load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
-            room.decided.append(Pressure(load, room.used, state.budget))
+            room.decided.append(Pressure(load, room.counted, state.budget))
 
 
 def _full(held: Held) -> int:

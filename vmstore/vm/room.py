@@ -22,6 +22,7 @@ from vmstore.vm.state import State
 
 GONE = len(Level)  # beyond the last level: not in the prompt
 LOSERS = 3
+NUMBER_MAX = 2**63 - 1  # that a log holds
 GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
 
@@ -70,6 +71,11 @@ class Room:
         self._back: dict[int, None] = {}
         self._last: dict[int, None] = {}
         self._yielded: dict[int, None] = {}
+
+    @property
+    def counted(self) -> int:
+        """How much is used, as far as a log can say it: an earlier version let in pages of any number of tokens."""
+        return min(self.used, NUMBER_MAX)
 
     def make(
         self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: Yields = Yields.ALL
@@ -265,7 +271,8 @@ class Room:
         state = self.state
         assert state.policy is not None
         cutoff = max(step.score for step in chosen.values())
-        why = Why(state.policy.NUMBER, state.budget, self.used, need, winner, candidates, cutoff, losers)
+        need = min(need, NUMBER_MAX)
+        why = Why(state.policy.NUMBER, state.budget, self.counted, need, winner, candidates, cutoff, losers)
         first = 0
         for page, (score, level, gain) in chosen.items():
             if page in self._last and page not in self._yielded and state.pages[page].yields != state.turn:
