@@ -127,3 +127,41 @@ def test_a_share_is_a_share(share: float) -> None:
     """A share outside 0 to 1 is refused by name."""
     with vmstore.memory_store() as store, pytest.raises(vmstore.InputError, match="recall_share"):
         store.session("bad", l0_tokens_max=BUDGET, recall_share=share)
+
+
+DECIDED = ("We'll go with Kafka for the billing queue.", "Noted.")
+TAKEN_BACK = ("Kafka never worked out for the billing queue. Everything goes over NATS, we want peace.", "Right.")
+
+
+def test_a_decision_does_not_stand_without_what_was_said_against_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the finder missed a change, the claim gives way to the messages: what was decided, and what came later."""
+    monkeypatch.setattr("vmstore.vm.quoted.changed", lambda *told: None)
+    monkeypatch.setattr("vmstore.vm.quoted.stated", lambda text: [])
+    with vmstore.memory_store() as store:
+        text = shown(talk(store, [DECIDED, *[("Fine weather.", "Yes.")] * 9, TAKEN_BACK]), "What is the billing queue?")
+        assert "over NATS" in text and "We'll go with Kafka" in text
+        assert text.index("We'll go with Kafka") < text.index("over NATS")
+        assert "Decision: use Kafka" not in text
+
+
+def test_what_was_superseded_brings_its_successor() -> None:
+    """A message whose decision was taken back comes with the claim that holds now."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [DECIDED, ("Actually, let's use NATS instead for the billing queue.", "Changed.")])
+        pages = session.look(lambda run: [page for page in run.spoken.pages if run.spoken.successors(page)])
+        newer = session.look(lambda run: {one for page in pages for one in run.spoken.successors(page)})
+        said = [session.content(f"p{page}") for page in pages]
+        assert DECIDED[0].encode() in said
+        assert [session.content(f"p{one}") for one in newer] == [b"Decision: use NATS for the billing queue"]
+
+
+def test_a_search_answers_with_what_is_not_seen_yet() -> None:
+    """What stands in the prompt comes after what does not, so that a model that searches reads something new."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
+        session.user("When do sessions expire? I mean how sessions expire.")
+        first, *_ = (page for page, _ in session.look_for("sessions expire", 5))
+        here = session.look(lambda run: [page for page, held in run.state.here.items() if not held.level])
+        found = [page for page, _ in session.look_for("sessions expire nine hours", 10)]
+        seen = [page in here for page in found]
+        assert first and seen == sorted(seen) and True in seen

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.stems import terms
 from vmstore.live.forms import Forms
 from vmstore.live.spoken import Spoken
 from vmstore.vm import signals
@@ -24,6 +25,8 @@ ANSWER_CHARS_MAX = 120  # a shorter message says little without what it answers
 READ = 256  # texts read at once
 BEFORE, AFTER = 0.35, 0.15  # of the scores of its neighbours that a message gains
 TOLD = 0.5  # what a tool printed, beside what was said
+SHARED, TOLD_BY = 0.4, 3  # what later messages share of the weight of a page's rarest terms, of so many
+LATER_MAX = 3
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
@@ -38,6 +41,7 @@ class Ranked(NamedTuple):
     terms: tuple[str, ...]
     beside: tuple[int, ...] = ()
     of: int = 0
+    after: tuple[int, ...] = ()  # what may have taken its place: it is not to be shown without these
 
 
 class Index:
@@ -45,6 +49,8 @@ class Index:
 
     def __init__(self) -> None:
         self._said, self._told = Postings(), Postings()  # a word rare in what people say may be in every log
+        self._turns = Postings()  # messages that may say that something is otherwise now
+        self._turning: dict[int, None] = {}  # those of them with a word of change or decision
         self._read = 0  # pages looked at, in order
         self._updated = 0
         self._order: list[int] = []  # what user and model said, in order
@@ -90,9 +96,34 @@ class Index:
         postings.add(held.page, text, beside)
         if held.role != Role.TOOL and (likely := signals.likely(text)) != 1:
             self._likely[held.page] = likely
+        speaks = held.role == Role.USER or (held.role == Role.ASSISTANT and signals.proposes(text))
+        if held.message and speaks and signals.states(text):
+            self._turns.add(held.page, text)
+            if signals.turns(text):
+                self._turning[held.page] = None
 
     def __contains__(self, page: int) -> bool:
         return page in self._said or page in self._told
+
+    def is_said(self, page: int) -> bool:
+        """Whether a page says something that may have changed since: it was said, and is no question alone."""
+        return page in self._said and self._likely.get(page, 1.0) >= 1
+
+    def later(self, page: int, text: str, topic: str = "") -> tuple[int, ...]:
+        """Messages after a page that may say otherwise of the same thing.
+
+        Each names the whole `topic`; where that is one word or none it speaks of a change, and shares rare terms.
+        """
+        said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
+        weights = {term: self._said.weight(term) for term in said}
+        least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
+        near: list[tuple[bool, float, int]] = []
+        for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), lambda other: other > page).items():
+            shared, turns = frozenset(match.terms), number in self._turning
+            weight = sum(weights.get(term, 0.0) for term in shared)
+            if len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least)):
+                near.append((turns, weight, number))
+        return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 
     def ranked(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> list[Ranked]:
         """The pages that answer some weighted terms, best first; of near equal ones the newer first."""

@@ -19,7 +19,7 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, Role, Slot, Standing
-from vmstore.live import remembering
+from vmstore.live import recall, remembering
 from vmstore.live.facts import Facts, Told
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act
@@ -190,5 +190,5 @@ class Redrive:
             if role in (Role.USER, Role.ASSISTANT):
                 remembering.notice(act, spoke)
             if role is Role.USER:
-                remembering.prefetch(act, spoke)
+                recall.prefetch(act, spoke)
         said.clear()

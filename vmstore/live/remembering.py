@@ -1,4 +1,4 @@
-"""What a session notices by itself: decisions that become claims, citations, pages a message may need.
+"""What a session notices by itself: decisions that become claims, and citations.
 
 All of it is found without a model, from what was said, and told to the log as it is found: a replay
 reads it there and looks for nothing.
@@ -6,18 +6,14 @@ reads it there and looks for nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import Gone
-from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference, Search
+from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
-from vmstore.core.stems import terms
-from vmstore.live.index import Ranked
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
-from vmstore.vm import signals
 from vmstore.vm.claims import Claim, Said
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.compressors.text import key_points
@@ -27,24 +23,16 @@ from vmstore.vm.topics import TOPIC, topics
 CLAIM_IMPORTANCE = 950_000  # seed 000:198
 HEARD = 6  # messages before, whose questions an answer may be to
 SUMMARY_CHARS = 600
-TELLING = 3  # terms of a message that says itself what it is about
-WORK = 2  # messages before, that say what is worked on
-WORKED_ON = 0.15  # what a word of theirs weighs beside one of the message's
-CLAIMED = 1.3  # a claim that holds, beside what was only said
-NEAR = 8  # scores of one eighth of a natural logarithm are near: the newer first
-CUT = 0.2  # of the best score: what has less is not wished for
-WISHES_MAX = 64
-CUT_OF_WORK, FEW = 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 FINDER = "claims@1"
 EVIDENCE_CHARS_MAX = 120
 
 
 def notice(act: Act, spoke: Spoke) -> list[int]:
     """Writes a claim page for each decision a message makes or takes back; the pages."""
-    turn = _texts(act, spoke.pages)
+    turn = texts(act, spoke.pages)
     if not turn:
         return []
-    before = [said for message in _last(act, spoke.message) for said in _texts(act, message)]
+    before = [said for message in last(act, spoke.message) for said in texts(act, message)]
     found = act.finder.of(turn, before, list(act.spoken.claims.values()))
     return [_claim(act, claim) for claim in found]
 
@@ -90,7 +78,7 @@ def _need(act: Act, written: Sequence[int]) -> None:
 def _cite(act: Act, spoke: Spoke) -> list[int]:
     """Tells the citations of what the model wrote, each page once; the pages it cites."""
     cited: dict[int, None] = {}
-    for said in _texts(act, spoke.pages):
+    for said in texts(act, spoke.pages):
         for found in citations(said.text):
             number = act.spoken.number(found.page)
             if number is not None and number != said.page and number not in cited:
@@ -99,90 +87,8 @@ def _cite(act: Act, spoke: Spoke) -> list[int]:
     return list(cited)
 
 
-def prefetch(act: Act, spoke: Spoke) -> None:
-    """Wishes for the pages a message may need, by what it says and what is worked on, in the order they came to be."""
-    settings = act.state.settings
-    if settings is None or settings.paging == "model" or not settings.prefetch:
-        return
-    spoken = act.spoken
-    message = "\n".join(said.text for said in _texts(act, spoke.pages))
-    asks = signals.asks(message)
-    wishes = _chosen(act, _ranked(act, spoke, message), CUT if asks else CUT_OF_WORK, WISHES_MAX if asks else FEW)
-    signal = Signal.RECALL if signals.recalls(message) or signals.asks_for_the_past(message) else Signal.TOPIC
-    for one in sorted(wishes):
-        told = _signal(act, one, signal)
-        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
-    last = spoken.summaries[-1] if spoken.summaries else 0
-    if last and last not in act.state.here and last not in act.state.retracted and last not in {w.page for w in wishes}:
-        act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
-
-
-def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
-    """The pages that answer the model's search best, by the ranking of the pre-pass; logged with what was found."""
-    act.index.follow(act.state, act.spoken, act.forms)
-    found = act.index.ranked(signals.asked(query), lambda page: page not in act.state.retracted)
-    best = found[:pages_max]
-    query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
-    act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
-    return best
-
-
-def _ranked(act: Act, spoke: Spoke, message: str) -> list[Ranked]:
-    """All pages that say something of what is asked, best first; what holds before what was superseded."""
-    state, spoken = act.state, act.spoken
-    act.index.follow(state, spoken, act.forms)
-    asked = signals.asked(message)
-    before = _last(act, spoke.message)[-WORK:] if len(asked) < TELLING else []
-    for said in (said for one in before for said in _texts(act, one)):
-        for term in terms(signals.read(said.text)):
-            asked.setdefault(term, WORKED_ON)
-    new, retracted = frozenset(spoke.pages), state.retracted
-    if signals.asks_for_the_past(message):  # the messages tell it in their order; a claim that holds no more misleads
-        out = frozenset(page for page in spoken.past if state.pages[page].type is PageType.CLAIM)
-    else:
-        out = frozenset(spoken.past)
-    found = act.index.ranked(asked, lambda page: page not in new and page not in retracted and page not in out)
-    claims = {spoken.named[name] for name in spoken.claims}
-    weighed = [one._replace(score=one.score * CLAIMED) if one.page in claims else one for one in found]
-    weighed.sort(key=lambda one: (-int(NEAR * math.log(one.score + 1e-9)), -one.page))
-    return weighed
-
-
-def _chosen(act: Act, ranked: Sequence[Ranked], cut: float, wishes_max: int) -> list[Ranked]:
-    """As many of the best as their share of the budget holds, with what belongs to them."""
-    state = act.state
-    assert state.settings is not None
-    left = int(state.room * state.settings.recall_share) or state.high - state.used
-    chosen: dict[int, Ranked] = {}
-    best = ranked[0].score if ranked else 0.0
-    for one in ranked[:wishes_max]:
-        if one.score < best * cut:
-            break
-        for number in (one.page, *one.beside):
-            held = state.pages[number]
-            form = held.forms[0]
-            if number in chosen or form is None or number in state.retracted:
-                continue
-            cost = 0 if number in state.here and not held.level else form.tokens
-            if cost <= left:
-                left -= cost
-                chosen[number] = one if number == one.page else one._replace(page=number, of=one.page)
-    return list(chosen.values())
-
-
-def _signal(act: Act, one: Ranked, asked: Signal) -> Signal:
-    """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
-    if one.of:
-        return Signal.NEXT if one.page > one.of else Signal.NEIGHBOUR
-    return Signal.CLAIM if act.state.pages[one.page].type is PageType.CLAIM else asked
-
-
-def _why(one: Ranked) -> bytes:
-    """What a page was wished for by, in words: the terms it has, the score."""
-    return f"{' '.join(one.terms)}: {one.score:.2f}".encode("utf-8", "backslashreplace")
-
-
-def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
+def texts(act: Act, pages: Sequence[int]) -> list[Said]:
+    """What user and model said on some pages."""
     found = []
     for number in pages:
         held = act.state.pages[number]
@@ -194,7 +100,7 @@ def _texts(act: Act, pages: Sequence[int]) -> list[Said]:
     return found
 
 
-def _last(act: Act, message: int) -> list[list[int]]:
+def last(act: Act, message: int) -> list[list[int]]:
     """The pages of the last messages of user and model before one."""
     found: list[list[int]] = []
     for said in reversed(act.spoken.messages.values()):
@@ -246,7 +152,7 @@ def summed_up(act: Act, title: str) -> str:
         if held.type is PageType.CLAIM and held.importance and held.page not in act.state.retracted
     ]
     claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, Gone)]
-    return summed(title, claims, [one.text for one in _texts(act, [held.page for held in here if held.message])])
+    return summed(title, claims, [one.text for one in texts(act, [held.page for held in here if held.message])])
 
 
 def summed(title: str, claims: Sequence[str], texts: Sequence[str]) -> str:

@@ -65,6 +65,8 @@ class Spoken:
         self.summaries: list[int] = []  # of the segments
         self._summed: dict[int, None] = {}  # every summary there was
         self.past: dict[int, None] = {}  # pages that hold no more
+        self._newer: dict[int, int] = {}  # of a claim the one that took its place
+        self._after: dict[int, int] = {}  # of what a claim was found in, that claim
         self.updated: list[int] = []  # pages that changed, in order
         self.marks: dict[str, list[tuple[int, int]]] = {}
         self.checkpoints: list[tuple[int, str]] = []  # where marks stand, in order, and what they are called
@@ -100,6 +102,10 @@ class Spoken:
                 self._create(position, mutation)
             case m.Link() if mutation.link == LinkKind.DERIVES:
                 self._derived(mutation.source, mutation.target)
+            case m.Link() if mutation.link == LinkKind.SUPERSEDES:
+                self._newer[mutation.target] = mutation.source
+                for source in self.sources.get(mutation.target, ()):
+                    self._after[source] = mutation.target
             case m.Evict() if mutation.cause == Cause.THOUGHT:
                 self.thoughts[mutation.page] = None
             case m.Update():
@@ -203,6 +209,22 @@ class Spoken:
 
     def _derived(self, page: int, source: int) -> None:
         self.sources[page] = (*self.sources.get(page, ()), source)
+
+    def successors(self, page: int) -> tuple[int, ...]:
+        """The claim that holds in the place of a page, or of the claim that was found in it; nothing where it holds."""
+        found, seen = self._newer.get(self._after.get(page, page), 0), {page}
+        while found in self._newer and found not in seen:
+            seen.add(found)
+            found = self._newer[found]
+        return (found,) if found and found not in self.past else ()
+
+    def topic(self, page: int) -> str:
+        """What a claim that holds is about, or a page that one was found in; nothing of others."""
+        known = self.known.get(page)
+        name = known.name if known is not None and known.name in self.claims else None
+        if name is None or self._claimed[name] != page:
+            name = next((one for one in self.claims if page in self.sources.get(self._claimed[one], ())), None)
+        return "" if name is None else self.claims[name].topic
 
     def claims_of(self, page: int) -> list[int]:
         """The claims that hold and were found in a page."""

@@ -22,7 +22,7 @@ from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.live import paging, remembering, saying
+from vmstore.live import paging, recall, remembering, saying
 from vmstore.live.configuring import chosen, configure
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import SHAPES, Sent, pack
@@ -72,7 +72,7 @@ class Live(Acting):
         def do(act: Act) -> Spoke:
             spoke = saying.user(act, content)
             remembering.notice(act, spoke)
-            remembering.prefetch(act, spoke)
+            recall.prefetch(act, spoke)
             return spoke
 
         return self._names(self._act(do, at).pages)
@@ -244,7 +244,7 @@ class Live(Acting):
 
     def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
         """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
-        found = self._act(lambda act: remembering.look_for(act, query, limit))
+        found = self._act(lambda act: recall.look_for(act, query, limit))
         return [(one.page, one.score) for one in found]
 
     def pack(self, *, at: int | None = None, **settings: Any) -> Packed:

@@ -148,6 +148,7 @@ class _Finder:
         self._asked: _Open | None = None
         self._offered: _Open | None = None
         self._heard: list[Said] = []
+        self._settled: set[int] = set()  # pages that decided something
 
     def hear(self, said: Said, new: bool) -> None:
         """Takes in one message; claims come of new ones only."""
@@ -163,7 +164,9 @@ class _Finder:
                 self._offer(said, phrase)
             elif not answered or phrase.act in (Act.STATE, Act.DECIDE):
                 answered |= self._decide(said, phrase, number == 0, new)
-        if new and len(self._known) == before:
+        if len(self._known) > before:
+            self._settled.add(said.page)
+        elif new:
             self._quote(said)
         self._heard = [*self._heard[-2:], said]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
@@ -175,7 +178,8 @@ class _Finder:
         one = None
         if offered is not None:
             one = quoted.answered(said.text, offered.text, asked.text if asked else "", may_choose=user)
-            one = one or (None if user else quoted.acknowledged(said.text, offered.text))
+            if one is None and not user and offered.page not in self._settled:
+                one = quoted.acknowledged(said.text, offered.text)
             if one is not None:
                 self._keep(one, (offered.page, said.page), AGREED)
         if not user or one is not None:

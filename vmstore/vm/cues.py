@@ -44,12 +44,18 @@ CHANGES = re.compile(
     r"|from (?:now|here|today)|gave up|goes to|out)\b|^no\b|\bno[.,]",
     re.IGNORECASE,
 )
+AFTER_TALK = re.compile(r"after (?:the|our|a|an|some|this|that|today's|yesterday's|last) ", re.IGNORECASE)
 NAMES = re.compile(r"\b(?:[A-Z][\w.+#-]*|[\w.-]*\d[\w.-]*|[a-z]+_\w+|\w+\Z)")
 PLAIN_WORDS_MAX = 35  # of a message that may say how things are without a word of deciding
 TASK = re.compile(
     r"(?:please |now |then |ok,? |haha,? )*(?:rename|run|fix|add|remove|create|look|show|explain|check|open"
     r"|read|tell|give|translate|summari[sz]e"
     r"|list|find|help|fantastic|tight|thanks|thank you|hm+|funny|continue|next)\b",
+    re.IGNORECASE,
+)
+WORK = re.compile(
+    r"(?:please |now |then )*(?:write|draft|prepare|count|clean|measure|compare|describe|debug|investigate|review|print"
+    r"|plot|search|download|refactor)\b",
     re.IGNORECASE,
 )
 TROUBLE = re.compile(
@@ -108,8 +114,8 @@ PLACES = (
     ("4", "d"),
 )
 FOR = re.compile(
-    r"\b(?:for|of|about|as|on|with|in) ((?:the|our|my|your|all|every|an?)\s[\w./+#-]+(?:\s(?!is|are|was|will"
-    r"|to|in|at|on|and|with|the|our|everybody|did|since|i\b|we\b|you\b)[\w./+#-]+){0,3})",
+    r"\b(?:for|of|about|as|on|with|in) ((?:the|our|my|your|all|every|an?)\s[\w./+#-]+(?:\s(?!(?:is|are|was|will"
+    r"|to|in|at|on|and|with|the|our|everybody|did|since|i|we|you)\b)[\w./+#-]+){0,3})",
     CASE,
 )
 UNSURE = re.compile(
@@ -142,8 +148,8 @@ NOT_VALUE = (
 )
 S = r"(?P<s>(?:the |our |my |every |all )?[\w./+#&'-]+(?: (?!is\b|are\b|was\b|will\b|to\b|i\b|we\b)[\w./+#&'-]+){0,4})"
 LABEL = re.compile(
-    r"^(?:[-*] )?(?!note|todo|error|warning|ps|btw|fyi|hint|example|http"
-    r"|re)(?P<s>[A-Za-z][\w /-]{2,40}?)(?: ?= ?|: )(?P<v>[\w.,@+#%' -]{1,60})[.!]?$",
+    r"^(?:[-*] )?(?!(?:note|todo|error|warning|ps|btw|fyi|hint|example|https?"
+    r"|re)\b)(?P<s>[A-Za-z][\w /-]{2,40}?)(?: ?= ?|: )(?P<v>[\w.,@+#%' -]{1,60})[.!]?$",
     CASE,
 )
 STATES = tuple(
@@ -198,8 +204,7 @@ BEGINS = re.compile(
     CASE,
 )
 ERRAND = re.compile(
-    r"\b(?:run(?:ning)? |search|grep|look (?:at|into)|check|fix|read |open |continue|proceed|the tests\b"
-    r"|commit(?:ted|s)?\b|push|clean|show"
-    r"|explain|ready for)",
+    r"\b(?:run(?:ning)? |search(?:ing)?(?: (?:for|in|through|the|it)\b|\W*\Z)|grep\b|look (?:at|into)|check\b|fix\b"
+    r"|read |open |continue\b|proceed|the tests\b|commit(?:ted|s)?\b|push\b|clean\b|show\b|explain|ready for)",
     CASE,
 )

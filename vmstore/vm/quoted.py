@@ -18,6 +18,7 @@ from vmstore.vm.topics import topics
 
 CHARS_MAX = 280  # of what is quoted
 ANSWER_WORDS_MAX = 14
+NOTED_CHARS_MAX = 12
 CHOICE_WORDS_MAX = 9
 TASK_WORDS_MAX = 40
 BRIEF_WORDS = 6  # what is so short and refuses nothing agrees
@@ -103,7 +104,10 @@ def stated(text: str) -> list[Quote]:
 def acknowledged(answer: str, said: str) -> Quote | None:
     """What the user laid down, where the model's short answer only takes note of it."""
     told = _plain(said)
-    if len(answer.split()) > cues.ACKNOWLEDGED_WORDS_MAX or "?" in answer or not cues.TAKES_NOTE.search(answer):
+    note = cues.TAKES_NOTE.search(answer)
+    if len(answer.split()) > cues.ACKNOWLEDGED_WORDS_MAX or "?" in answer or not note or stated(said):
+        return None
+    if note.start() > NOTED_CHARS_MAX and cues.WORK.match(told):  # what was done is told, and nothing taken note of
         return None
     if "?" in told or not 1 < len(told.split()) <= 25 or cues.UNSURE.search(told):
         return None
@@ -123,6 +127,8 @@ def changed(text: str, known: Sequence[tuple[str, str]]) -> tuple[Quote, int] | 
         said.endswith("?")
         or not 1 < len(said.split()) <= 40
         or cues.DOUBTED.search(said)
+        or cues.TASK.match(said)
+        or cues.WORK.match(said)
         or not cues.CHANGES.search(said)
     ):
         return None
@@ -150,7 +156,8 @@ def _ends_open(offer: str) -> bool:
 
 def _decides_nothing(sentence: str) -> bool:
     """Whether it only speaks of a decision, or of what somebody does next."""
-    told = wording.DOUBTED.match(sentence) or wording.RECALLED.search(sentence) or cues.TASK.match(sentence)
+    doubted = wording.DOUBTED.match(sentence) and not cues.AFTER_TALK.match(sentence)
+    told = doubted or wording.RECALLED.search(sentence) or cues.TASK.match(sentence)
     if told or sentence.rstrip(".! ").endswith(", it is"):
         return True
     begun = cues.BEGINS.match(sentence)

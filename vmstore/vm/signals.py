@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from vmstore.core.stems import terms
+from vmstore.vm import cues
 from vmstore.vm.reading import bounded, without_controls
 
 MESSAGE_CHARS_MAX = 4_000
@@ -62,15 +63,31 @@ TELLS = re.compile(
 )
 """What stands in a sentence that says how things are to be, and why."""
 
-ASKS, TOLD = 0.6, 0.2  # what a question is worth beside a statement; what each such word adds, three at most
+ASKS, TOLD = 0.6, 0.2  # what a question or task is worth beside a statement; what each such word adds, three at most
 
 
 def likely(text: str) -> float:
-    """How likely a message is looked for later, beside another that says as much: a decision, not a question."""
+    """How likely a message is looked for later, beside another that says as much: a decision, no question or task."""
     said = read(text)
-    if said.rstrip().endswith("?") and "." not in said.rstrip("?. \n")[:-1]:
+    asks = said.rstrip().endswith("?") and "." not in said.rstrip("?. \n")[:-1]
+    if asks or cues.TASK.match(said) or cues.WORK.match(said):
         return ASKS
     return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(said)}))
+
+
+def turns(text: str) -> bool:
+    """Whether a message has a word of deciding or of change."""
+    return TELLS.search(said := read(text)) is not None or cues.CHANGES.search(said) is not None
+
+
+def states(text: str) -> bool:
+    """Whether a message says something, and neither asks nor sets a task alone."""
+    return likely(text) >= 1
+
+
+def proposes(text: str) -> bool:
+    """Whether a message offers how something may be: what a model says beside that decides nothing."""
+    return cues.PROPOSES.search(read(text)) is not None and "[ref:" not in text
 
 
 def asks_for_the_past(message: str) -> bool:
