@@ -160,8 +160,8 @@ def test_a_search_answers_with_what_is_not_seen_yet() -> None:
     with vmstore.memory_store() as store:
         session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
         session.user("When do sessions expire? I mean how sessions expire.")
-        first, *_ = (page for page, _ in session.look_for("sessions expire", 5))
+        first, *_ = (page for page, _ in session._ranked("sessions expire", 5))
         here = session.look(lambda run: [page for page, held in run.state.here.items() if not held.level])
-        found = [page for page, _ in session.look_for("sessions expire nine hours", 10)]
+        found = [page for page, _ in session._ranked("sessions expire nine hours", 10)]
         seen = [page in here for page in found]
         assert first and seen == sorted(seen) and True in seen

@@ -64,6 +64,7 @@ class Spoken:
         self._stated: dict[int, Claim] = {}  # every claim there was, by its page
         self.summaries: list[int] = []  # of the segments
         self._summed: dict[int, None] = {}  # every summary there was
+        self.origins: dict[str, int] = {}  # of copies, by where they come from
         self.past: dict[int, None] = {}  # pages that hold no more
         self._newer: dict[int, int] = {}  # of a claim the one that took its place
         self._after: dict[int, int] = {}  # of what a claim was found in, that claim
@@ -174,6 +175,8 @@ class Spoken:
         if made.labels is None:
             return
         known = self.known[position] = read(self._read(position, made.labels))
+        if known.origin:
+            self.origins[known.origin] = position
         if known.call_id:
             self.calls[known.call_id] = position
             self._asked.append((known.call_id, position))

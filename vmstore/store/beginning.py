@@ -44,6 +44,8 @@ def live_session(
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
             raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
+    if told.get("remembers") == "user" and not _user(namespace, opening):
+        raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
     shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
@@ -75,6 +77,12 @@ def live_session(
     else:
         live._act(begin)
     return live
+
+
+def _user(namespace: Namespace, opening: Opening) -> str | None:
+    """Whose a session is, or will be."""
+    key = namespace.key(opening.name)
+    return opening.meta.get("user") if key is None else namespace.session_info(key).user
 
 
 def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import paging, recall, remembering, saying
 from vmstore.live.configuring import chosen, configure
+from vmstore.live.index import Ranked
 from vmstore.live.leaves import Leaves
 from vmstore.live.packing import SHAPES, Sent, pack
 from vmstore.live.rewind import rewind
@@ -33,7 +34,7 @@ from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
 from vmstore.store.answers import Faulted, Hit, Recorded, SessionInfo
-from vmstore.store.bringing import here
+from vmstore.store.bringing import here, remembered, take
 from vmstore.store.called import titled
 from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
 from vmstore.store.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
@@ -69,8 +70,11 @@ class Live(Acting):
         it makes become claims.
         """
 
+        brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
+
         def do(act: Act) -> Spoke:
             spoke = saying.user(act, content)
+            take(act, brought)
             remembering.notice(act, spoke)
             recall.prefetch(act, spoke)
             return spoke
@@ -244,8 +248,19 @@ class Live(Acting):
 
     def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
         """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
-        found = self._act(lambda act: recall.look_for(act, query, limit))
+        brought = remembered(self, query, 1)
+
+        def do(act: Act) -> list[Ranked]:
+            take(act, brought)
+            return recall.look_for(act, query, limit)
+
+        found = self._act(do)
         return [(one.page, one.score) for one in found]
+
+    def _looks_elsewhere(self) -> bool:
+        """Whether a message brings in what the user's other sessions hold."""
+        settings = self.look(lambda runtime: runtime.state.settings)
+        return settings is not None and settings.prefetch and settings.paging != "model"
 
     def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
@@ -470,3 +485,11 @@ class Live(Acting):
     def _now(self, at: Act | Runtime) -> Packed:
         """The prompt as it is now."""
         return self._packed(at, sent(at.state))
+
+
+def _words(content: Any) -> str:
+    """What a message says in words."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

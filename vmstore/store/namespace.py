@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -100,6 +100,7 @@ class Namespace(process.Owner):
     def _forget(self) -> None:
         """Remembers nothing of what the log holds."""
         self.together = Together(self.lock, lambda: self.engine)
+        self.elsewhere: dict[str, Any] = {}  # what sessions of a user hold, for those that remember it
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
         # Live sessions as they stood where a call was last asked for, and the last erasure before that.
         self.past: dict[int, tuple[int, Runtime]] = {}

@@ -6,6 +6,7 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -125,7 +126,16 @@ def name_of(topic: str) -> str:
 
 def topic_of(name: str) -> str:
     """The topic of a claim by its name, for whoever kept no more of it."""
-    return name.removeprefix("claim_").replace("_", " ")
+    return own_name(name).removeprefix("claim_").replace("_", " ")
+
+
+def own_name(name: str) -> str:
+    """A claim's name without where a copy of it came from: that of `home:claim_cache.v1` is `claim_cache`."""
+    told = _COPIED.fullmatch(name)
+    return name if told is None else told[1]
+
+
+_COPIED = re.compile(r".*:(claim_\w+)\.v\d+")
 
 
 @lru_cache(maxsize=KEYS_MAX)
@@ -202,7 +212,7 @@ class _Finder:
         text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
         if earlier is not None and earlier.text.casefold() == text.casefold():
             return
-        name = earlier.name if earlier is not None else name
+        name = own_name(earlier.name) if earlier is not None else name
         self._known.append(Known(name, one.topic if earlier is None else earlier.topic, text))
         kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
         self.claims.append(Claim(text, name, one.topic, sources, kind, earlier.name if earlier else "", confidence))
@@ -266,7 +276,7 @@ class _Finder:
         others = _others(choice, waiting)
         text = f"Decision: {choice._replace(topic=topic).words}{others if not topic else ''}"[:TEXT_CHARS_MAX]
         topic = without_article(topic or choice.object)
-        name = earlier.name if earlier is not None else name_of(topic)
+        name = own_name(earlier.name) if earlier is not None else name_of(topic)
         if earlier is not None and earlier.text.casefold() == text.casefold():
             return
         self._known.append(Known(name, topic, text))

@@ -19,6 +19,7 @@ TOKENS_MAX = 10**9
 Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
+Remembers = Literal["session", "user"]
 Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
@@ -40,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     in words once their turn is over, and one alone of a page and what was written to stand for it.
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
     place of what nothing holds; 0 brings back what fits beside all else.
+    With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     """
 
@@ -61,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     compress: bool = True
     prefetch: bool = True
     recall_share: float = 0.25
+    remembers: Remembers = "session"
     model: str | None = None
     window_tokens_max: int | None = None
     conversation: bool = True
