@@ -219,7 +219,7 @@ class Spoken:
         while found in self._newer and found not in seen:
             seen.add(found)
             found = self._newer[found]
-        return (found,) if found and found not in self.past else ()
+        return (found,) if found and found not in self.past and not self.undone(found) else ()
 
     def topic(self, page: int) -> str:
         """What a claim that holds is about, or a page that one was found in; nothing of others."""

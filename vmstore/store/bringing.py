@@ -146,7 +146,8 @@ def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Co
 def take(act: Act, copies: Sequence[Copy]) -> None:
     """Copies what the session has not yet."""
     for copy in copies:
-        if copy.origin not in act.spoken.origins:
+        there = act.spoken.origins.get(copy.origin)
+        if there is None or act.spoken.undone(there):
             _told(act, copy)
 
 
