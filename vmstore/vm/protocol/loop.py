@@ -168,13 +168,20 @@ NO_ROUNDS = "no rounds of calls are left; answer with what you have"
 
 
 def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect]:
-    """The response and who reads it; what cannot be read is logged as a failed call."""
+    """The response and who reads it; what cannot be read is logged as a failed call.
+
+    A body that is no answer says itself what failed: a provider's error, a prompt that was blocked.
+    """
     try:
         body, shape = session.heard(answer)
         speaks = dialect(shape)
-        speaks.said(body)
     except InputError as error:
         session.take(answer._replace(response=[], streamed=True, error=error), ())
+        raise
+    try:
+        speaks.said(body)
+    except InputError:
+        session.take(answer, ())
         raise
     return body, speaks
 
