@@ -15,6 +15,7 @@ from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference, Search
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
 from vmstore.core.stems import terms
 from vmstore.live.index import Ranked
+from vmstore.live.paging import segment
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
 from vmstore.vm import signals
@@ -74,6 +75,7 @@ def hear(act: Act, spokes: Sequence[Spoke], sent: dict[int, int]) -> None:
     _need(act, written)
     for spoke in spokes:
         notice(act, spoke)
+    close(act)
 
 
 def _need(act: Act, written: Sequence[int]) -> None:
@@ -115,6 +117,15 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     last = spoken.summaries[-1] if spoken.summaries else 0
     if last and last not in act.state.here and last not in act.state.retracted and last not in {w.page for w in wishes}:
         act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
+
+
+def close(act: Act) -> int | None:
+    """Ends the segment under way after a final answer, where enough was said in it; the page of its summary."""
+    settings, state = act.state.settings, act.state
+    most = 0 if settings is None else settings.segment_tokens_max
+    if not most or not act.spoken.final or state.segment_tokens <= state.tokens(most):
+        return None
+    return segment(act, "", summed_up(act, "").encode("utf-8", "backslashreplace"))
 
 
 def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:

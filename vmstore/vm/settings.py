@@ -40,6 +40,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     in words once their turn is over, and one alone of a page and what was written to stand for it.
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
     place of what nothing holds; 0 brings back what fits beside all else.
+    A segment ends by itself after an answer once more than `segment_tokens_max` were said in it; 0 never.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     """
 
@@ -65,6 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     window_tokens_max: int | None = None
     conversation: bool = True
     shape: Shape | None = "chat"
+    segment_tokens_max: int = 0
 
     @property
     def room(self) -> int:
