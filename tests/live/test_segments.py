@@ -12,6 +12,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError
 from vmstore.store.live import Live
 from vmstore.store.store import Store
+from vmstore.vm.settings import decoded
 
 BUDGET: dict[str, Any] = {"l0_tokens_max": 4_000, "rules": "short", "pinned_turns": 1}
 LONG = "The harbour of stop {0} has a bridge, a crane and a clock that is late. " * 6
@@ -80,3 +81,42 @@ def test_without_the_setting_none_ends(store: Store) -> None:
     assert summaries(session) == ["summary_1"]
     with pytest.raises(InputError, match="segment_tokens_max"):
         session.configure(segment_tokens_max=-1)
+
+
+def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
+    """As many as the setting says, those out of the prompt; a log older than the setting had one."""
+    wished: dict[int, list[str]] = {}
+    for depth in (0, 1, 2):
+        session = store.session(f"s{depth}", prefetch_depth=depth, **BUDGET)
+        made = []
+        for title in ("One", "Two", "Three"):
+            talk(session, 2)
+            made.append(session.segment(title, summary=f"{title}: nothing."))
+        for page in made:
+            session.evict(page)
+        session.user("Hello?")
+        wished[depth] = [page for page in made if any(one.event == "reference" for one in session.history(page))]
+        assert wished[depth] == made[len(made) - depth :]
+        assert session.check().ok
+    assert decoded(None, b"{}").prefetch_depth == 1
+
+
+def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
+    """What gives way is shown at `compress_level` first: reduced, an abstract or a line."""
+    for level in (1, 2, 3):
+        told = {**BUDGET, "l0_tokens_max": 2_000, "recall_share": 0.0}
+        session = store.session(f"s{level}", compress_level=level, **told)
+        shown: set[int] = set()
+        for n in range(14):
+            session.user(f"What of stop {n}?")
+            session.assistant(" ".join(f"At stop {n} house {m} is painted in colour {m * n}." for m in range(24)))
+            shown |= {page.level for page in session.pages(tier="L0")}
+            session.pack()
+        levels = {row["level"] for row in store.query(EVICTED, session=session.name).to_dicts()}
+        assert levels & {level} and not levels & ({1, 2, 3} - set(range(level, 4)))
+        assert session.check().ok
+    with pytest.raises(InputError, match="give 1 reduced, 2 abstract or 3 reference"):
+        store.session("s1", compress_level=0, **BUDGET)
+
+
+EVICTED = "MUTATIONS level WHERE kind = evict AND level IS NOT NULL"

@@ -114,9 +114,10 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     for one in sorted(wishes):
         told = _signal(act, one, signal)
         act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
-    last = spoken.summaries[-1] if spoken.summaries else 0
-    if last and last not in act.state.here and last not in act.state.retracted and last not in {w.page for w in wishes}:
-        act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
+    for last in spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
+        out = last not in act.state.here and last not in act.state.retracted
+        if out and last not in {one.page for one in wishes}:
+            act.tell(Reference(last, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
 def close(act: Act) -> int | None:
