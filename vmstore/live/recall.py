@@ -50,10 +50,10 @@ def prefetch(act: Act, spoke: Spoke) -> None:
     for one in sorted(wishes):
         told = _signal(act, one, signal)
         act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
-    summary = act.spoken.summaries[-1] if act.spoken.summaries else 0
-    gone = summary not in act.state.here and summary not in act.state.retracted
-    if summary and gone and summary not in {wish.page for wish in wishes}:
-        act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
+    for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
+        gone = summary not in act.state.here and summary not in act.state.retracted
+        if gone and summary not in {wish.page for wish in wishes}:
+            act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
 
 
 def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:

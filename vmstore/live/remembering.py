@@ -12,6 +12,7 @@ from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.erasure import Gone
 from vmstore.core.mutation import Annotate, Cite, Evict, Link, Reference
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.live.paging import segment
 from vmstore.live.runtime import Act
 from vmstore.live.saying import Spoke, page
 from vmstore.vm.claims import Claim, Said
@@ -62,6 +63,7 @@ def hear(act: Act, spokes: Sequence[Spoke], sent: dict[int, int]) -> None:
     _need(act, written)
     for spoke in spokes:
         notice(act, spoke)
+    close(act)
 
 
 def _need(act: Act, written: Sequence[int]) -> None:
@@ -85,6 +87,15 @@ def _cite(act: Act, spoke: Spoke) -> list[int]:
                 act.tell(Cite(number, said.page))
                 cited[number] = None
     return list(cited)
+
+
+def close(act: Act) -> int | None:
+    """Ends the segment under way after a final answer, where enough was said in it; the page of its summary."""
+    settings, state = act.state.settings, act.state
+    most = 0 if settings is None else settings.segment_tokens_max
+    if not most or not act.spoken.final or state.segment_tokens <= state.tokens(most):
+        return None
+    return segment(act, "", summed_up(act, "").encode("utf-8", "backslashreplace"))
 
 
 def texts(act: Act, pages: Sequence[int]) -> list[Said]:

@@ -14,7 +14,7 @@ from vmstore.live.finder import Finder
 from vmstore.live.packing import reserve_front
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.shorter import Shorter
-from vmstore.store.live import Live
+from vmstore.store.acting import Acting
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import Lane
 from vmstore.vm.compressors.callback import TIMEOUT_S
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vmstore.store.recording import Recording
 
 
-def live_session(
+def begun(
     namespace: Namespace,
     recording: Callable[[], Recording],
     opening: Opening,
@@ -35,8 +35,8 @@ def live_session(
     finder: Finding | None = None,
     callback_timeout_s: float = TIMEOUT_S,
     **told: Any,
-) -> Live:
-    """A session that manages its memory, opened where there is none: all of its beginning is written, or nothing.
+) -> int:
+    """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
     Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
     is refused.
@@ -67,7 +67,7 @@ def live_session(
         return key
 
     key = namespace.retried(opened)
-    live = Live(namespace, recording, key, opening.name)
+    live = Acting(namespace, recording, key, opening.name)
     runtime = live.runtime()
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
@@ -76,7 +76,7 @@ def live_session(
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
         live._act(begin)
-    return live
+    return key
 
 
 def _user(namespace: Namespace, opening: Opening) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Modality, Origin, PageType, Role
@@ -13,12 +13,10 @@ from vmstore.errors import ConflictError, InputError
 from vmstore.live import saying
 from vmstore.live.runtime import Act, Runtime
 from vmstore.store.answers import SessionInfo
+from vmstore.store.beginning import begun
 from vmstore.store.session import Session
 from vmstore.views.redactions import policy_at
 from vmstore.vm.protocol.marks import unmarked
-
-if TYPE_CHECKING:
-    from vmstore.store.live import Live
 
 
 class Result(NamedTuple):
@@ -47,17 +45,15 @@ def opening_of(parent: Session, runtime: Runtime, name: str, call: str | None) -
     )
 
 
-def begin_child(parent: Session, opening: Opening, settings: dict[str, Any], told: dict[str, Any]) -> Live:
-    """The child of a name, opened with its parent's settings but for those told; gone on with where it is one."""
-    from vmstore.store.beginning import live_session
-
+def begin_child(parent: Session, opening: Opening, settings: dict[str, Any], told: dict[str, Any]) -> int:
+    """The key of the child of a name, opened with its parent's settings but for those told, or gone on with."""
     ns = parent._ns
     key = ns.key(opening.name)
     if key is None:
-        return live_session(ns, parent._recording, opening, **{**settings, **told})
+        return begun(ns, parent._recording, opening, **{**settings, **told})
     with ns.asking():
         _of(parent.name, ns.session_info(key))
-    return live_session(ns, parent._recording, opening, **told)
+    return begun(ns, parent._recording, opening, **told)
 
 
 def children_of(parent: Session) -> list[SessionInfo]:

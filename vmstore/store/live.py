@@ -430,7 +430,8 @@ class Live(Acting):
         with self._ns.lock:
             call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
             opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
-            return begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+            return Live(self._ns, self._recording, key, opening.name)
 
     def children(self) -> list[SessionInfo]:
         """The sessions that this one began."""

@@ -45,9 +45,10 @@ class Sessions:
         if policy is not None and key is not None:
             self._configure(key, policy)
         if live:
-            from vmstore.store.beginning import live_session
+            from vmstore.store.beginning import begun
+            from vmstore.store.live import Live
 
-            return live_session(self._ns, self._recording, opening, **live)
+            return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **live), name)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
         if key is None:

@@ -209,10 +209,11 @@ class Room:
         return self.level(held) < GONE
 
     def _step(self, held: Held) -> Level | None:
-        """What ordinary pressure makes of a page: an abstract of a full one, then nothing."""
+        """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
         settings = self.state.settings
-        if settings is not None and settings.compress and self.level(held) < Level.ABSTRACT and may_shorten(held):
-            return Level.ABSTRACT
+        if settings is not None and settings.compress and may_shorten(held):
+            level = Level(settings.compress_level)
+            return level if self.level(held) < level else None
         return None
 
     def _is_shorter(self, held: Held, level: Level) -> bool:

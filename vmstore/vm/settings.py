@@ -42,6 +42,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
     place of what nothing holds; 0 brings back what fits beside all else.
     With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
+    Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
+    segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
+    said in it; 0 never.
     Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     """
 
@@ -68,6 +71,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     window_tokens_max: int | None = None
     conversation: bool = True
     shape: Shape | None = "chat"
+    segment_tokens_max: int = 0
+    compress_level: int = 2
+    prefetch_depth: int = 2
 
     @property
     def room(self) -> int:
@@ -79,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return reason in _ADMITTED[self.fault_threshold]
 
 
-BEFORE = Settings(conversation=False, shape=None, recall_share=0.0)
+BEFORE = Settings(conversation=False, shape=None, recall_share=0.0, prefetch_depth=1)
 """What was so before there was a setting for it: a log whose first settings do not tell it is older than that."""
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -106,6 +112,8 @@ def changed(settings: Settings, told: dict[str, Any]) -> Settings:
         raise InputError(
             f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
         )
+    if new.compress_level not in (1, 2, 3):
+        raise InputError(f"compress_level is {new.compress_level}; give 1 reduced, 2 abstract or 3 reference")
     if not 0 <= new.recall_share <= 1:
         raise InputError(f"recall_share is {new.recall_share}; it is a share of the room from 0 to 1")
     if new.room <= 0:

@@ -47,7 +47,7 @@ class State:
         self.whole = self.budget = self.room = self.high = self.low = 1 << 62
         self.window = 1 << 62  # what a call may be sent of the prompt
         self.position = self.turn = self.call = self.references = 0
-        self.segment = 0
+        self.segment = self.segment_tokens = 0  # the one under way, and what was said in it so far
         self.pages: dict[int, Held] = {}
         self.here: dict[int, Held] = {}
         self.used = 0  # tokens of the pages here
@@ -124,7 +124,7 @@ class State:
         self._release()
 
     def _on_segment(self, position: int, told: m.Segment) -> None:
-        self.segment = told.number
+        self.segment, self.segment_tokens = told.number, 0
         if told.summary is not None and self.vacated and told.summary in self.here:
             self.here[told.summary].rank = self.vacated  # it stands where what it replaced stood
             self.moved[told.summary] = None
@@ -176,6 +176,7 @@ class State:
 
     def _said(self, position: int, made: m.Create) -> None:
         """Keeps who said what last: pairs of user and assistant, whatever tools gave in between."""
+        self.segment_tokens += made.tokens
         exchange = self.recent.setdefault(self.turn, Exchange())
         if made.role == Role.USER:
             exchange.said.append(position)
