@@ -93,3 +93,18 @@ def test_a_call_takes_the_work_of_what_is_new_in_it() -> None:
                 messages += [message(len(messages) + n, 1) for n in range(3)]
             work[count] = lines_of_a_call(store, messages)
     assert work[400] < 1.5 * work[50] + 4 * 350
+
+
+def test_what_left_the_context_is_not_kept_as_it_was_sent() -> None:
+    """Of a conversation that is sent as a window the words of the window alone are in memory, and others come back."""
+    with memory_store() as store:
+        messages = [message(n, n) for n in range(40)]
+        for end in range(4, 41, 4):
+            store.record("s", {"model": "m", "messages": copy.deepcopy(messages[max(0, end - 8) : end])})
+        (key,) = store._recording._conversations
+        _, conversation = store._recording._conversations[key]
+        assert [one.value for one in conversation.messages if one.value is not None] == messages[-8:]
+        assert len(conversation.messages) == 40
+        store.record("s", {"model": "m", "messages": copy.deepcopy(messages[:8])})
+        assert len(conversation.messages) == 40
+        assert store.session("s").request(call=11)["messages"] == messages[:8]

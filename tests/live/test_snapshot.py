@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,9 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.live import image, runtime, snapshot
 from vmstore.live.runtime import Runtime
 from vmstore.live.snapshot import Folded, pictured, unfold
+from vmstore.store.encrypting import encrypt
 from vmstore.store.erasing import erase
+from vmstore.store.storekey import new_store_key
 from vmstore.testing.living import START, STEPS, Step, digest, played
 from vmstore.vm.policies.registry import SHIPPED, full_name
 
@@ -157,11 +158,12 @@ def test_an_erasure_leaves_no_snapshot(tmp_path: Path, eager: None) -> None:
 
 def test_an_encrypted_store_keeps_none(tmp_path: Path, eager: None) -> None:
     """Where contents may lie under a key alone, nothing made from them lies beside it."""
-    key = tmp_path / "key"
-    key.touch(0o600)
-    key.write_text(secrets.token_hex(32))
+    key = new_store_key(tmp_path / "key")
     lived(tmp_path / "a", key=key)
-    assert not files(tmp_path / "a")
+    lived(tmp_path / "b")
+    assert files(tmp_path / "b") and not files(tmp_path / "a")
+    encrypt(tmp_path / "b", key)
+    assert not any(NAME.encode() in file.read_bytes() for file in (tmp_path / "b").rglob("*") if file.is_file())
 
 
 def test_what_is_of_no_known_class_is_not_kept() -> None:

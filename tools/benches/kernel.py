@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+import shutil
 import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import vmstore
-from benches.parts import doors, peers
+from benches.parts import child, doors, peers
 from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
 from benches.parts.traces import DATA
 from vmstore.core import mutation as m
@@ -23,13 +24,17 @@ from vmstore.vm.state import State
 RATE = Goal("references a second, default policy, 200 residents, reasons included", 50_000)
 GROWTH = Goal("time a reference at 20,000 residents, against 200", 1.87, LOWER)  # log 20,000 / log 200
 TURN = Goal("a live turn (user, pack, assistant, three tools), against append+fdatasync of its commits", 3, LOWER)
+SENT = Goal("the same with its request made, answer and results in one write, against append+fdatasync", 5, LOWER)
+SENDING = Goal("that turn at 16,000 tokens, ms of CPU", 6, LOWER)
+FIRST = Goal("first act in a new process, a session of 1,000 turns, s of CPU", 0.2, LOWER)
+READ_ANEW = Goal("the same where nothing was kept of what it was folded into, s of CPU", "", LOWER)
 DECIDING = Goal("the decisions of that turn, ms of CPU", 2, LOWER)
 BESIDE = Goal("pi session re-driven at 64,000 tokens: log beside contents, against the contents", 0.20, LOWER)
 VOIDED = [
     Goal(f"pi session at {budget:,} tokens: prefix cache voided, against one page at a time", 0.25, LOWER)
     for budget in (64_000, 200_000)
 ]
-GOALS = (RATE, GROWTH, TURN, DECIDING, BESIDE, *VOIDED)
+GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, BESIDE, *VOIDED)
 
 RESIDENTS = (200, 20_000)
 TOKENS = 100  # of a page
@@ -39,6 +44,9 @@ PAGES = 300
 BUDGET = 64_000  # which holds about so many
 ROUNDS = 5
 COMMITS = 6
+SMALL = 16_000  # a budget that is always full
+FULL = (60, 6)  # turns until it is
+LONG = (1_000, 12)  # turns of a long session
 FLOOR_BYTES = 1_200  # about what a commit of the turn adds to the log
 HEADER_BYTES = 75  # a commit's row without its body and commitments
 COMMITMENT_BYTES = 32
@@ -54,6 +62,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(RATE, rates[0])
     yield row(GROWTH, [small / large for small, large in zip(*rates, strict=True)])
     yield from _turns(bench, rounds)
+    yield from _first(bench)
     if not DATA.is_dir():
         bench.say(f"  no sessions at {DATA}: their rows are left out")
         return
@@ -133,17 +142,71 @@ def _turns(bench: Bench, rounds: int) -> Iterator[Row]:
             ratios.append(statistics.median(taken) / (COMMITS * statistics.median(flushed)))
             deciding.append(1e3 * sum(decided) / len(taken))
             bench.flushes(flushed)
-    floor.close()
     yield row(TURN, ratios)
     yield row(DECIDING, deciding)
+    yield from _sent(bench, floor, rounds)
+    floor.close()
+
+
+def _sent(bench: Bench, floor: peers.Floor, rounds: int) -> Iterator[Row]:
+    """A turn as an agent takes it, in a small prompt that is full, and the CPU it takes."""
+    ratios: list[float] = []
+    seconds: list[float] = []
+    with doors.opened(bench.folder / "sent.vms") as store:
+        live, done = store.session("live", l0_tokens_max=SMALL, system="You are a careful assistant."), 0
+        for done in range(bench.size(*FULL)):
+            _step(live, done)
+        for _ in range(rounds):
+            flushed, taken = _floor(floor), []
+            for _ in range(bench.size(*TURNS)):
+                done += 1
+                started, used = wall(), cpu()
+                _step(live, done)
+                seconds.append(cpu() - used)
+                taken.append(wall() - started + bench.burden("vmstore"))
+            flushed += _floor(floor)
+            ratios.append(statistics.median(taken) / (COMMITS * statistics.median(flushed)))
+    half = len(seconds) // 2
+    yield row(SENT, ratios)
+    yield row(SENDING, [1e3 * statistics.median(some) for some in (seconds[:half], seconds[half:])])
+
+
+def _step(live: Live, number: int) -> None:
+    """A question, the request for it, an answer with three calls, their results."""
+    live.user(f"What do the files of step {number} say?")
+    assert live.pack().request["messages"]
+    calls = [_call(number, n) for n in range(3)]
+    with live.turn():
+        live.assistant({"role": "assistant", "content": None, "tool_calls": calls})
+        for call in calls:
+            live.tool(call["id"], _words(number))
+
+
+def _call(number: int, n: int) -> dict[str, Any]:
+    return {"id": f"c{number}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+
+
+def _first(bench: Bench) -> Iterator[Row]:
+    """What a process has to do before it can act in a long session, with what another left and without."""
+    path = bench.memory / "long.vms"
+    with doors.opened(path) as store:
+        live = store.session("live", l0_tokens_max=SMALL)
+        for number in range(bench.size(*LONG)):
+            _step(live, number)
+    kept = [child.seconds("act", path, "live") for _ in range(2)]
+    anew = []
+    for _ in range(2):
+        for left in path.glob("*/live"):
+            shutil.rmtree(left)
+        anew.append(child.seconds("act", path, "live"))
+    yield row(FIRST, kept)
+    yield row(READ_ANEW, anew)
 
 
 def _turn(live: Live, number: int) -> None:
     live.user(f"What do the files of step {number} say?")
     live.pack()
-    calls = [
-        {"id": f"c{number}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)
-    ]
+    calls = [_call(number, n) for n in range(3)]
     live.assistant({"role": "assistant", "content": None, "tool_calls": calls})
     for call in calls:
         live.tool(call["id"], _words(number))

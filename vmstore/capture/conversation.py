@@ -283,6 +283,11 @@ class Conversation:
         """Keeps the context as it was packed: its first messages stand as they stood."""
         if not self.own:
             self.ends = [*accumulate(len(held.pages) for held in self.context[:same])]
+        if len(self.context) > same:
+            stays = set(tail)
+            for held in self.context[same:]:
+                if held not in stays:
+                    held.take(None)  # its words are in the log, and the next request is held against what stood last
         self.context[same:] = tail
         before = self.ends[same - 1] if same else 0
         self.ends[same:] = islice(accumulate((len(held.pages) for held in tail), initial=before), 1, None)

@@ -15,6 +15,7 @@ from vmstore.core.clock import SystemIds
 from vmstore.engine.subject import subject_of
 from vmstore.engine.verify import UNREADABLE
 from vmstore.errors import CorruptError, RefusedError, StoreError
+from vmstore.live.snapshot import FOLDER as SNAPSHOTS
 from vmstore.log.archives import Archives
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.encrypt import format_now
@@ -29,7 +30,7 @@ from vmstore.store.namespace import KNOWN
 from vmstore.store.store import open_store
 
 TEXT = "text"
-MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT)
+MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT, SNAPSHOTS)
 LEFT = (LOG + KEPT, LOG + ".new")  # an old log that an upgrade kept, half of a new one
 
 
