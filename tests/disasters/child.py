@@ -20,7 +20,8 @@ def start(work: Callable[[], None]) -> int:
         status = 0
     except BaseException:
         traceback.print_exc(file=sys.__stderr__)
-    os._exit(status)
+    finally:
+        os._exit(status)
 
 
 def kill(pid: int) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +43,7 @@ from campaigns.script import script
 from vmstore.testing.living import Played
 from vmstore.vm.decide import Deciding
 
+TOOLS = Path(campaign.__file__).parent
 Short = Callable[[Path], Counter[str]]
 
 SHORT: dict[str, tuple[Any, Short, set[str]]] = {
@@ -316,3 +319,19 @@ def test_a_process_that_fails_by_itself_is_no_kill() -> None:
         pass
     with pytest.raises(Broken, match="ended with 3"):
         killed(pid)
+
+
+def test_a_started_process_never_goes_on_in_its_parents_code() -> None:
+    """Where stderr is no file, as under some runners, a child does its work and ends, and so does one that fails."""
+    code = """
+import io, os, sys
+sys.stderr = sys.__stderr__ = io.StringIO()
+from campaigns.crew import start
+def fails():
+    raise ValueError
+for work, status in ((lambda: print("works", flush=True), 0), (fails, 1)):
+    assert os.waitstatus_to_exitcode(os.waitpid(start(work), 0)[1]) == status
+print("parent", flush=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=TOOLS, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["works", "parent"]

@@ -33,7 +33,14 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
             f"{projection.left} is held by another process, so what was erased may stay there: end it, then run "
             "`vmstore erase --finish`"
         )
-    if folder is None or projection.db.filename == "":
+    if folder is None:
+        return
+    if projection.db.filename == "":
+        for file in sorted(folder.glob(f"{VIEWS}*.sqlite")):
+            raise StoreError(
+                f"{file} could not be opened as this store was, so what was erased may stay there: mend the disk, or "
+                "delete it while no process has the store open, then run `vmstore erase --finish`"
+            )
         return
     with projection.alone():
         compacted(projection.db)
