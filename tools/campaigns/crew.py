@@ -7,6 +7,7 @@ writer that follows a dead one begins with the call that was under way.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import mmap
 import os
 import signal
@@ -97,6 +98,7 @@ def start(work: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 1
+    gc.freeze()  # a collection would copy all that is in memory here
     try:
         with suppress(AttributeError, OSError, RuntimeError, ValueError):  # stderr may be no file
             faulthandler.register(signal.SIGUSR1)  # asked where it hangs
