@@ -32,7 +32,6 @@ from vmstore.errors import (
     StoreError,
     VmstoreError,
 )
-from vmstore.live.snapshot import Snapshot
 from vmstore.log.port import Log
 from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
@@ -155,10 +154,6 @@ class Namespace(process.Owner):
                     self._lent.close()
                 parts.projection.close()
                 parts.log.close()
-
-    def snapshot(self, key: int) -> Snapshot | None:
-        """Where what a live session was folded into may lie; None where nothing may."""
-        return None if self.views_folder is None or self.readonly else Snapshot(self.views_folder, key)
 
     def _keep(self) -> None:
         """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
