@@ -182,6 +182,32 @@ class Live(Session):
         """See `vmstore.Live.stats`."""
         return await self._worker.do(self._live.stats)
 
+    async def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+        """See `vmstore.Live.update`."""
+        return await self._worker.do(partial(self._live.update, page, content, at=at))
+
+    async def link(
+        self,
+        source: str | int,
+        target: str | int,
+        kind: str = "related_to",
+        *,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        at: int | None = None,
+    ) -> None:
+        """See `vmstore.Live.link`."""
+        told = partial(self._live.link, source, target, kind, valid_from=valid_from, valid_to=valid_to)
+        await self._worker.do(partial(told, at=at))
+
+    async def delete(self, page: str | int, *, at: int | None = None) -> None:
+        """See `vmstore.Live.delete`."""
+        await self._worker.do(partial(self._live.delete, page, at=at))
+
+    async def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+        """See `vmstore.Live.flush`."""
+        return await self._worker.do(partial(self._live.flush, page, at=at))
+
     async def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
         """See `vmstore.Live.keep`."""
         return await self._worker.do(partial(self._live.keep, name, value, at=at))

@@ -158,9 +158,12 @@ def summed_up(act: Act, title: str) -> str:
     """The claims and the key points of the segment under way, as text."""
     here = [held for held in act.state.pages.values() if held.segment == act.state.segment]
     stated = [
-        act.forms.of(held.page)
+        act.forms.of(held.forms[0].position)
         for held in here
-        if held.type is PageType.CLAIM and held.importance and held.page not in act.state.retracted
+        if held.forms[0] is not None
+        and held.type is PageType.CLAIM
+        and held.importance
+        and held.page not in act.state.retracted
     ]
     claims = [content.decode("utf-8", "replace") for content in stated if not isinstance(content, Gone)]
     return summed(title, claims, [one.text for one in texts(act, [held.page for held in here if held.message])])

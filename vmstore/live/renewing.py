@@ -98,9 +98,8 @@ class _Renewing:
             held = self._state.pages[old]
             if self._sound(old) and held.type is PageType.CLAIM:
                 known = self._spoken.known.get(old)
-                return Renewal(
-                    number, PageType.CLAIM, known.name if known else None, self._forms.of(old), (old,), FINDER
-                )
+                content = self._forms.of(held.forms[0].position if held.forms[0] is not None else old)
+                return Renewal(number, PageType.CLAIM, known.name if known else None, content, (old,), FINDER)
         return None
 
     @cached_property

@@ -73,7 +73,7 @@ class Spoken:
         self.checkpoints: list[tuple[int, str]] = []  # where marks stand, in order, and what they are called
         self._backs: list[tuple[int, int]] = []  # where it was set back, and to which position
         self._undone: list[tuple[int, int]] = []  # what came between two positions was undone, as it stands now
-        self._heard: dict[int, Said] = {}  # every message there was
+        self._heard = self.messages  # every message there was, the same until one is undone
         self._asked: list[tuple[str, int]] = []  # every call, by its id
         self.final = True  # the next human message opens a turn
         self._finals: list[tuple[int, bool]] = []  # from which position on that was so
@@ -94,7 +94,7 @@ class Spoken:
                 said = Said(position, Role(mutation.role), Slot(mutation.slot))
                 if said.role is Role.ASSISTANT:
                     said.thinking = thoughts(self._read(position, mutation.envelope))
-                self.messages[position] = self._heard[position] = said
+                self._heard[position] = self.messages[position] = said
                 if mutation.human:
                     self.final = False
                 elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:

@@ -16,6 +16,7 @@ from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
 from vmstore.core.asof import AsOf, one_moment
+from vmstore.core.clock import within
 from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
@@ -39,6 +40,7 @@ from vmstore.store.called import titled
 from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
 from vmstore.store.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
 from vmstore.store.driver import Streamed, calling, plain_tools, texts
+from vmstore.store.edits import delete, flush, link, update
 from vmstore.store.faulted import faulted
 from vmstore.store.namespace import session_name
 from vmstore.store.packed import Packed
@@ -363,6 +365,43 @@ class Live(Acting):
     def stats(self) -> Measures:
         """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
+
+    # ---- what is changed by hand
+
+    def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+        """Gives a claim, a file or another page that no message holds another content; its version then.
+
+        RefusedError for what was said in a message, which stays, and where what is pinned would not fit.
+        """
+        return self._act(lambda act: update(act, self._number(act, page), content), at)
+
+    def link(
+        self,
+        source: str | int,
+        target: str | int,
+        kind: str = "related_to",
+        *,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        at: int | None = None,
+    ) -> None:
+        """Says how a page relates to another: `derives` where it was made from it; see `sources` and `derived`."""
+
+        def do(act: Act) -> None:
+            since, until = within("valid_from", valid_from), within("valid_to", valid_to)
+            link(act, self._number(act, source), self._number(act, target), kind, since, until)
+
+        self._act(do, at)
+
+    def delete(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of prompt, search and faults from here on; the log keeps it, `annotate` brings it back."""
+        self._act(lambda act: delete(act, self._number(act, page)), at)
+
+    def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+        """Says that a page, or each that is dirty, is up to date with what it was made from; the names of those."""
+        with self._ns.lock:
+            found = [one.page for one in self.pages(dirty=True)] if page is None else [page]
+            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at))
 
     # ---- values, moments to come back to
 

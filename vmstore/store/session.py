@@ -56,6 +56,7 @@ ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
     "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
     "kept", "values", "checkpoint", "checkpoints", "rewind", "child", "children", "join",
+    "update", "link", "delete", "flush",
 )  # fmt: skip
 
 
