@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import statistics
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import vmstore
+from benches.memory import CACHED, WRITTEN, common
 from benches.parts import child, doors, peers
 from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
 from benches.parts.traces import DATA
@@ -34,7 +37,11 @@ VOIDED = [
     Goal(f"pi session at {budget:,} tokens: prefix cache voided, against one page at a time", 0.25, LOWER)
     for budget in (64_000, 200_000)
 ]
-GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, BESIDE, *VOIDED)
+COST = [
+    Goal(f"pi session at {budget:,} tokens: cost, against a window cut to half when full", 1.0, LOWER)
+    for budget in (16_000, 64_000)
+]
+GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, BESIDE, *VOIDED, *COST)
 
 RESIDENTS = (200, 20_000)
 TOKENS = 100  # of a page
@@ -66,7 +73,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     if not DATA.is_dir():
         bench.say(f"  no sessions at {DATA}: their rows are left out")
         return
-    yield from _pi()
+    yield from _pi(bench)
 
 
 # ---- deciding alone
@@ -249,7 +256,7 @@ class _Timed:
 # ---- a real session
 
 
-def _pi() -> Iterator[Row]:
+def _pi(bench: Bench) -> Iterator[Row]:
     with vmstore.memory_store() as store:
         (source,) = [
             one.session for file in sorted((DATA / "pi").glob("*.jsonl")) for one in store.import_file(file).sessions
@@ -257,9 +264,75 @@ def _pi() -> Iterator[Row]:
         driven = {budget: store.redrive(source, f"vm-{budget}", l0_tokens_max=budget) for budget in (64_000, 200_000)}
         yield row(BESIDE, [_beside(store, driven[64_000])])
         for goal, budget in zip(VOIDED, driven, strict=True):
-            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85}
+            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85, "batches": False}
             single = store.redrive(source, f"single-{budget}", **told)
             yield row(goal, [_voided(driven[budget]) / _voided(single)])
+        driven[16_000] = store.redrive(source, "vm-16000", l0_tokens_max=16_000)
+        for goal, budget in zip(COST, (16_000, 64_000), strict=True):
+            yield row(goal, [_against_windows(bench, store, driven[budget], budget)])
+
+
+def _against_windows(bench: Bench, store: vmstore.Store, session: Live, budget: int) -> float:
+    """What the requests of a session cost, against those of a window cut to half when full; says all of them.
+
+    A window has as many estimated tokens as the session's requests may have, which the factor makes fewer.
+    """
+    ours = Prices()
+    for call in session.calls():
+        body = session.request(call=call.call)
+        ours.sees(json.dumps([body.pop("tools", None), body], ensure_ascii=False)[:-3])
+    whole = min(session.runtime().current().whole, budget)
+    sliding, halved = (_window(store, session, 4 * whole, share) for share in (1.0, 0.5))
+    shares = f"hit rate {session.stats().hit_rate}"
+    for name, prices in (("vmstore", ours), ("sliding window", sliding), ("window cut to half", halved)):
+        bench.say(f"  {budget:6,} {name:20} cost {prices.mean:8,.0f}  tokens {prices.tokens:8,.0f}  {shares}")
+        shares = ""
+    return ours.mean / halved.mean
+
+
+def _window(store: vmstore.Store, session: Live, characters: int, share: float) -> Prices:
+    """A window over the messages: where they are more than fit, the oldest go until that share of it is taken."""
+    prices, kept, size = Prices(), deque[str](), 0
+    pages = {page.position: page for page in session.pages() if page.role != "system"}
+    facts = Facts(store.log, Lane(store.views, session.runtime().session))
+    for told in facts.after(0):
+        for position, one in told.mutations:
+            if isinstance(one, m.Create) and one.message and one.content is not None and position in pages:
+                text = facts.cell(position, one.content).decode("utf-8", "replace")
+                kept.append(json.dumps({"role": pages[position].role, "content": text}, ensure_ascii=False))
+                size += len(kept[-1])
+            elif isinstance(one, m.Pack):
+                target = characters if size <= characters else characters * share
+                while size > target:
+                    size -= len(kept.popleft())
+                prices.sees("".join(kept))
+    return prices
+
+
+class Prices:
+    """What requests cost, in tokens of four characters: those the provider has kept a tenth, the others 1.25."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._costs: list[float] = []
+        self._tokens: list[float] = []
+
+    def sees(self, text: str) -> None:
+        """Counts a request, what stands first in it first: what it begins with like the one before was kept."""
+        same = common(text, self._last)
+        self._costs.append((CACHED * same + WRITTEN * (len(text) - same)) / 4)
+        self._tokens.append(len(text) / 4)
+        self._last = text
+
+    @property
+    def mean(self) -> float:
+        """The cost of a call."""
+        return statistics.fmean(self._costs)
+
+    @property
+    def tokens(self) -> float:
+        """The tokens of a call."""
+        return statistics.fmean(self._tokens)
 
 
 def _beside(store: vmstore.Store, session: Live) -> float:

@@ -105,7 +105,7 @@ def _chosen(act: Act, ranked: Iterator[Ranked], cut: float, wishes_max: int) -> 
     """As many of the best as their share of the budget holds, each with what belongs to it, or not at all."""
     state = act.state
     assert state.settings is not None
-    left = int(state.room * state.settings.recall_share) or state.high - state.used
+    left = state.recall or state.high - state.used
     chosen: dict[int, Ranked] = {}
     best = 0.0
     for number, one in enumerate(ranked):

@@ -83,7 +83,7 @@ class Deciding:
         self.settings = state.settings
         self.number = state.policy.NUMBER
         self.faults, self.tokens = state.faults, state.fault_tokens
-        self.share = int(state.room * self.settings.recall_share)  # of the room, for what is wished for
+        self.share = state.recall  # for what is wished for
 
     def hold(self, asked: Iterable[Reference]) -> None:
         """Keeps pages that are used at once here, and of those wished for what the share allows."""

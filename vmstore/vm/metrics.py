@@ -20,6 +20,7 @@ from vmstore.vm.pace import Pace
 from vmstore.vm.settings import PPM
 from vmstore.vm.state import State
 
+CACHED, WRITTEN = 10, 125  # what a token costs that the provider has kept, and one that it has not, in hundredths
 _USED = frozenset((Use.TOOL, Use.QUOTE, Use.REUSE))
 About = Callable[[int, m.Create], bytes]
 """What a page is about, by the position and the mutation that made it; empty where nobody said."""
@@ -41,14 +42,19 @@ class Prefix:
         self._order: list[Shown] = []
         self.pages: dict[int, Shown] = {}
         self.voided = 0
+        self.tokens = 0
 
-    def move(self, state: State, pack: m.Pack) -> None:
-        """Takes the next prompt; counts the tokens from the first place on that shows another content."""
+    def move(self, state: State, pack: m.Pack) -> int:
+        """Takes the next prompt; counts the tokens from the first place on that shows another content.
+
+        Answers the tokens before that place, which a provider may have kept.
+        """
+        before_all, self.tokens = self.tokens, pack.tokens
         gone = [self.pages.pop(page) for page in pack.left if page in self.pages]
         gone += [self.pages.pop(residence[0]) for residence in pack.entered if residence[0] in self.pages]
         come = [_shown(state, residence) for residence in pack.entered]
         if not gone and not come:
-            return
+            return before_all
         at = bisect_left(self._order, min(shown.rank for shown in (*gone, *come)), key=_rank)
         before = self._order[at:]
         kept = [shown for shown in before if shown.page in self.pages]
@@ -59,7 +65,9 @@ class Prefix:
             if old[1:3] != new[1:3]:
                 break
             same += 1
-        self.voided += sum(shown.tokens for shown in before[same:])
+        lost = sum(shown.tokens for shown in before[same:])
+        self.voided += lost
+        return max(0, before_all - lost)
 
 
 def _real(state: State, tokens: int) -> int:
@@ -136,6 +144,7 @@ class Metrics:
         self._cited: dict[int, None] = {}  # of the last call
         self._coming: dict[int, None] = {}  # what the next call is known to use
         self.sent = self.effective = 0
+        self.cost = 0  # of all calls, in hundredths of a token
 
     def begin(self, at: int) -> None:
         """A commit begins that happened at a time, in microseconds since 1970."""
@@ -243,7 +252,9 @@ class Metrics:
     def _on_pack(self, state: State, position: int, pack: m.Pack) -> None:
         self.calls += 1
         self._pace.called()
-        self._prefix.move(state, pack)
+        kept, all_ = self._prefix.move(state, pack), pack.tokens + max(0, state.beside)
+        cached = min(all_, kept * all_ // max(1, pack.tokens))
+        self.cost += CACHED * cached + WRITTEN * (all_ - cached)
         self._cited.clear()
         for page in self._coming:
             self._cite(page)
@@ -298,6 +309,7 @@ class Metrics:
             pages={Tier.L0.name: len(state.here), Tier.L2.name: len(state.pages) - len(state.here)},
             prefix_voided=voided,
             prefix_voided_a_call=share(voided, self.calls),
+            call_cost=share(self.cost, 100 * self.calls),
             prefix_cost=None if price is None else voided * price / 1e9,
             forms=self.forms,
             compression=share(self.abstract, self.whole),

@@ -40,7 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `window_tokens_max` of the prompt at most, None for all of it; with `conversation` it is sent media
     in words once their turn is over, and one alone of a page and what was written to stand for it.
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
-    place of what nothing holds; 0 brings back what fits beside all else.
+    place of what nothing holds, and `recall_tokens_max`; 0 brings back what fits beside all else.
+    With `batches` pages leave together, from where that voids least of what a provider has kept.
     With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
     Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
@@ -53,8 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     parameters: dict[str, int] = {}
     rules: Rules = "strict"
     paging: Paging = "hybrid"
-    mark_soft: float = 0.70
-    mark_hard: float = 0.85
+    mark_soft: float = 0.30
+    mark_hard: float = 0.95
     reserve_faults_tokens: int = 0
     reserve_protocol_tokens: int = 0
     faults_a_turn_max: int = 3
@@ -74,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     segment_tokens_max: int = 0
     compress_level: int = 2
     prefetch_depth: int = 2
+    batches: bool = True
+    recall_tokens_max: int = 2_048
 
     @property
     def room(self) -> int:
@@ -85,7 +88,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return reason in _ADMITTED[self.fault_threshold]
 
 
-BEFORE = Settings(conversation=False, shape=None, recall_share=0.0, prefetch_depth=1)
+BEFORE = Settings(
+    conversation=False,
+    shape=None,
+    recall_share=0.0,
+    prefetch_depth=1,
+    recall_tokens_max=TOKENS_MAX,
+    mark_soft=0.70,
+    mark_hard=0.85,
+    batches=False,
+)
 """What was so before there was a setting for it: a log whose first settings do not tell it is older than that."""
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}

@@ -76,6 +76,13 @@ class State:
         """A number of real tokens in estimated ones: the factor corrects the estimate."""
         return budget * PPM // max(self.factor_ppm, 1)  # an earlier version let in what is none
 
+    @property
+    def recall(self) -> int:
+        """The estimated tokens that may be spent on what a message speaks of, at the cost of what nothing holds."""
+        if self.settings is None:
+            return 0
+        return min(int(self.room * self.settings.recall_share), self.tokens(self.settings.recall_tokens_max))
+
     def _reckon(self) -> None:
         """Works out in estimated tokens what the settings say in real ones."""
         if self.settings is not None:
@@ -341,7 +348,7 @@ class State:
         assert settings is not None, "only a session with a budget brings pages back"
         again = held.left + settings.cooldown_turns if held.left >= 0 else 0
         turn = max(self.turn + settings.protected_turns, again)
-        self.returned[held.page] = turn, self.call + PROTECTED_CALLS
+        self.returned[held.page] = turn, self.call + (1 if settings.batches else PROTECTED_CALLS)
         if held.page in self.here:
             self._show(held, level)
         else:
@@ -385,7 +392,13 @@ class State:
         for exchange in self.recent.values():
             last |= dict.fromkeys((*exchange.said, *exchange.answered))
         last |= {page: None for page in self.unseen if self.pages[page].message}
+        if self.settings is not None and self.settings.batches:
+            last |= {page: last.pop(page) for page in self._question() if page in last}
         return {page: None for page in last if self._yields(page)}
+
+    def _question(self) -> list[int]:
+        """What the user said last."""
+        return next((exchange.said for exchange in reversed(self.recent.values()) if exchange.said), [])
 
     def _yields(self, page: int) -> bool:
         held = self.here.get(page)
