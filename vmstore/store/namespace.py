@@ -32,12 +32,12 @@ from vmstore.errors import (
     StoreError,
     VmstoreError,
 )
-from vmstore.live.snapshot import Snapshot
 from vmstore.log.port import Log
 from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.store.answers import SessionInfo
+from vmstore.store.folder import SNAPSHOTS
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 from vmstore.views.sessions import NAMED
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vmstore.live.finder import Finder
     from vmstore.live.runtime import Runtime
     from vmstore.live.shorter import Shorter
+    from vmstore.live.snapshot import Snapshot
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -158,7 +159,9 @@ class Namespace(process.Owner):
 
     def snapshot(self, key: int) -> Snapshot | None:
         """Where what a live session was folded into may lie; None where nothing may."""
-        return None if self.views_folder is None or self.readonly else Snapshot(self.views_folder, key)
+        from vmstore.live.snapshot import Snapshot  # the kernel, which who only records never loads
+
+        return None if self.views_folder is None or self.readonly else Snapshot(self.views_folder / SNAPSHOTS, key)
 
     def _keep(self) -> None:
         """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
