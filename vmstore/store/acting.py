@@ -19,6 +19,7 @@ from vmstore.live import paging, remembering
 from vmstore.live.configuring import chosen
 from vmstore.live.renewing import Renewal, write
 from vmstore.live.runtime import Act, Runtime
+from vmstore.live.snapshot import Snapshot
 from vmstore.store.answers import Faulted
 from vmstore.store.called import Called, titled
 from vmstore.store.faulted import faulted
@@ -39,7 +40,9 @@ class Acting(Session):
         if runtime is None:
             self._ns.follow()
             callbacks = self._ns.callbacks.get(self._key, ())
-            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=self._ns.snapshot(self._key))
+            folder = self._ns.snapshots
+            snapshot = None if folder is None else Snapshot(folder, self._key)
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=snapshot)
         runtimes[self._key] = runtime
         idle = (key for key, one in runtimes.items() if not one.in_block)
         if len(runtimes) > RUNTIMES_MAX and (key := next(idle, None)) is not None:

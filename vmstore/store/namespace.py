@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from vmstore.live.finder import Finder
     from vmstore.live.runtime import Runtime
     from vmstore.live.shorter import Shorter
-    from vmstore.live.snapshot import Snapshot
 
 KNOWN = "known.sqlite"
 T = TypeVar("T")
@@ -157,11 +156,10 @@ class Namespace(process.Owner):
                 parts.projection.close()
                 parts.log.close()
 
-    def snapshot(self, key: int) -> Snapshot | None:
-        """Where what a live session was folded into may lie; None where nothing may."""
-        from vmstore.live.snapshot import Snapshot  # the kernel, which who only records never loads
-
-        return None if self.views_folder is None or self.readonly else Snapshot(self.views_folder / SNAPSHOTS, key)
+    @property
+    def snapshots(self) -> Path | None:
+        """Where what live sessions were folded into may lie; None where nothing may."""
+        return None if self.views_folder is None or self.readonly else self.views_folder / SNAPSHOTS
 
     def _keep(self) -> None:
         """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
