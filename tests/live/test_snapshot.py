@@ -17,6 +17,7 @@ from vmstore.live.runtime import Runtime
 from vmstore.live.snapshot import Folded, pictured, unfold
 from vmstore.store.encrypting import encrypt
 from vmstore.store.erasing import erase
+from vmstore.store.folder import SNAPSHOTS
 from vmstore.store.storekey import new_store_key
 from vmstore.testing.living import START, STEPS, Step, digest, played
 from vmstore.vm.policies.registry import SHIPPED, full_name
@@ -32,7 +33,7 @@ def folded(one: Runtime) -> Folded:
 
 def files(path: Path) -> list[Path]:
     """The snapshots of a store's first namespace."""
-    return sorted((path / "default" / snapshot.FOLDER).glob("*"))
+    return sorted((path / "default" / SNAPSHOTS).glob("*"))
 
 
 def lived(path: Path, policy: str = "default", **told: Any) -> None:
@@ -73,7 +74,7 @@ def test_a_session_goes_on_from_its_snapshot_as_from_its_log(policy: str, tmp_pa
     lived(tmp_path / "a", policy)
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert files(tmp_path / "a")
-    shutil.rmtree(tmp_path / "b" / "default" / snapshot.FOLDER)
+    shutil.rmtree(tmp_path / "b" / "default" / SNAPSHOTS)
     assert acts(tmp_path / "a") == acts(tmp_path / "b")
 
 
@@ -141,7 +142,7 @@ def test_a_snapshot_of_another_log_is_not_used(tmp_path: Path, eager: None) -> N
 def test_a_snapshot_of_other_code_is_not_used(tmp_path: Path, eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What earlier code folded is folded again."""
     lived(tmp_path / "a")
-    one = snapshot.Snapshot(tmp_path / "a" / "default", int(files(tmp_path / "a")[0].stem))
+    one = snapshot.Snapshot(tmp_path / "a" / "default" / SNAPSHOTS, int(files(tmp_path / "a")[0].stem))
     assert one.read(0) is not None
     monkeypatch.setattr(snapshot, "_version", lambda: "other code")
     assert one.read(0) is None

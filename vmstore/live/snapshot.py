@@ -22,7 +22,6 @@ from vmstore.live.spoken import Spoken
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.state import State
 
-FOLDER = "live"
 FOLDING = ("vm/*.py", "vm/policies/*.py", "live/*.py", "core/*.py")
 EVERY = 4_096  # mutations: who read so many leaves a snapshot
 WORK_OF_A_PAGE = 16  # to read the words of a page, in mutations
@@ -79,7 +78,7 @@ class Snapshot:
     """
 
     def __init__(self, folder: Path, session: int) -> None:
-        self.file = folder / FOLDER / f"{session}.fold"
+        self.file = folder / f"{session}.fold"
         self.work = 0  # of what lies in the file, as far as is known
 
     def read(self, erasure: int) -> Found | None:

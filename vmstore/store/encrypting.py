@@ -15,7 +15,6 @@ from vmstore.core.clock import SystemIds
 from vmstore.engine.subject import subject_of
 from vmstore.engine.verify import UNREADABLE
 from vmstore.errors import CorruptError, RefusedError, StoreError
-from vmstore.live.snapshot import FOLDER as SNAPSHOTS
 from vmstore.log.archives import Archives
 from vmstore.log.encrypt import encrypt as encrypt_log
 from vmstore.log.encrypt import format_now
@@ -25,7 +24,7 @@ from vmstore.log.upgrade import KEPT
 from vmstore.log.vault import Vault
 from vmstore.store.archiving import archived_sessions
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of
-from vmstore.store.folder import ARCHIVE, COLUMNS, LOG, VIEWS, find
+from vmstore.store.folder import ARCHIVE, COLUMNS, LOG, SNAPSHOTS, VIEWS, find
 from vmstore.store.namespace import KNOWN
 from vmstore.store.store import open_store
 

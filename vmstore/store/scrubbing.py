@@ -11,10 +11,9 @@ import apsw
 from vmstore.core.place import destroy
 from vmstore.errors import LockedError, StoreError
 from vmstore.exports.newfile import destroy_scratches
-from vmstore.live.snapshot import FOLDER as SNAPSHOTS
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
-from vmstore.store.folder import LOG, VIEWS
+from vmstore.store.folder import LOG, SNAPSHOTS, VIEWS
 from vmstore.store.viewfile import forget
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
