@@ -40,17 +40,14 @@ class Acting(Session):
         if runtime is None:
             self._ns.follow()
             callbacks = self._ns.callbacks.get(self._key, ())
-            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=self._snapshot())
+            folder = self._ns.snapshots
+            snapshot = None if folder is None else Snapshot(folder, self._key)
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=snapshot)
         runtimes[self._key] = runtime
         idle = (key for key, one in runtimes.items() if not one.in_block)
         if len(runtimes) > RUNTIMES_MAX and (key := next(idle, None)) is not None:
             del runtimes[key]
         return runtime
-
-    def _snapshot(self) -> Snapshot | None:
-        """Where what it was folded into is kept, in a store with a folder that may be written to."""
-        folder = self._ns.views_folder
-        return None if folder is None or self._ns.readonly else Snapshot(folder, self._key)
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
         """Does something as one commit; decided anew where another process was first."""

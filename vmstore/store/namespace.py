@@ -37,6 +37,7 @@ from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.store.answers import SessionInfo
+from vmstore.store.folder import SNAPSHOTS
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 from vmstore.views.sessions import NAMED
@@ -154,6 +155,11 @@ class Namespace(process.Owner):
                     self._lent.close()
                 parts.projection.close()
                 parts.log.close()
+
+    @property
+    def snapshots(self) -> Path | None:
+        """Where what live sessions were folded into may lie; None where nothing may."""
+        return None if self.views_folder is None or self.readonly else self.views_folder / SNAPSHOTS
 
     def _keep(self) -> None:
         """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
