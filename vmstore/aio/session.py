@@ -155,7 +155,7 @@ class Session:
         """See `vmstore.Session.diff`."""
         return await self._worker.do(self._session.diff, before, after)
 
-    async def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
+    async def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
         """See `vmstore.Session.prove`."""
         return await self._worker.do(partial(self._session.prove, page, call=call, seal=seal))
 

@@ -250,12 +250,17 @@ class Session:
             lane = self._lane()
             return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
-    def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
-        """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does."""
-        from vmstore.store.proving import proof_of
+    def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
+        """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does.
+
+        Without a page it is of what a live session's call was sent.
+        """
+        from vmstore.store.proving import proof_of, proof_of_request
 
         with self._ns.asking():
             lane, when = self._lane(), Call(call)
+            if page is None:
+                return proof_of_request(self._ns, lane, packed(lane, when), seal)
             return proof_of(self._ns, lane, self._resolve(lane, page, when)[0], packed(lane, when), seal)
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
