@@ -111,6 +111,8 @@ def test_what_is_wrong_is_refused(store: Store, session: Live) -> None:
         session.update(system, "Be rude.")
     with pytest.raises(InputError, match="is a value"):
         session.update(value, "2")
+    with pytest.raises(InputError, match="is a value"):
+        session.delete(value)
     for content in ("", b"\xff\xfe", 7):
         with pytest.raises(InputError):
             session.update("port", content)  # type: ignore[arg-type]

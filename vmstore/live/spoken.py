@@ -73,7 +73,7 @@ class Spoken:
         self.checkpoints: list[tuple[int, str]] = []  # where marks stand, in order, and what they are called
         self._backs: list[tuple[int, int]] = []  # where it was set back, and to which position
         self._undone: list[tuple[int, int]] = []  # what came between two positions was undone, as it stands now
-        self._heard = self.messages  # every message there was, the same until one is undone
+        self._lost: dict[int, Said] = {}  # messages that were undone
         self._asked: list[tuple[str, int]] = []  # every call, by its id
         self.final = True  # the next human message opens a turn
         self._finals: list[tuple[int, bool]] = []  # from which position on that was so
@@ -94,7 +94,7 @@ class Spoken:
                 said = Said(position, Role(mutation.role), Slot(mutation.slot))
                 if said.role is Role.ASSISTANT:
                     said.thinking = thoughts(self._read(position, mutation.envelope))
-                self._heard[position] = self.messages[position] = said
+                self.messages[position] = said
                 if mutation.human:
                     self.final = False
                 elif mutation.role == Role.ASSISTANT and mutation.reply_to is None:
@@ -144,7 +144,9 @@ class Spoken:
         """Goes on with what was said and named up to a moment that the session is set back to."""
         self._backs.append((position, to))
         self._undone = self._between(position)
-        self.messages = {number: said for number, said in self._heard.items() if not self.undone(number)}
+        heard = dict(sorted({**self._lost, **self.messages}.items()))
+        self._lost = {number: said for number, said in heard.items() if self.undone(number)}
+        self.messages = {number: said for number, said in heard.items() if number not in self._lost}
         self.calls = {call: page for call, page in self._asked if not self.undone(page)}
         made = [page for page in self.pages if not self.undone(page)]
         self.summaries = [page for page in made if page in self._summed]

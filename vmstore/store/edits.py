@@ -66,6 +66,8 @@ def link(
 def delete(act: Act, number: int) -> None:
     """Takes a page out of the prompt, of search and of what may be asked for, from here on; the log keeps it."""
     held = act.state.pages[number]
+    if held.type is PageType.VALUE:
+        raise InputError(f"{page_name(number)} is a value; keep None, or another one, under its name")
     if number in act.state.retracted:
         raise InputError(f"{page_name(number)} holds no more already; there is nothing to delete")
     for holder in HOLDERS:
