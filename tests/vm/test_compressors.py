@@ -347,7 +347,7 @@ def test_a_type_is_compressed_as_far_as_it_may(page_type: PageType) -> None:
 
 
 def test_indexes_and_summaries_stay_whole() -> None:
-    """An index and a summary are never compressed, nor a value, which is in no prompt; a claim and a procedure rarely."""
+    """An index and a summary are never compressed, nor a value; a claim and a procedure only rarely."""
     whole = {kind for kind, rule in COMPRESSION.items() if rule.level_max == 0}
     assert whole == {PageType.INDEX, PageType.SUMMARY, PageType.VALUE}
     assert {kind for kind, rule in COMPRESSION.items() if rule.rarely} == {PageType.CLAIM, PageType.PROCEDURE}
