@@ -104,7 +104,14 @@ def test_summaries_of_the_last_segments_are_wished_for(store: Store) -> None:
 def test_pressure_shows_pages_at_the_level_asked_for(store: Store) -> None:
     """What gives way is shown at `compress_level` first: reduced, an abstract or a line."""
     for level in (1, 2, 3):
-        told = {**BUDGET, "l0_tokens_max": 2_000, "recall_share": 0.0}
+        told = {
+            **BUDGET,
+            "l0_tokens_max": 2_000,
+            "recall_share": 0.0,
+            "batches": False,
+            "mark_soft": 0.7,
+            "mark_hard": 0.85,
+        }
         session = store.session(f"s{level}", compress_level=level, **told)
         shown: set[int] = set()
         for n in range(14):
