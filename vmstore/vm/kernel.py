@@ -48,13 +48,15 @@ class Kernel:
         """
         if self._idle:
             return
-        told, self._told = self._told, []
+        told = self._told
         self._idle = True
         decided = decide(self.state, told)
         while decided.requests:
             for request in dict.fromkeys(decided.requests):
                 self._take(self._perform(request))
             decided = decide(self.state, told)
+        if decided.mutations:  # else what is told next is decided on with it, as a replay does
+            self._told = []
         for mutation in decided.mutations:
             self._take(mutation)
 
