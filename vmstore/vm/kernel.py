@@ -55,7 +55,10 @@ class Kernel:
             for request in dict.fromkeys(decided.requests):
                 self._take(self._perform(request))
             decided = decide(self.state, told)
-        if decided.mutations:  # else what is told next is decided on with it, as a replay does
+        settings = self.state.settings
+        if (
+            decided.mutations or settings is None or not settings.batches
+        ):  # else what is told next is decided on with it, as a replay does
             self._told = []
         for mutation in decided.mutations:
             self._take(mutation)
