@@ -133,7 +133,7 @@ def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Co
         return []
     ns = session._ns
     elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))
-    left = int(session.look(lambda runtime: runtime.state.room) * settings.recall_share)
+    left = session.look(lambda runtime: runtime.state.recall)
     copies = []
     for address in elsewhere.fitting(session._key, asked, least):
         with suppress(VmstoreError):  # what was erased, or leaves no room

@@ -120,8 +120,10 @@ class Room:
             Going(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
             for scored, _, gain in steps
         ]
-        found = cut(order, kept, need, self.used + coming - limit)
-        if found is not None and not (waits and found.freed * LEAST < need):
+        if waits and LEAST * sum(self.tokens(state.here[page]) for page in pages) < need:
+            return  # by whole pages: a form that is made for what then waits is no part of any decision
+        found = cut(order, kept, need, need // LEAST if waits else self.used + coming - limit)
+        if found is not None:
             going = ((scored, level) for scored, level, _ in steps if state.here[scored.page].rank >= found.rank)
             self._take(need, cause, winner, Contest(len(pages), going))
 
