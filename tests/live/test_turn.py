@@ -45,7 +45,7 @@ def bodies(store: Store) -> list[tuple[int, bytes]]:
 def lived(*, together: bool) -> tuple[list[Any], list[tuple[int, bytes]], int]:
     """Some turns of a session: what was answered, the commits, and how often something was written."""
     with opened(None) as store:
-        session: Any = store.session("s", **FEW)
+        session: Any = store.session("s", **FEW | {"l0_tokens_max": 800})
         log: Any = store.log
         whole, writes = log.together, 0
 

@@ -136,7 +136,7 @@ def test_a_use_decides_nothing_and_counts() -> None:
     with vmstore.memory_store() as store:
         live = begun(store)
         live.assistant("Noted.")
-        for n in range(30):
+        for n in range(50):
             live.user(f"Station {n}? " + "tracks " * 60)
             live.pack()
             live.assistant("platform " * 200)
@@ -226,7 +226,7 @@ def test_each_wish_says_its_signal() -> None:
         live.assistant("Fine.")
         live.claim("Decision: the turbine sessions go to Dragonfly", name="claim_turbine")
         live.segment("turbines")
-        for n in range(30):
+        for n in range(50):
             live.user(f"Station {n}? " + "tracks " * 60)
             live.pack()
             live.assistant("platform " * 100)

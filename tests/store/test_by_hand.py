@@ -12,6 +12,7 @@ import vmstore
 from tests.engine.stories import chat
 from vmstore.capture.shapes import Shape
 from vmstore.core.mutation import (
+    LIVE,
     Annotate,
     Approve,
     Compress,
@@ -185,6 +186,7 @@ COMMANDS: dict[str, tuple[str, Write]] = {
     "share": ("vmstore share", lambda b: Share(3, None, 1)),
     "a mark of an import": ("vmstore import", lambda b: Mark(Mark.COMPLETE)),
     "a request nobody sent": (r"store\.record", lambda b: Pack(2, 0, *b.head.totals)),
+    "a request nobody made": ("live session", lambda b: pack(b, renderer=LIVE)),
 }
 
 

@@ -70,6 +70,7 @@ class Redecision:
         self._exact = exact
         self._kernel = self._fresh()
         self._told = b""  # the settings that are being told
+        self._budget = 0  # that they were recorded with
         self._answers: list[Recorded] = []  # recorded with the commit under way
         self._begun = False
 
@@ -89,6 +90,7 @@ class Redecision:
         for position, mutation in found.mutations:
             self.places.put(position, position)
             self._told = found.settings.get(position, b"")
+            self._budget = _budget(self._told) or self._budget
             self._topic = found.topics.get(position, b"")
             self.state.apply(position, mutation)
             self._note(position, mutation)
@@ -156,12 +158,21 @@ class Redecision:
             told = self._asked(told)
         elif isinstance(told, m.Settings):
             self._told = found.settings[position]
+            self._budget = _budget(self._told) or self._budget
             if not self._exact:
                 self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
                 told = m.Settings(self._paper.settings(self._told))
+        elif isinstance(told, m.Configure) and not self._exact:
+            told = msgspec.structs.replace(told, beside=self._beside(told.beside))
         if told is not None:
             self._topic = found.topics.get(position, b"")
             self.places.put(position, self._kernel.tell(told))
+
+    def _beside(self, tokens: int) -> int:
+        """What stands beside the pages of a smaller prompt: the less, for it is labels and JSON for the most part."""
+        settings = self.state.settings
+        most = self._budget if settings is None else min(settings.l0_tokens_max, self._budget)
+        return tokens * most // self._budget if self._budget else tokens
 
     def _moot(self, mutation: m.AnyMutation) -> bool:
         """Whether a stimulus has nothing to say here: a form that is there, or a pin there is no room for."""
@@ -227,6 +238,11 @@ class Redecision:
 
     def _copied(self, held: Held, form: Recorded) -> m.Compress:
         return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))
+
+
+def _budget(settings: bytes) -> int:
+    """The budget that settings state; 0 where they state none."""
+    return int(msgspec.json.decode(settings).get("l0_tokens_max") or 0) if settings else 0
 
 
 def _corrected(state: State, tokens: int) -> int:
