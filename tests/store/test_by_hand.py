@@ -186,6 +186,8 @@ COMMANDS: dict[str, tuple[str, Write]] = {
     "share": ("vmstore share", lambda b: Share(3, None, 1)),
     "a mark of an import": ("vmstore import", lambda b: Mark(Mark.COMPLETE)),
     "a request nobody sent": (r"store\.record", lambda b: Pack(2, 0, *b.head.totals)),
+    "the size of a request nobody made": ("live session", lambda b: pack(b, sent_tokens=2**63 - 1)),
+    "what stands beside no pages": ("live session", lambda b: Configure(1, 1_000_000, 2**63 - 1)),
     "a request nobody made": ("live session", lambda b: pack(b, renderer=LIVE)),
 }
 

@@ -77,8 +77,10 @@ def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
         command = "`Live.rewind`, which undoes what came after"
     if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
         command = "`store.record`, with the request that was sent; what nobody sent is derived"
-    if isinstance(m, Pack) and m.renderer == LIVE:
+    if isinstance(m, Pack) and (m.renderer == LIVE or m.sent is not None or m.sent_tokens):
         command = "`pack` of a live session, which makes its request"
+    if isinstance(m, Configure) and m.beside:
+        command = "`pack` of a live session, which measures what stands beside the pages"
     if command is None and type(m) in OF_KERNEL and live():
         command = "the kernel of a live session; ask it with the verbs of `vmstore.Live`"
     return None if command is None else f"such a {m.kind} is written by {command}"
