@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hmac
 import os.path
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vmstore.capture.ancestors import Ancestors
+from vmstore.capture.conversation import Conversation
 from vmstore.capture.feed import Feed
 from vmstore.capture.hiding import reading_of
 from vmstore.capture.load import load, reader
@@ -73,6 +76,8 @@ class Importer:
         self._name = name
         self._steps: dict[str, list[Step]] = {}
         self._sessions: dict[str, int] = {}
+        self._awaited: Counter[str] = Counter()  # forks yet to come, by the track they leave
+        self._ancestors = Ancestors(engine)
         self._written = 0  # records of the track under way, and what could not be read of them
         self._problems: dict[tuple[int, str], None] = {}
         self._raced = False  # somebody else writes too
@@ -86,6 +91,7 @@ class Importer:
         for track in self._reading.tracks:
             inherited = self._steps[track.parent or ""][: track.inherits] if track.origin is Origin.FORK else []
             self._steps[track.part] = [*inherited, *track.steps]
+            self._awaited[track.parent or ""] += track.origin is Origin.FORK
         total = sum(map(len, self._steps.values()))
         done = 0
         taken = []
@@ -96,6 +102,7 @@ class Importer:
                 if progress is not None:
                     progress(before + count, total)
 
+            self._awaited[track.parent or ""] -= track.origin is Origin.FORK
             taken.append(self._retried(track, steps, tell))
             self._sessions[track.part] = taken[-1].session
             done += len(steps)
@@ -150,9 +157,9 @@ class Importer:
         else:
             with self._engine.log.alone():
                 self._look_again(source, steps, looked, best)
-                past, common = self._continue(track, source, past, common, at)
+                past, common, conversation = self._continue(track, source, past, common, at)
             key = past.key
-            feed = Feed(self._path.name, steps, load(self._engine, past.session))
+            feed = Feed(self._path.name, steps, conversation or load(self._engine, past.session))
             feed.session = past.session
             feed.resume(past.positions[:common])
             if track.part in self.doors:
@@ -277,18 +284,24 @@ class Importer:
             ).fetchall()
         return _Past(session, key, [row[1] for row in rows], [row[2] for row in rows], hidden, stands.position)
 
-    def _continue(self, track: Track, source: str, past: _Past | None, common: int, at: int) -> tuple[_Past, int]:
-        """The session to go on with: the one there is, or a fork at the last common record."""
+    def _continue(
+        self, track: Track, source: str, past: _Past | None, common: int, at: int
+    ) -> tuple[_Past, int, Conversation | None]:
+        """The session to go on with: the one there is, or a fork at the last common record, and what was said there."""
+        siblings = self._awaited[track.parent or ""] if past is None else 0
         if past is None:
             parent = self._sessions[track.parent or ""]
             key = self._engine.projection.db.execute("SELECT key FROM sessions WHERE session = ?", (parent,)).get
             past, common = self._past(parent, key, False), track.inherits
         elif common == len(past.digests):
-            return past, common
+            return past, common, None
         position = past.positions[common - 1] if common else self._first_end(past.session)
         name = self._free_name(track)
         child = self._engine.fork(past.session, position, name, at, source=source, key=past.key, hidden=True)
-        return self._past(child, past.key, False), common
+        conversation = self._ancestors.conversation(
+            child, past.session, position, siblings=siblings, children=self._awaited[track.part]
+        )
+        return self._past(child, past.key, False), common, conversation
 
     def _first_end(self, session: int) -> int:
         """The end of a session's first commit."""
