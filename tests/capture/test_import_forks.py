@@ -16,6 +16,7 @@ from vmstore.capture.load import load
 from vmstore.store.store import memory_store
 
 LANES, READS = "/vmstore/views/lane.py", "/vmstore/views/walk.py"
+LEAVES = "/vmstore/cells/merkle.py"
 
 
 def transcript(steps: int) -> str:
@@ -71,6 +72,11 @@ def test_a_fork_does_not_ask_each_ancestor_who_wrote_what(tmp_path: Path) -> Non
 def test_a_fork_reads_nothing_again_that_the_one_before_it_read(tmp_path: Path) -> None:
     """Twice as many forks walk through about twice as many commits: each goes on from where the last one began."""
     assert lines_run(tmp_path, 60, READS) < 2.4 * lines_run(tmp_path, 30, READS)
+
+
+def test_a_fork_hashes_nothing_again_of_the_context_it_inherits(tmp_path: Path) -> None:
+    """Twice as many forks hash somewhat over twice as many leaves: the tree of what they share is there already."""
+    assert lines_run(tmp_path, 60, LEAVES) < 2.8 * lines_run(tmp_path, 30, LEAVES)
 
 
 def tree(seed: int) -> str:
