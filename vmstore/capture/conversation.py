@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
 from itertools import accumulate, islice
 
 from vmstore.capture.held import Held, HeldPage, Sent, digest, kin
@@ -64,6 +65,21 @@ class Conversation:
         self.shape: int | None = None
         self.responses = Responses()
         self.factor_ppm = 1_000_000
+
+    def copy(self) -> Conversation:
+        """A conversation that can go on without changing this one; what was sent and sealed is shared."""
+        other = copy(self)
+        pages = {number: page.copy() for number, (_, page) in self.pages.items()}
+        held = {one: one.copy(pages) for one in self.messages}
+        other.messages = [*held.values()]
+        other.pages = {number: (held[of], pages[number]) for number, (of, _) in self.pages.items()}
+        other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
+        other.answers = [held[one] for one in self.answers]
+        other.known = {key: [held[one] for one in alike] for key, alike in self.known.items()}
+        other.hints = {hint: named.copy() for hint, named in self.hints.items()}
+        other.ends, other.unshown, other.calls = self.ends.copy(), self.unshown.copy(), self.calls.copy()
+        other.responses = copy(self.responses)
+        return other
 
     def know(self, held: Held) -> None:
         """Finds a message by what it says from now on."""

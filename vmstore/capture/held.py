@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -50,6 +50,14 @@ class HeldPage:
         self.full = page  # the position of its last full content
         self.contents: dict[Digest, tuple[int, int]] = {first: (page, 0)}  # digest -> position, level
 
+    def copy(self) -> HeldPage:
+        """A page that can be changed without changing this one."""
+        other = HeldPage.__new__(HeldPage)
+        other.page, other.kin, other.version, other.level = self.page, self.kin, self.version, self.level
+        other.rank, other.shown, other.position, other.full = self.rank, self.shown, self.position, self.full
+        other.contents = self.contents.copy()
+        return other
+
     def show(self, content: Digest, position: int, level: int) -> None:
         """Shows a content made at a position; a new version forgets those of the one before."""
         if level == 0:
@@ -78,6 +86,14 @@ class Held:
         self.pages: list[HeldPage] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else
+
+    def copy(self, pages: Mapping[int, HeldPage]) -> Held:
+        """A message that can be changed without changing this one, made of copies of its pages, by number."""
+        other = Held.__new__(Held)
+        other.message, other.role, other.slot, other.seen = self.message, self.role, self.slot, self.seen
+        other.skeleton, other.packed, other.value, other.words = self.skeleton, self.packed, self.value, self.words
+        other.pages = [pages[page.page] for page in self.pages]
+        return other
 
     def take(self, value: Any) -> None:
         """Keeps the message as it was sent."""

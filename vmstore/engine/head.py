@@ -161,6 +161,11 @@ class Head:
         self.position = position
         self.recent = Recent(position)
 
+    def stand_as(self, other: Head) -> None:
+        """Begins with another head's working set, which holds the same pages under the same numbers."""
+        other._shared = self._shared = True
+        self.order, self.tree, self._seats, self.tokens = other.order, other.tree, other._seats, other.tokens
+
     def sketch(self) -> Head:
         """A head whose working set can be changed without changing this one; nothing else may be."""
         other = Head.__new__(Head)
