@@ -34,8 +34,10 @@ TWINS = [
     (Context, vmstore.aio.Context),
     (Live, vmstore.aio.Live),
 ]
-RAW = {"log", "views", "runtime", "look"}  # handles below the store: nothing there could be awaited
+# Handles below the store, where nothing could be awaited.
+RAW = {"log", "views", "runtime", "look"}
 BLOCKS = {"batch"}  # a block there is a function here
+STREAMS = {"stream"}  # what is given there at once is awaited as it is looped over
 SYNC = {"Iterator": "AsyncIterator"}
 
 
@@ -54,6 +56,11 @@ def lacking(sync: type, twin: type) -> list[str]:
             told = list(inspect.signature(other).parameters.values()) if inspect.iscoroutinefunction(other) else []
             if [one for one in told if one.name != "write"] != list(inspect.signature(member).parameters.values()):
                 wrong.append(f"{name} cannot be awaited with the work to do")
+        elif name in STREAMS:
+            if not hasattr(inspect.get_annotations(other, eval_str=True)["return"], "__aiter__"):
+                wrong.append(f"{name} gives nothing to loop over by async for")
+            elif _signature(member) != _signature(other):
+                wrong.append(f"{name}{inspect.signature(other)} is not {inspect.signature(member)}")
         elif not (inspect.iscoroutinefunction(other) or inspect.isasyncgenfunction(other)):
             wrong.append(f"{name} cannot be awaited")
         elif _signature(member, awaited=True) != _signature(other):
@@ -361,6 +368,47 @@ def test_a_live_session_is_awaited() -> None:
                 await session.user("")
             recorded = await store.session("r", create=True)
             assert not isinstance(recorded, vmstore.aio.Live)
+
+    asyncio.run(work())
+
+
+def test_the_tools_of_a_run_are_awaited() -> None:
+    """A tool that is a coroutine works in the event loop, one that is not in the run's thread, and both are logged."""
+
+    async def work() -> None:
+        threads: dict[str, threading.Thread] = {}
+
+        async def look(path: str) -> str:
+            """Looks at a file."""
+            await asyncio.sleep(0)
+            threads["look"] = threading.current_thread()
+            return f"{path}: 3 lines"
+
+        def count(path: str) -> int:
+            """Counts its lines."""
+            threads["count"] = threading.current_thread()
+            return 3
+
+        def reply(request: dict[str, Any]) -> dict[str, Any]:
+            if request["messages"][-1]["role"] == "tool":
+                return {"choices": [{"message": {"role": "assistant", "content": "Three."}}]}
+            names = [tool["function"]["name"] for tool in request["tools"]]
+            assert {"look", "count"} <= set(names)
+            calls = [
+                {"id": name, "type": "function", "function": {"name": name, "arguments": '{"path": "a.txt"}'}}
+                for name in ("look", "count")
+            ]
+            return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": calls}}]}
+
+        async with vmstore.aio.memory_store() as store:
+            session = await store.session("s", l0_tokens_max=3_000)
+            await session.user("How long is a.txt?")
+            ran = await session.run(reply, tools={"look": look, "count": count})
+            assert (ran.text, ran.rounds) == ("Three.", 1)
+            results = [one for one in ran.request["messages"] if one["role"] == "tool"]
+            assert [one["content"].split("] ", 1)[-1] for one in results] == ["a.txt: 3 lines", "3"]
+            assert await session.request(call=2) == ran.request
+            assert threads["look"] is threading.current_thread() is not threads["count"]
 
     asyncio.run(work())
 

@@ -9,6 +9,7 @@ stands beside the raw append and flush measured before and after it.
     python3 tools/bench.py context --json         one JSON object on one line
     python3 tools/bench.py all --json             one line a bench
     python3 tools/bench.py rebuild --quick        small sizes: to see it work, not to quote
+    python3 tools/bench.py memory --held-out      another set of wordings
     python3 tools/bench.py all --stores /tmp/s    keeps the stores it built for the next run
     python3 tools/bench.py append --quick --slow vmstore=0.01   10 ms onto each act: figures must move
 
@@ -49,6 +50,7 @@ NAMES = (
     "evict",
     "whatif",
     "kernel",
+    "memory",
     "trust",
     "debug",
     "redact",
@@ -92,6 +94,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("name", nargs="?", choices=(*NAMES, "all"), metavar="NAME", help=", ".join((*NAMES, "all")))
     parser.add_argument("--json", action="store_true", help="print one JSON object a bench")
     parser.add_argument("--quick", action="store_true", help="small sizes; the figures are not for quoting")
+    parser.add_argument(
+        "--held-out", action="store_true", help="memory: decisions in words that nobody looked at while tuning"
+    )
     parser.add_argument("--stores", type=Path, metavar="FOLDER", help="keep built stores there for later runs")
     parser.add_argument(
         "--slow", action="append", default=[], metavar="CONTENDER=SECONDS", help="slow a contender, to see figures move"
@@ -151,7 +156,9 @@ def run(name: str, asked: argparse.Namespace, disk: Path, fast: Path) -> None:
     quicker.mkdir()
     stores = asked.stores or disk / "stores"
     stores.mkdir(parents=True, exist_ok=True)
-    bench = Bench(place, quicker, stores, quick=asked.quick, burdens=burdens(asked.slow), say=say)
+    bench = Bench(
+        place, quicker, stores, quick=asked.quick, held_out=asked.held_out, burdens=burdens(asked.slow), say=say
+    )
     started = time.monotonic()
     rows: list[Row] = []
     try:

@@ -7,7 +7,8 @@ Campaigns: sweep (each operation of a script fails or is the last), power (rando
 (SIGKILL of a session that manages its memory), full (full and failing disks), flips (changed bytes),
 writers (many processes on one store), tamper (forged histories, seals and proofs), chores (seals,
 backups and the like, broken at every step), asking (VMQL while others write), gate (batches by hand,
-many of them wrong), soak (hours of mixed load), outside (hostile copies and files, by every door). A
+many of them wrong), soak (hours of mixed load), outside (hostile copies and files, by every door), loop
+(an agent's 300 turns against a provider that keeps what it was sent). A
 campaign is made of batches, each with a seed of its own.
 The first invariant that breaks ends it, and the command that repeats the batch is the last line.
 Exit code 1 then, and where a kind of fault that must come never came.
@@ -50,6 +51,7 @@ CAMPAIGNS = (
     "outside",
     "gate",
     "soak",
+    "loop",
 )
 TIMED = ("writers", "asking", "soak")  # what takes as long as it is told
 PLANTS = {"soak": ("leak", "wal", "slow"), "forks": ("shared",)}

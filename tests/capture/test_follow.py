@@ -49,7 +49,11 @@ def state(conversation: Conversation) -> dict[str, Any]:
         "pages": {number: (of.message, page.rank) for number, (of, page) in conversation.pages.items()},
         "known": {key: messages for key, messages in known.items() if messages},
         "context": [
-            (one.message, json.dumps(one.value, sort_keys=True, default=lambda _: "nothing"), one.changed)
+            (
+                one.message,
+                json.dumps(one.value, sort_keys=True, default=lambda _: "nothing"),
+                one in conversation.changed,
+            )
             for one in conversation.context
         ],
         "answers": [one.message for one in conversation.answers],
@@ -68,10 +72,13 @@ class Follower:
         engine = store._ns.engine
         for info in store.sessions():
             key = key_of(store.views, info.session)
-            position, conversation = self.at.get(info.session, (0, Conversation()))
+            position, before = self.at.get(info.session, (0, Conversation()))
+            stood, conversation = state(before), before.copy()
+            assert state(conversation) == stood
             self.tails += 0 < position < info.position
             position = follow(engine, key, conversation, position)
             assert position == info.position
+            assert state(before) == stood, "a copy that goes on leaves what it was made of as it stood"
             self.at[info.session] = position, conversation
             fresh = load(engine, key)
             one, other = state(conversation), state(fresh)

@@ -46,7 +46,11 @@ def typed(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict
     return objects(**fields).map(lambda value: {"type": kind, **value})
 
 
-data = st.binary(max_size=9).map(lambda raw: base64.b64encode(raw).decode())
+data = st.builds(
+    lambda raw, encode: encode(raw).decode(),
+    st.binary(max_size=9),
+    st.sampled_from([base64.b64encode, base64.urlsafe_b64encode]),
+)
 media = st.sampled_from(["image/png", "application/pdf", "text/plain", "audio/wav", "x/y", "", "é"])
 urls = data.map(lambda d: f"data:image/png;base64,{d}") | st.just("https://example.org/a.png")
 calls = objects(id=texts, type=st.just("function"), function=objects(name=texts, arguments=texts))

@@ -69,10 +69,10 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "spawned_by": st.none() | POSITION,
     },
     Turn: {"number": COUNT},
-    Configure: {"estimator": SMALL, "factor_ppm": COUNT},
+    Configure: {"estimator": SMALL, "factor_ppm": COUNT, "beside": COUNT},
     Mark: {
         "reason": SMALL, "records": COUNT, "digest": st.none() | UID, "name": st.none() | REF,
-        "note": st.none() | REF,
+        "note": st.none() | REF, "back_to": COUNT,
     },
     Create: {
         "type": SMALL, "modality": SMALL, "role": SMALL, "message": COUNT, "part": SMALL,
@@ -113,7 +113,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "entered": st.lists(st.tuples(POSITION, POSITION, SMALL, COUNT), max_size=3).map(tuple),
         "left": st.lists(POSITION, max_size=3).map(tuple), "rest": st.none() | REF,
         "envelopes": st.lists(st.tuples(POSITION, REF), max_size=3).map(tuple), "shape": st.none() | SMALL,
-        "renderer": SMALL,
+        "renderer": SMALL, "sent": st.none() | UID, "sent_tokens": COUNT,
     },
     Erase: {"reason": SMALL, "cells": st.lists(st.tuples(POSITION, SMALL), max_size=3).map(tuple), "upto": COUNT},
     Segment: {"number": COUNT, "summary": st.none() | POSITION, "title": st.none() | REF},

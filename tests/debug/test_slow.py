@@ -16,6 +16,9 @@ from tests.replay.lives import live
 from vmstore.debug import app
 from vmstore.debug.answers import SWEEP_MAX
 from vmstore.replay import sweep as sweeping
+from vmstore.vmql.problems import QueryError
+from vmstore.vmql.result import Watch
+from vmstore.vmql.run import Runner
 
 BUDGETS = ",".join(str(5_000 + 100 * step) for step in range(SWEEP_MAX))
 
@@ -51,10 +54,10 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> tuple[list[object], threading.Event
     return begun, go
 
 
-def left(served: Served) -> None:
-    """Asks for a sweep, and leaves before it is answered."""
+def left(served: Served, question: str = f"sweep?session=s&budgets={BUDGETS}") -> None:
+    """Asks a question, and leaves before it is answered."""
     asker = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
-    asker.request("GET", f"/api/sweep?session=s&budgets={BUDGETS}", headers={"Host": f"127.0.0.1:{served.port}"})
+    asker.request("GET", f"/api/{question}", headers={"Host": f"127.0.0.1:{served.port}"})
     time.sleep(2 * app.LOOK_S)
     asker.close()
 
@@ -96,3 +99,22 @@ def test_what_takes_long_keeps_others_from_nothing(served: Served, runs: tuple[l
         thread.join()
     assert told == [200] * app.SLOW_MAX
     assert served.get("sweep", session="s", budgets="6000").status == 200
+
+
+def test_a_statement_whose_asker_left_is_stopped(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement whose asker has left ends in its midst, and what another thread asked goes on."""
+    mine, watches, whole = served.store.query("PAGES IN SESSION 's'"), list[Watch](), Runner.viewed
+
+    def viewed(self: Runner, sql: str, values: Any, watch: Watch, *wrong: Any) -> Any:
+        watches.append(watch)
+        until(lambda: watch.stopped)
+        return whole(self, sql, values, watch, *wrong)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Runner, "viewed", viewed)
+        left(served, "vmql?session=s&q=PAGES")
+        until(lambda: watches and watches[0].stopped)
+    assert next(mine) and served.read("vmql", session="s", q="PAGES count(*)")["rows"]
+    served.store.interrupt(threading.get_ident())
+    with pytest.raises(QueryError, match="cancelled"):
+        next(mine)

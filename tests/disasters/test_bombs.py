@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import apsw
@@ -19,7 +20,7 @@ import vmstore
 from tests.engine.stories import tell
 from tests.log.test_upgrade import old_log
 from vmstore.cells.cell import Cell
-from vmstore.core.mutation import Open, body
+from vmstore.core.mutation import AnyMutation, Create, Mark, Open, body, wire
 from vmstore.log.commit import genesis, seal
 from vmstore.log.frame import BOMB_BYTES, ZSTD, densely, opened, raw, unpacked
 from vmstore.log.sqlite import SqliteLog
@@ -41,6 +42,17 @@ try:
             print("sound" if store.verify().ok else "named")
     elif how == "open":
         vmstore.open(path, "r").close()
+        print("sound")
+    elif how == "read":
+        with vmstore.open(path, "r") as store:
+            store.query("SESSIONS")
+        print("sound")
+    elif how == "doctor":
+        from vmstore.store.doctor import doctor
+        print("sound" if doctor(path).ok else "named")
+    elif how == "backup":
+        with vmstore.open(path) as store:
+            store.backup(path + ".backup")
         print("sound")
     elif how == "upgrade":
         upgrade(pathlib.Path(path), 'default')
@@ -88,6 +100,36 @@ def many_cells(path: Path) -> Path:
     opening = body([msgspec.msgpack.encode(Open(uid=b"u" * 16, name=0))])
     log = SqliteLog(path / "default/log.sqlite")
     log.append([seal(genesis(b"u" * 16), 1, 1, 0, 0, opening, tuple(cells), -1)], 0, 0, dense=True)
+    log.close()
+    return path
+
+
+def named_cells(path: Path) -> Path:
+    """A log with a commit of 4,000 marks, each with a name of 64 KiB; only the last may end its commit."""
+    return _written(path, [Mark(Mark.NAMED, name=at) for at in range(1, 4_001)], [_long(at) for at in range(4_000)])
+
+
+def one_name(path: Path) -> Path:
+    """A log with a commit of 4,000 marks that all have one name of 64 KiB."""
+    return _written(path, [Mark(Mark.NAMED, name=1)] * 4_000, [_long(0)])
+
+
+def one_label(path: Path) -> Path:
+    """A sound log with a commit of 2,000 pages that all have the labels of one cell of 64 KiB."""
+    return _written(path, [Create(3, 0, 1, 0, 0, 2, 0, 0, labels=1)] * 2_000, [b'{"hint":"%s"}' % _long(0), b""])
+
+
+def _long(at: int) -> bytes:
+    return b"%d" % at + b"x" * 65_000
+
+
+def _written(path: Path, mutations: Sequence[AnyMutation], contents: Sequence[bytes]) -> Path:
+    """A store with one more session, of one commit, past every check."""
+    tell(path)
+    cells = [Cell(b"n" * 16, b"many"), *(Cell(os.urandom(16), content) for content in contents)]
+    told = body([wire(one) for one in (Open(uid=b"u" * 16, name=0), *mutations)])
+    log = SqliteLog(path / "default/log.sqlite")
+    log.append([seal(genesis(b"u" * 16), 1, len(mutations) + 1, 0, 0, told, tuple(cells), -1)], 0, 0, dense=True)
     log.close()
     return path
 
@@ -151,6 +193,29 @@ def packed_document(path: Path) -> Path:
     return path
 
 
+def packed_signs(path: Path) -> Path:
+    """A packed line of 15 MiB with one sign that takes four bytes in memory, and so do all others beside it."""
+    return _packed(path, 15 << 20, "\N{GRINNING FACE}")
+
+
+def packed_text(path: Path) -> Path:
+    """A packed line of 15 MiB that is one text."""
+    return _packed(path, 15 << 20)
+
+
+def packed_texts(path: Path) -> Path:
+    """A sound packed line of four texts of 6 MiB, the most that a text in a small file may be."""
+    return _packed(path, (6 << 20) - 100, times=4)
+
+
+def _packed(path: Path, size: int, last: str = "", times: int = 1) -> Path:
+    messages = ",".join([f'{{"role":"user","content":"{"x" * size}{last}"}}'] * times)
+    noise = base64.b64encode(os.urandom(500_000)).decode()  # so that the file is of a size to hold so much
+    line = f'{{"request":{{"model":"m","messages":[{messages}],"user":"{noise}"}},"response":null}}'
+    path.write_bytes(squeezed(line.encode(), 1))
+    return path
+
+
 def deflated_cell(path: Path) -> Path:
     """A log of format 0 with a cell of 1 GiB."""
     import zlib
@@ -165,6 +230,14 @@ def deflated_cell(path: Path) -> Path:
 BOMBS: list[tuple[Callable[[Path], Path], str, str, str]] = [
     (one_cell, ".vms", "verify", "named"),
     (many_cells, ".vms", "verify", "sound"),
+    (named_cells, ".vms", "verify", "named"),
+    (named_cells, ".vms", "read", "named"),
+    (named_cells, ".vms", "doctor", "sound"),
+    (one_name, ".vms", "verify", "named"),
+    (one_name, ".vms", "read", "named"),
+    (one_label, ".vms", "verify", "sound"),
+    (one_label, ".vms", "read", "named"),
+    (one_label, ".vms", "backup", "named"),
     (counted_cells, ".vms", "verify", "named"),
     (archived_cell, ".vms", "open", "named"),
     (archived_columns, ".vms", "open", "named"),
@@ -172,6 +245,9 @@ BOMBS: list[tuple[Callable[[Path], Path], str, str, str]] = [
     (packed_blanks, ".jsonl.zst", "import", "named"),
     (packed_lists, ".jsonl.zst", "import", "named"),
     (packed_document, ".jsonl.zst", "import", "named"),
+    (packed_signs, ".jsonl.zst", "import", "named"),
+    (packed_text, ".jsonl.zst", "import", "named"),
+    (packed_texts, ".jsonl.zst", "import", "sound"),
     (deflated_cell, ".vms", "upgrade", "named"),
 ]
 

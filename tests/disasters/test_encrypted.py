@@ -31,7 +31,8 @@ def key(tmp_path: Path) -> Path:
 
 
 def recorder(path: Path, key: Path, first: int, told: int) -> None:
-    """Records for ever, each call for a user who was never seen, and says how many it was told are there."""
+    """Says that it begins, records for ever, each call for a new user, and says how many it was told are there."""
+    os.write(told, b"!")
     store = vmstore.open(path, key=key)
     for number in count(first):
         store.session(f"s{number}", create=True, user=f"user {number}")
@@ -49,6 +50,7 @@ def test_what_was_acknowledged_can_be_read(tmp_path: Path, key: Path) -> None:
         reader, writer = os.pipe()
         pid = start(lambda writer=writer, first=kept: recorder(path, key, first, writer))  # type: ignore[misc]
         os.close(writer)
+        assert os.read(reader, 1) == b"!"
         time.sleep(0.05 + 0.02 * tries)
         kill(pid)
         told = len(os.read(reader, 1 << 20))

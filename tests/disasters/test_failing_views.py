@@ -12,7 +12,10 @@ from campaigns.disk import IO, Fault, disk
 
 import vmstore
 from tests.engine.stories import answer, chat, tell
+from tests.erasing.found import found_in
 from vmstore.errors import CorruptError, StoreError
+from vmstore.store import viewfile
+from vmstore.store.erasing import erase
 
 Damage = Callable[[apsw.Connection], None]
 
@@ -61,6 +64,30 @@ def test_views_that_cannot_be_written_are_folded_in_memory(store_path: Path) -> 
         assert store.session("a").request() == chat("one")
         assert store.verify().ok
     assert views(store_path).stat().st_size
+
+
+def test_an_erasure_beside_views_that_cannot_be_opened_is_not_done(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An erasure that cannot reach the views' file says so, and who opens next finishes it: no file has the word."""
+    word = b"violet-4711"
+    with vmstore.open(store_path) as store:
+        store.record(word.decode(), chat("one"), answer("1"))
+        store.record("b", chat("one"), answer("1"))
+        store.session("b")
+    assert views(store_path).name in str(found_in(store_path, [word])[word])
+
+    def none_left(*_: object) -> None:
+        raise apsw.CantOpenError("unable to open database file")  # as where a process may open no more files
+
+    with monkeypatch.context() as patch:
+        patch.setattr(viewfile, "_checked", none_left)
+        with vmstore.open(store_path) as store, pytest.raises(StoreError, match=r"views-.* could not be opened"):
+            erase(store, session=word.decode())
+    assert found_in(store_path, [word])[word] == [f"default/{views(store_path).name}"]
+    with vmstore.open(store_path) as store:
+        assert store.verify().ok
+    assert not found_in(store_path, [word])
 
 
 def an_index_of_another_table(db: apsw.Connection) -> None:

@@ -39,7 +39,8 @@ def request(calls: int) -> dict[str, Any]:
 
 
 def recorder(path: Path, first: int, told: int) -> None:
-    """Records calls for ever, and writes a byte to a pipe for each one acknowledged."""
+    """Says that it begins, records calls for ever, and writes a byte to a pipe for each one acknowledged."""
+    os.write(told, b"!")
     store = vmstore.open(path)
     call = first
     while True:
@@ -53,6 +54,7 @@ def acknowledged(path: Path, first: int, seconds: float) -> int:
     reader, writer = os.pipe()
     pid = start(lambda: recorder(path, first, writer))
     os.close(writer)
+    assert os.read(reader, 1) == b"!"  # a fork of a process with much in memory takes its time
     time.sleep(seconds)
     kill(pid)
     count = 0

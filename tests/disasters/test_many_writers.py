@@ -35,16 +35,17 @@ def test_a_tail_has_no_gap_while_others_write(tmp_path: Path) -> None:
     path = tmp_path / "a.vms"
     vmstore.open(path).close()
     children = [start(lambda n=number: recorder(path, n)) for number in range(3)]  # type: ignore[misc]
-    seen, cursor, done = [], None, 0
+    seen, cursor = [], None
     with vmstore.open(path) as store:
-        while done < len(children):
+        while children:
             for entry in store.tail(cursor, limit=7):
                 seen.append(entry)
                 cursor = entry.cursor
-            waited = os.waitpid(-1, os.WNOHANG)
-            if waited[0]:
-                assert os.waitstatus_to_exitcode(waited[1]) == 0
-                done += 1
+            for child in sorted(children):
+                waited = os.waitpid(child, os.WNOHANG)
+                if waited[0]:
+                    assert os.waitstatus_to_exitcode(waited[1]) == 0
+                    children.remove(child)
         seen += store.tail(cursor)
         assert seen == list(store.tail())
         positions: dict[str, list[int]] = {}
@@ -131,6 +132,7 @@ def test_a_writer_that_lost_a_race_is_next(tmp_path: Path) -> None:
     try:
         with vmstore.open(path) as store:
             while not store.sessions() or store.session("shared").info().calls < 5:
+                assert not os.waitpid(busy, os.WNOHANG)[0], "who records without a pause ended"
                 time.sleep(0.001)
             calls = [store.record("shared", chat(*said, "theirs")).call for _ in range(12)]
     finally:

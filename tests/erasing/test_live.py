@@ -15,6 +15,7 @@ from vmstore.store.erasing import erase
 from vmstore.testing.living import SETTINGS
 
 SECRET = "Let's go with Postgres, the number is 4711-violet."
+PAGE = "p9"  # where it is said
 TOLD = {**SETTINGS, "l0_tokens_max": 1_200}
 
 
@@ -30,11 +31,11 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "a.vms"
     with vmstore.open(path) as store:
         live = store.session("s", system="Be brief.", **TOLD)
-        live.user(SECRET)
+        assert live.user(SECRET) == [PAGE]
         live.pack()
         live.assistant("Yes.")
-        live.pin("p8")
-        live.compress("p8", 2)
+        live.pin(PAGE)
+        live.compress(PAGE, 2)
         live.fork("s-b")
     return path
 
@@ -42,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 def goes_on(store: vmstore.Store, name: str) -> list[str]:
     """A few turns more, in a prompt that fills up; the pages of the first prompt."""
     live = store.session(name)
-    live.user("And now?")
+    live.user("What was erased, and at which position?")  # the words of what stands for it
     first = live.pack().pages
     for n in range(8):
         live.assistant(f"so {n} " * 40)
@@ -58,13 +59,13 @@ def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
         for both in held.values():
             for one in both:
                 one.stats()
-        erase(store, page="p8", in_session="s", derived=True)
+        erase(store, page=PAGE, in_session="s", derived=True)
         assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
         for name, (theirs, _) in held.items():
-            assert "p8" not in goes_on(store, name)
-            assert "p8" not in theirs.pack().pages
+            assert PAGE not in goes_on(store, name)
+            assert PAGE not in theirs.pack().pages
             told = [tuple(row) for row in store.query(f"MUTATIONS kind, page IN SESSION {name}")]
-            assert [one for one in told if one[1] == "p8"][-2:] == [("unpin", "p8"), ("evict", "p8")]
+            assert [one for one in told if one[1] == PAGE][-2:] == [("unpin", PAGE), ("evict", PAGE)]
             assert checked(store, name).difference is None
         assert store.verify().ok and other.verify().ok
         assert found_in(path, [SECRET.encode(), b"4711-violet", b"4711_violet"]) == {}
@@ -73,13 +74,13 @@ def test_an_erased_page_leaves_every_prompt(path: Path) -> None:
 def test_a_fault_is_told_where_it_was_erased(path: Path) -> None:
     """Who asks for it, the model or the program, hears at which position it was erased, and nothing is empty."""
     with vmstore.open(path) as store:
-        erase(store, page="p8", in_session="s")
+        erase(store, page=PAGE, in_session="s")
         at = next(info.position for info in store.sessions() if info.session == "s") - 2
         for name in ("s", "s-b"):
             live = store.session(name)
-            assert live.page_fault("p8", 0).content == f"[erased at position {at}]".encode()
+            assert live.page_fault(PAGE, 0).content == f"[erased at position {at}]".encode()
             with pytest.raises(ErasedError, match=f"position {at};"):
-                live.content("p8")
+                live.content(PAGE)
             live.pack()
             assert checked(store, name).difference is None
 

@@ -7,7 +7,7 @@ from typing import Any
 from vmstore.store.live import Live
 from vmstore.store.store import Store
 
-FEW: dict[str, Any] = {"l0_tokens_max": 3_000, "reserve_faults_tokens": 300, "policy": "lru"}
+FEW: dict[str, Any] = {"l0_tokens_max": 3_000, "reserve_faults_tokens": 300, "policy": "lru", "rules": "passive"}
 LINE = "Trains leave at {} past noon. The hall has {} clocks, and each of them is late."
 PROSE = "\n".join(LINE.format(n, n % 60) for n in range(160))
 

@@ -107,7 +107,7 @@ def test_a_name_takes_no_pages_number(store: Store) -> None:
     (page,) = session.user("The first words.")
     other = session.attach(b"Something else. " * 9, "text/plain", name=page)
     assert session.page_fault(page, 0).content == b"The first words."
-    assert page != other and session.pack().pages == [page, other]
+    assert page != other and session.pack().pages == [other, page], "a file stands before what is asked"
     goes_on(store, session)
 
 

@@ -135,8 +135,7 @@ class Reader:
 
     def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
         """The response to a request as packed."""
-        words = "".join(_words(message.get("content")) for message in request["messages"])
-        self.sent = max(self.sent, estimate(words.encode(), Modality.TEXT))
+        self.sent = max(self.sent, estimate(json.dumps(request, ensure_ascii=False).encode(), Modality.TEXT))
         found = self._read(request)
         if found is not None:
             return _says(f"{found[1]} [ref: {found[0]}]")
@@ -149,24 +148,13 @@ class Reader:
         lines = re.findall(
             rf"(\w+)(?:, \w+)?\)?\]?:? \"?Decision: use ([^\"\n]+?) (?:instead )?for {re.escape(self.subject)}", text
         )
-        for message in request["messages"]:
-            if message["role"] == "tool":
-                lines += self._loaded(message["content"])
         named = [line for line in lines if line[0].startswith("claim_")]
         return (named or lines or [None])[-1]
-
-    def _loaded(self, answer: str) -> list[tuple[str, str]]:
-        """The same of a page that was loaded."""
-        page = json.loads(answer).get("page")
-        if page is None:
-            return []
-        found = re.match(rf"Decision: use (.+) for {re.escape(self.subject)}", page["content"].get("text", ""))
-        return [(page["page_id"], found[1])] if found else []
 
     def _next(self, request: dict[str, Any]) -> dict[str, Any] | None:
         """Asks for the page whose hint names the subject; where none does, searches."""
         name = "claim_" + self.subject.removeprefix("the ").replace(" ", "_")
-        known = [page["page_id"] for page in self._manifest(request)["available_pages"]] + self._results(request)
+        known = self._results(request)
         for page in known:
             if page == name and page not in self._asked:
                 self._asked.add(page)
@@ -175,12 +163,6 @@ class Reader:
             self._asked.add("search")
             return _calls("search_pages", {"query": f"decision {self.subject}", "limit": 5})
         return None
-
-    @staticmethod
-    def _manifest(request: dict[str, Any]) -> dict[str, Any]:
-        text = _words(request["messages"][0]["content"])
-        found: dict[str, Any] = json.loads(text.split("<VM:MANIFEST_JSON>\n")[1].split("\n</VM:MANIFEST_JSON>")[0])
-        return found
 
     @staticmethod
     def _results(request: dict[str, Any]) -> list[str]:

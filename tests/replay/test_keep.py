@@ -82,11 +82,13 @@ def test_vmql_is_answered_on_a_kept_what_if() -> None:
         assert child.context(call=call.call).text().startswith("<VM:CONTEXT>")
         assert child.context(call=call.call).messages()
         assert call.tokens <= (call.budget or 0) * 2
-    gone = store.query("MUTATIONS page WHERE kind = evict AND reason != 'asked' IN SESSION try").to_dicts()
-    assert gone
-    last = store.query("PAGES page WHERE tier = L2 IN SESSION try LIMIT 1").to_dicts()[0]["page"]
-    chain = store.query(f"WHY NOT {last} IN CONTEXT IN SESSION try").to_dicts()
-    assert any("lru" in str(row) for row in chain), chain
+    chosen = "MUTATIONS page WHERE kind = evict AND reason IN ('pressure', 'budget') IN SESSION try"
+    gone = {row["page"] for row in store.query(chosen).to_dicts()}
+    out = [row["page"] for row in store.query("PAGES page WHERE tier = L2 IN SESSION try").to_dicts()]
+    assert len(gone.intersection(out)) > 10, "the policy took pages out"
+    for page in gone.intersection(out):
+        chain = store.query(f"WHY NOT {page} IN CONTEXT IN SESSION try").to_dicts()
+        assert any("lru@1" in str(row) for row in chain), chain
     assert store.query("DIFF SESSION s TO try").to_dicts()
     marks = [m for c in store.log.tail(0, 10_000) for m in decode(c.body) if m.kind == "mark"]
     assert len(marks) % 2 == 0, "the child has the parent's marks"
@@ -117,7 +119,8 @@ def test_what_cannot_be_kept_is_refused(tmp_path: Path) -> None:
         before = store.log.ordinal
         with pytest.raises(ConflictError, match="'s' already; keep it under another name"):
             session.replay(budget=5_000, keep="s")
-        with pytest.raises(InputError, match="are reserved; give more tokens"):
+        pinned = r"500 tokens cannot hold p4, p7, 107 .* pinned, beside [1-9]\d* of rules, .*; give a larger one"
+        with pytest.raises(InputError, match=pinned):
             session.replay(budget=500, keep="small")
         with pytest.raises(InputError, match=r"never had a budget.*--vm"):
             store.session("plain").replay(keep="x")
@@ -130,7 +133,7 @@ def test_restarts_change_no_decision(store_path: Path, policy: str) -> None:
     """A session whose process ended after every turn is decided again as one that ran through."""
     for turn in range(10):
         with vmstore.open(store_path) as store:
-            session = store.session("s", l0_tokens_max=4_000, policy=policy)
+            session = store.session("s", l0_tokens_max=2_500, policy=policy)
             said = session.user(f"Turn {turn}: " + "a fact worth keeping for long " * 40)
             session.pack()
             session.assistant(f"Noted. [ref: {said[0]}]")

@@ -95,7 +95,7 @@ def test_a_sweep_goes_on_from_its_file(run: Run, lives: Path, tmp_path: Path) ->
     [
         (("plain",), "never had a budget, so there is nothing to decide again; import it with --vm budget=TOKENS"),
         (("s1", "--policy", "lur"), "there is no policy 'lur'"),
-        (("s1", "--budget", "300"), "are reserved; give more tokens"),
+        (("s1", "--budget", "300"), "a budget of 300 tokens cannot hold p"),
         (("s1", "--check", "--budget", "300"), "--check decides under the recorded settings"),
         (("s1", "--all"), "--all is every session, and 's1' is one"),
         (("s3",), "there is no session 's3'"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 
 import pytest
 
+import vmstore
 from tests.shell.conftest import Run
 
 
@@ -71,6 +73,29 @@ def test_prove_and_check(run: Run, recorded: Path, key: Path, tmp_path: Path) ->
     content.write_bytes(content.read_bytes() + b"!")
     wrong = run(*check, "--content", content)
     assert wrong.code == 1 and "content is another one" in wrong.err
+
+
+def test_what_a_live_call_was_sent_is_proven_without_a_page(
+    run: Run, recorded: Path, key: Path, tmp_path: Path
+) -> None:
+    """A session and a call without a page prove the request, which is written beside the proof and checked with it."""
+    with vmstore.open(recorded) as store:
+        live = store.session("live", l0_tokens_max=4_000)
+        live.user("Where is Kyoto?")
+        request = live.pack().request
+    run("seal", recorded, "--key", key)
+    proof, content = tmp_path / "proof.json", tmp_path / "request.json"
+    told = run("prove", recorded, "live", "--call", 1, "--out", proof, "--content", content)
+    assert told.code == 0 and "was sent in the recorded context of call 1 " in told.out
+    assert json.loads(content.read_bytes()) == request
+    check = ["prove", "--check", proof, "--public-key", f"{key}.pub"]
+    assert "with this content" in run(*check, "--content", content, "--json").json["proves"]
+    content.write_bytes(content.read_bytes().replace(b"Kyoto", b"Osaka"))
+    assert "content is another one" in run(*check, "--content", content).err
+    refused = run("prove", recorded, "s1", "--call", 1, "--out", tmp_path / "none")
+    assert refused.code == 1 and "prove its pages" in refused.err
+    unnamed = run("prove", recorded, "--call", 1, "--out", tmp_path / "none")
+    assert unnamed.code == 1 and "holds 2 sessions; name one" in unnamed.err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import vmstore
 from tests.engine.stories import chat
 from vmstore.capture.shapes import Shape
 from vmstore.core.mutation import (
+    LIVE,
     Annotate,
     Approve,
     Compress,
@@ -74,6 +75,8 @@ UNFORMED: dict[str, Write] = {
     "a rest nested deeply": lambda b: pack(b, rest=b.cell(DEEP)),
     "a rest that is an earlier cell": lambda b: pack(b, rest=(FIRST, 0)),
     "a name that is no text": lambda b: Mark(0, name=b.cell(b"\xff")),
+    "a name of over 4 KiB": lambda b: Mark(0, name=b.cell(b"x" * 4_097)),
+    "labels of over 64 KiB": lambda b: create(b, b"so", labels=b.cell(b'{"hint":"%s"}' % (b"x" * 65_536))),
     "a note that is no JSON": lambda b: Mark(0, note=b.cell(b"[[1]")),
     "an aside that is no object": lambda b: Reply(1, 1, aside=b.cell(b"[]")),
     "an envelope that is no JSON": lambda b: Message(1, 2, b.cell(b"hello")),
@@ -111,6 +114,7 @@ STATED: dict[str, Write] = {
     "a size that is another": lambda b: Create(3, 0, 1, 0, 0, b.cell(b"three"), 3, 1),
     "a size of an update": lambda b: Update(TEXT, 2, b.cell(b"three"), 3, 1),
     "more tokens than bytes": lambda b: Create(3, 0, 1, 0, 0, b.cell(b"three"), 5, 500),
+    "tokens beyond all that lies elsewhere": lambda b: Create(3, 0, 1, 0, 0, None, 9, 2**63 - 1),
     "a text that is none": lambda b: create(b, b"\xff\xfe"),
     "an update to what is no text": lambda b: Update(TEXT, 2, b.cell(b"\xff"), 1, 1),
     "a shorter form that is no text": lambda b: Compress(TEXT, 1, 2, 1, 1, b.cell(b"\xff"), 1, 1),
@@ -182,6 +186,9 @@ COMMANDS: dict[str, tuple[str, Write]] = {
     "share": ("vmstore share", lambda b: Share(3, None, 1)),
     "a mark of an import": ("vmstore import", lambda b: Mark(Mark.COMPLETE)),
     "a request nobody sent": (r"store\.record", lambda b: Pack(2, 0, *b.head.totals)),
+    "the size of a request nobody made": ("live session", lambda b: pack(b, sent_tokens=2**63 - 1)),
+    "what stands beside no pages": ("live session", lambda b: Configure(1, 1_000_000, 2**63 - 1)),
+    "a request nobody made": ("live session", lambda b: pack(b, renderer=LIVE)),
 }
 
 

@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Evict,
     FaultIn,
     Mark,
+    Message,
     Pack,
     Reply,
     Segment,
@@ -135,3 +136,16 @@ def test_a_bundle_of_it_is_refused_before_anything_is_taken(tmp_path: Path, monk
         with pytest.raises(vmstore.VmstoreError, match="cells_are_formed"):
             other.import_file(tmp_path / "b.jsonl")
         assert other.sessions() == [] and other.log.ordinal == 0
+
+
+def test_a_page_of_all_tokens_there_are_gives_way() -> None:
+    """A page that says it has 2^63 - 1 tokens, which lie elsewhere, leaves a prompt like others."""
+    with vmstore.memory_store() as store:
+        live = store.session("live", create=True, l0_tokens_max=4_000)
+        live.user("hello")
+        with inner_batch(live) as batch:
+            batch.add(Message(1, 2, batch.cell(b'{"role":"user","content":"x"}')))
+            page = batch.add(Create(3, 0, 1, batch.head.position, 0, None, 9, 2**63 - 1))
+        live.user("there")
+        packed = live.pack()
+        assert packed.tokens <= packed.budget and f"p{page}" not in packed.pages

@@ -51,6 +51,19 @@ def test_what_is_at_hand_is_only_quicker(story: list[Deed]) -> None:
         assert folded(log, 3) == whole
 
 
+@given(story=STORIES)
+@example(story=STORY)
+def test_rows_may_be_written_within_a_commit(story: list[Deed]) -> None:
+    """A fold that writes its rows after every mutation, because of the names it read, gives what another gives."""
+    log = MemoryLog()
+    Author(engine_over(log)).write(story)
+    whole = folded(log)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walk, "GIVEN_MAX", -1)
+        patch.setattr(cellar, "AHEAD_BYTES", 0)
+        assert folded(log) == whole
+
+
 def test_a_stay_forgotten_would_be_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: a fold that does not read open stays back gives other rows."""
     log = MemoryLog()

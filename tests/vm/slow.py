@@ -14,7 +14,7 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use, Why
 from vmstore.core.page import PageType, Role
 from vmstore.vm.held import Held
-from vmstore.vm.settings import Settings
+from vmstore.vm.settings import BEFORE, Settings
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -32,7 +32,7 @@ class Facts:
         for position, mutation in log:
             if isinstance(mutation, m.Settings):
                 told |= msgspec.json.decode(cells[position])
-        self.settings = msgspec.convert(told, Settings)
+        self.settings = msgspec.convert(msgspec.structs.asdict(BEFORE) | told, Settings)
         self.factor = next((one.factor_ppm for _, one in reversed(log) if isinstance(one, m.Configure)), 1_000_000)
         self.turn = max((one.number for _, one in log if isinstance(one, m.Turn)), default=0)
         self.created = {at: one for at, one in log if isinstance(one, m.Create)}

@@ -252,11 +252,12 @@ def test_a_name_is_made_of_the_topic() -> None:
 
 
 def test_customers_of_an_airline_decide_little() -> None:
-    """In a hundred runs of an airline's agent one message in twenty-five at most decides, and each names a choice."""
+    """Of an airline's customers' messages one in twenty-five at most names a choice, and one in twelve decides."""
     data = Path(__file__).resolve().parents[3] / "shared" / "data" / "tau-bench" / "airline_even_tasks.json"
     if not data.exists():
         pytest.skip("../shared/data is not here")
     turns = [turn for run in json.loads(data.read_text()) for turn in run["traj"] if turn["role"] == "user"]
     found = [claim for at, turn in enumerate(turns) for claim in find([Said(at, U, turn["content"])])]
-    assert 0 < len(found) * 25 < len(turns), [claim.text for claim in found]
-    assert all(claim.text.startswith("Decision: use ") for claim in found), [claim.text for claim in found]
+    choices = [claim for claim in found if claim.text.startswith("Decision: use ")]
+    assert 0 < len(choices) * 25 < len(turns), [claim.text for claim in choices]
+    assert len(choices) < len(found) and len(found) * 12 < len(turns), [claim.text for claim in found]

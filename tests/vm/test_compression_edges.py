@@ -65,15 +65,18 @@ from vmstore.core.page import Modality
 from vmstore.vm.claims import Said, find
 from vmstore.vm.compressors.form import Material
 from vmstore.vm.compressors.registry import compressed
-from vmstore.vm.signals import hint, wanted
+from vmstore.vm.postings import Postings
+from vmstore.vm.signals import asked
 from vmstore.vm.topics import topics
 prose, rows = json.load(sys.stdin)
 for level in (1, 2, 3):
     print(compressed(Material(content=prose.encode()), level))
     print(compressed(Material(content=rows.encode(), modality=Modality.STRUCTURED), level))
 print(topics(prose), find([Said(1, 1, prose), Said(2, 1, "Let's use Go for the server and Rust for the parser.")]))
-hints = [hint(2, "bucket"), hint(3, "bucket")]
-print(wanted("as we said, the bucket and its limit", [hint(1, "limit")], lambda terms: hints, [4]))
+postings = Postings()
+for page, text in enumerate(("limit", "bucket", "bucket of limits"), 1):
+    postings.add(page, text)
+print(postings.matches(asked("as we said, the bucket and its limit"), lambda page: True))
 """
 
 

@@ -347,7 +347,8 @@ def test_a_type_is_compressed_as_far_as_it_may(page_type: PageType) -> None:
 
 
 def test_indexes_and_summaries_stay_whole() -> None:
-    """An index and a summary are never compressed, a claim and a procedure only rarely."""
-    assert {kind for kind, rule in COMPRESSION.items() if rule.level_max == 0} == {PageType.INDEX, PageType.SUMMARY}
+    """An index and a summary are never compressed, nor a value; a claim and a procedure only rarely."""
+    whole = {kind for kind, rule in COMPRESSION.items() if rule.level_max == 0}
+    assert whole == {PageType.INDEX, PageType.SUMMARY, PageType.VALUE}
     assert {kind for kind, rule in COMPRESSION.items() if rule.rarely} == {PageType.CLAIM, PageType.PROCEDURE}
     assert set(COMPRESSION) == set(PageType)

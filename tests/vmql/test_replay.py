@@ -52,7 +52,7 @@ def test_replay_takes_any_setting(store: Store) -> None:
         ("REPLAY SESSION plain", "never had a budget"),
         ("REPLAY SESSION s WITH polcy = lru", "there is no setting 'polcy'"),
         ("REPLAY SESSION s WITH policy = lur", "there is no policy 'lur'"),
-        ("REPLAY SESSION s WITH budget = 300", "are reserved"),
+        ("REPLAY SESSION s WITH budget = 300", "a budget of 300 tokens cannot hold p"),
         ("REPLAY SESSION s WITH budget = 9000, KEEP = 'x'", "a query keeps no session"),
         ("EXPLAIN ANALYZE REPLAY SESSION s WITH keep = 'x'", "a query keeps no session"),
         ("REPLAY SESSION s WITH budget = 'much'", "l0_tokens_max"),

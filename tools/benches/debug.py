@@ -80,8 +80,13 @@ def served(store: vmstore.Store) -> Iterator[Callable[[str], bytes]]:
     connection = http.client.HTTPConnection("127.0.0.1", listening.door.port)
 
     def ask(target: str) -> bytes:
-        connection.request("GET", target, headers={"Accept-Encoding": "gzip"})
-        found = connection.getresponse()
+        headers = {"Accept-Encoding": "gzip"}
+        connection.request("GET", target, headers=headers)
+        try:
+            found = connection.getresponse()
+        except http.client.RemoteDisconnected:  # the server closes what was idle for seconds, on a busy machine
+            connection.request("GET", target, headers=headers)
+            found = connection.getresponse()
         content = found.read()
         assert found.status == 200, content
         return gzip.decompress(content) if found.headers["Content-Encoding"] == "gzip" else content

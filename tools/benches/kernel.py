@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import statistics
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import vmstore
-from benches.parts import doors, peers
+from benches.memory import CACHED, WRITTEN, common
+from benches.parts import child, doors, peers
 from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
 from benches.parts.traces import DATA
 from vmstore.core import mutation as m
@@ -23,13 +27,21 @@ from vmstore.vm.state import State
 RATE = Goal("references a second, default policy, 200 residents, reasons included", 50_000)
 GROWTH = Goal("time a reference at 20,000 residents, against 200", 1.87, LOWER)  # log 20,000 / log 200
 TURN = Goal("a live turn (user, pack, assistant, three tools), against append+fdatasync of its commits", 3, LOWER)
+SENT = Goal("the same with its request made, answer and results in one write, against append+fdatasync", 5, LOWER)
+SENDING = Goal("that turn at 16,000 tokens, ms of CPU", 6, LOWER)
+FIRST = Goal("first act in a new process, a session of 1,000 turns, s of CPU", 0.2, LOWER)
+READ_ANEW = Goal("the same where nothing was kept of what it was folded into, s of CPU", "", LOWER)
 DECIDING = Goal("the decisions of that turn, ms of CPU", 2, LOWER)
 BESIDE = Goal("pi session re-driven at 64,000 tokens: log beside contents, against the contents", 0.20, LOWER)
 VOIDED = [
     Goal(f"pi session at {budget:,} tokens: prefix cache voided, against one page at a time", 0.25, LOWER)
     for budget in (64_000, 200_000)
 ]
-GOALS = (RATE, GROWTH, TURN, DECIDING, BESIDE, *VOIDED)
+COST = [
+    Goal(f"pi session at {budget:,} tokens: cost, against a window cut to half when full", 1.0, LOWER)
+    for budget in (16_000, 64_000)
+]
+GOALS = (RATE, GROWTH, TURN, DECIDING, SENT, SENDING, FIRST, READ_ANEW, BESIDE, *VOIDED, *COST)
 
 RESIDENTS = (200, 20_000)
 TOKENS = 100  # of a page
@@ -39,6 +51,9 @@ PAGES = 300
 BUDGET = 64_000  # which holds about so many
 ROUNDS = 5
 COMMITS = 6
+SMALL = 16_000  # a budget that is always full
+FULL = (60, 6)  # turns until it is
+LONG = (1_000, 12)  # turns of a long session
 FLOOR_BYTES = 1_200  # about what a commit of the turn adds to the log
 HEADER_BYTES = 75  # a commit's row without its body and commitments
 COMMITMENT_BYTES = 32
@@ -54,10 +69,11 @@ def measure(bench: Bench) -> Iterator[Row]:
     yield row(RATE, rates[0])
     yield row(GROWTH, [small / large for small, large in zip(*rates, strict=True)])
     yield from _turns(bench, rounds)
+    yield from _first(bench)
     if not DATA.is_dir():
         bench.say(f"  no sessions at {DATA}: their rows are left out")
         return
-    yield from _pi()
+    yield from _pi(bench)
 
 
 # ---- deciding alone
@@ -133,17 +149,71 @@ def _turns(bench: Bench, rounds: int) -> Iterator[Row]:
             ratios.append(statistics.median(taken) / (COMMITS * statistics.median(flushed)))
             deciding.append(1e3 * sum(decided) / len(taken))
             bench.flushes(flushed)
-    floor.close()
     yield row(TURN, ratios)
     yield row(DECIDING, deciding)
+    yield from _sent(bench, floor, rounds)
+    floor.close()
+
+
+def _sent(bench: Bench, floor: peers.Floor, rounds: int) -> Iterator[Row]:
+    """A turn as an agent takes it, in a small prompt that is full, and the CPU it takes."""
+    ratios: list[float] = []
+    seconds: list[float] = []
+    with doors.opened(bench.folder / "sent.vms") as store:
+        live, done = store.session("live", l0_tokens_max=SMALL, system="You are a careful assistant."), 0
+        for done in range(bench.size(*FULL)):
+            _step(live, done)
+        for _ in range(rounds):
+            flushed, taken = _floor(floor), []
+            for _ in range(bench.size(*TURNS)):
+                done += 1
+                started, used = wall(), cpu()
+                _step(live, done)
+                seconds.append(cpu() - used)
+                taken.append(wall() - started + bench.burden("vmstore"))
+            flushed += _floor(floor)
+            ratios.append(statistics.median(taken) / (COMMITS * statistics.median(flushed)))
+    half = len(seconds) // 2
+    yield row(SENT, ratios)
+    yield row(SENDING, [1e3 * statistics.median(some) for some in (seconds[:half], seconds[half:])])
+
+
+def _step(live: Live, number: int) -> None:
+    """A question, the request for it, an answer with three calls, their results."""
+    live.user(f"What do the files of step {number} say?")
+    assert live.pack().request["messages"]
+    calls = [_call(number, n) for n in range(3)]
+    with live.turn():
+        live.assistant({"role": "assistant", "content": None, "tool_calls": calls})
+        for call in calls:
+            live.tool(call["id"], _words(number))
+
+
+def _call(number: int, n: int) -> dict[str, Any]:
+    return {"id": f"c{number}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+
+
+def _first(bench: Bench) -> Iterator[Row]:
+    """What a process has to do before it can act in a long session, with what another left and without."""
+    path = bench.memory / "long.vms"
+    with doors.opened(path) as store:
+        live = store.session("live", l0_tokens_max=SMALL)
+        for number in range(bench.size(*LONG)):
+            _step(live, number)
+    kept = [child.seconds("act", path, "live") for _ in range(2)]
+    anew = []
+    for _ in range(2):
+        for left in path.glob("*/live"):
+            shutil.rmtree(left)
+        anew.append(child.seconds("act", path, "live"))
+    yield row(FIRST, kept)
+    yield row(READ_ANEW, anew)
 
 
 def _turn(live: Live, number: int) -> None:
     live.user(f"What do the files of step {number} say?")
     live.pack()
-    calls = [
-        {"id": f"c{number}.{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(3)
-    ]
+    calls = [_call(number, n) for n in range(3)]
     live.assistant({"role": "assistant", "content": None, "tool_calls": calls})
     for call in calls:
         live.tool(call["id"], _words(number))
@@ -186,7 +256,7 @@ class _Timed:
 # ---- a real session
 
 
-def _pi() -> Iterator[Row]:
+def _pi(bench: Bench) -> Iterator[Row]:
     with vmstore.memory_store() as store:
         (source,) = [
             one.session for file in sorted((DATA / "pi").glob("*.jsonl")) for one in store.import_file(file).sessions
@@ -194,9 +264,75 @@ def _pi() -> Iterator[Row]:
         driven = {budget: store.redrive(source, f"vm-{budget}", l0_tokens_max=budget) for budget in (64_000, 200_000)}
         yield row(BESIDE, [_beside(store, driven[64_000])])
         for goal, budget in zip(VOIDED, driven, strict=True):
-            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85}
+            told = {"l0_tokens_max": budget, "mark_soft": 0.85, "mark_hard": 0.85, "batches": False}
             single = store.redrive(source, f"single-{budget}", **told)
             yield row(goal, [_voided(driven[budget]) / _voided(single)])
+        driven[16_000] = store.redrive(source, "vm-16000", l0_tokens_max=16_000)
+        for goal, budget in zip(COST, (16_000, 64_000), strict=True):
+            yield row(goal, [_against_windows(bench, store, driven[budget], budget)])
+
+
+def _against_windows(bench: Bench, store: vmstore.Store, session: Live, budget: int) -> float:
+    """What the requests of a session cost, against those of a window cut to half when full; says all of them.
+
+    A window has as many estimated tokens as the session's requests may have, which the factor makes fewer.
+    """
+    ours = Prices()
+    for call in session.calls():
+        body = session.request(call=call.call)
+        ours.sees(json.dumps([body.pop("tools", None), body], ensure_ascii=False)[:-3])
+    whole = min(session.runtime().current().whole, budget)
+    sliding, halved = (_window(store, session, 4 * whole, share) for share in (1.0, 0.5))
+    shares = f"hit rate {session.stats().hit_rate}"
+    for name, prices in (("vmstore", ours), ("sliding window", sliding), ("window cut to half", halved)):
+        bench.say(f"  {budget:6,} {name:20} cost {prices.mean:8,.0f}  tokens {prices.tokens:8,.0f}  {shares}")
+        shares = ""
+    return ours.mean / halved.mean
+
+
+def _window(store: vmstore.Store, session: Live, characters: int, share: float) -> Prices:
+    """A window over the messages: where they are more than fit, the oldest go until that share of it is taken."""
+    prices, kept, size = Prices(), deque[str](), 0
+    pages = {page.position: page for page in session.pages() if page.role != "system"}
+    facts = Facts(store.log, Lane(store.views, session.runtime().session))
+    for told in facts.after(0):
+        for position, one in told.mutations:
+            if isinstance(one, m.Create) and one.message and one.content is not None and position in pages:
+                text = facts.cell(position, one.content).decode("utf-8", "replace")
+                kept.append(json.dumps({"role": pages[position].role, "content": text}, ensure_ascii=False))
+                size += len(kept[-1])
+            elif isinstance(one, m.Pack):
+                target = characters if size <= characters else characters * share
+                while size > target:
+                    size -= len(kept.popleft())
+                prices.sees("".join(kept))
+    return prices
+
+
+class Prices:
+    """What requests cost, in tokens of four characters: those the provider has kept a tenth, the others 1.25."""
+
+    def __init__(self) -> None:
+        self._last = ""
+        self._costs: list[float] = []
+        self._tokens: list[float] = []
+
+    def sees(self, text: str) -> None:
+        """Counts a request, what stands first in it first: what it begins with like the one before was kept."""
+        same = common(text, self._last)
+        self._costs.append((CACHED * same + WRITTEN * (len(text) - same)) / 4)
+        self._tokens.append(len(text) / 4)
+        self._last = text
+
+    @property
+    def mean(self) -> float:
+        """The cost of a call."""
+        return statistics.fmean(self._costs)
+
+    @property
+    def tokens(self) -> float:
+        """The tokens of a call."""
+        return statistics.fmean(self._tokens)
 
 
 def _beside(store: vmstore.Store, session: Live) -> float:

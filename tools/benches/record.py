@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,13 +17,16 @@ ANSWERED = Goal("the same with an answer's own id and usage, bytes", "", LOWER)
 RECORD = Goal("record: 1,000 messages of which 3 are new, above the floor, ms", 5, LOWER)
 IMPORT = Goal("pi import: log, against 1.1 x distinct content + 500 B a call", 1, LOWER)
 IMPORT_TIME = Goal("pi import, s of CPU", "", LOWER)
+GROWTH = Goal("import of 8,000 calls, against 4,000: CPU", 2.2, LOWER)
+RATE = Goal("import of 8,000 calls: MB a second of CPU", 3)
 CONTEXT = Goal("context with content at any call of pi, ms of CPU", 30, LOWER)
-GOALS = (UNCHANGED, ANSWERED, RECORD, IMPORT, IMPORT_TIME, CONTEXT)
+GOALS = (UNCHANGED, ANSWERED, RECORD, GROWTH, RATE, IMPORT, IMPORT_TIME, CONTEXT)
 
 PI = Path(__file__).resolve().parents[3] / "shared" / "data" / "pi" / "before-compaction.jsonl"
 PAGES = (1_000, 100)
 UNCHANGED_CALLS = (400, 20)
 RECORDED_CALLS = (100, 8)
+IMPORTED_CALLS = (8_000, 80)
 FLUSH_BYTES = 2_000  # about what the two commits of a call of three messages write
 
 
@@ -30,6 +34,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     """All rows; those of the imported session only where it is at hand."""
     yield from _grown(bench)
     yield _recorded(bench)
+    yield from _grown_import(bench)
     if PI.is_file():
         yield from _imported(bench)
     else:
@@ -100,6 +105,35 @@ def _recorded(bench: Bench) -> Row:
     quarter = len(added) // 4
     medians = [statistics.median(added[n * quarter : (n + 1) * quarter]) for n in range(4)]
     return row(RECORD, medians)
+
+
+# ---- an import that grows
+
+
+def _grown_import(bench: Bench) -> Iterator[Row]:
+    """A file of calls and their results, all in one stretch, and one of half as many."""
+    many = bench.size(*IMPORTED_CALLS)
+    files = {calls: _transcript(bench.memory / f"{calls}.jsonl", calls) for calls in (many // 2, many)}
+
+    def taken(calls: int, n: int) -> float:
+        with doors.opened(bench.memory / f"i{calls}.{n}.vms") as store:
+            return bench.time("vmstore", lambda: store.import_file(files[calls]))
+
+    few, seconds = ([taken(calls, n) for n in range(2)] for calls in files)
+    yield row(GROWTH, [large / small for small, large in zip(few, seconds, strict=True)])
+    yield row(RATE, [files[many].stat().st_size / 1e6 / one for one in seconds])
+
+
+def _transcript(path: Path, calls: int) -> Path:
+    """Messages of a coding session: a call and its result for each, some 600 bytes together."""
+    words = "reads a file of the parser and says what is in it "
+    with path.open("w") as file:
+        for n in range(calls):
+            call = {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": f'{{"n": {n}}}'}}
+            asked = {"role": "assistant", "content": f"Step {n} {words}", "tool_calls": [call]}
+            result = {"role": "tool", "tool_call_id": f"c{n}", "content": f"line {n}: {words * 6}"}
+            file.write(f"{json.dumps(asked)}\n{json.dumps(result)}\n")
+    return path
 
 
 # ---- an imported session

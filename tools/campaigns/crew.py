@@ -7,6 +7,7 @@ writer that follows a dead one begins with the call that was under way.
 from __future__ import annotations
 
 import faulthandler
+import gc
 import mmap
 import os
 import signal
@@ -15,6 +16,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,14 +98,18 @@ def start(work: Callable[[], None]) -> int:
     if pid:
         return pid
     status = 1
-    faulthandler.register(signal.SIGUSR1)  # asked where it hangs
+    gc.freeze()  # a collection would copy all that is in memory here
     try:
+        with suppress(AttributeError, OSError, RuntimeError, ValueError):  # stderr may be no file
+            faulthandler.register(signal.SIGUSR1)  # asked where it hangs
         work()
         status = 0
     except BaseException:
-        traceback.print_exc(file=sys.__stderr__)
-        sys.__stderr__.flush() if sys.__stderr__ else None
-    os._exit(status)
+        if sys.__stderr__ is not None:
+            traceback.print_exc(file=sys.__stderr__)
+            sys.__stderr__.flush()
+    finally:  # whatever failed: the child never goes on where its parent does
+        os._exit(status)
 
 
 def kill(pid: int) -> bool:

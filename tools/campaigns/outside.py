@@ -275,7 +275,11 @@ def run(room: Room, command: Sequence[str], where: str) -> Ended:
     began = _resident()
     child = os.fork()
     if not child:
-        os._exit(_inside(room, command, said))
+        code = 3
+        try:
+            code = _inside(room, command, said)
+        finally:
+            os._exit(code)
     until = time.monotonic() + LIMIT_S
     while True:
         pid, status, used = os.wait4(child, os.WNOHANG)
@@ -325,12 +329,14 @@ def in_child(work: Callable[[], object], *, killed: bool = False) -> None:
     """Does something in a process of its own, so that no store was ever open in this one."""
     child = os.fork()
     if not child:
+        code = 3
         try:
             work()
-            os._exit(0)
+            code = 0
         except BaseException:
             traceback.print_exc()
-            os._exit(3)
+        finally:
+            os._exit(code)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code != (-signal.SIGKILL if killed else 0):
         raise Broken("crashed", f"the room could not be made: {code}")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextvars
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import vmstore.store.live as sync_live
 import vmstore.store.session as sync_session
+from vmstore.aio.driver import Streamed
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
-from vmstore.store.answers import Faulted
+from vmstore.store.answers import Faulted, SessionInfo
+from vmstore.store.checkpoint import Checkpoint
 from vmstore.store.packed import Packed
 from vmstore.vm.measures import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
 from vmstore.vm.settings import Settings
+
+T = TypeVar("T")
 
 
 class Live(Session):
@@ -86,28 +90,49 @@ class Live(Session):
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
-        tools: Sequence[Any] = (),
-        shape: str = "chat",
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
     ) -> Ran:
-        """See `vmstore.Live.run`; what `model_call` gives is awaited where it can be.
+        """See `vmstore.Live.run`; model, tools and `on_text` are awaited where they can be.
 
-        It runs in a thread of its own, so that other tasks use the store while the model answers.
+        What is no coroutine function is called in a thread of its own. Other tasks use the store meanwhile.
         """
-        loop = asyncio.get_running_loop()
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        async with self.stream(model_call, tools=tools, **told) as streamed:
+            async for text in streamed:
+                if on_text is not None and inspect.isawaitable(heard := on_text(text)):
+                    await heard
+        return streamed.ran
 
-        def call(request: dict[str, Any]) -> Any:
-            async def called() -> Any:
-                answer = model_call(request)
-                return await answer if inspect.isawaitable(answer) else answer
-
-            return asyncio.run_coroutine_threadsafe(called(), loop).result()
-
-        return await asyncio.to_thread(self._live.run, call, tools=tools, shape=shape, rounds_max=rounds_max)
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """See `vmstore.Live.stream`; what it gives is looped over by `async for`."""
+        own = tools if isinstance(tools, Mapping) else {}
+        begin = partial(self._live._rounds, tools, shape, rounds_max)
+        return Streamed(self._worker, begin, model_call, own, parallel=parallel)
 
     async def developer_message(self) -> str:
         """See `vmstore.Live.developer_message`."""
         return await self._worker.do(lambda: self._live.developer_message)
+
+    async def turn(self, write: Callable[[sync_live.Live], T]) -> T:
+        """See `vmstore.Live.turn`; `write` is given the session and acts on it, in the store's thread."""
+
+        def work() -> T:
+            with self._live.turn():
+                return write(self._live)
+
+        return await self._worker.do(work)
 
     async def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
         """See `vmstore.Live.pin`."""
@@ -156,6 +181,72 @@ class Live(Session):
     async def stats(self) -> Measures:
         """See `vmstore.Live.stats`."""
         return await self._worker.do(self._live.stats)
+
+    async def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+        """See `vmstore.Live.update`."""
+        return await self._worker.do(partial(self._live.update, page, content, at=at))
+
+    async def link(
+        self,
+        source: str | int,
+        target: str | int,
+        kind: str = "related_to",
+        *,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        at: int | None = None,
+    ) -> None:
+        """See `vmstore.Live.link`."""
+        told = partial(self._live.link, source, target, kind, valid_from=valid_from, valid_to=valid_to)
+        await self._worker.do(partial(told, at=at))
+
+    async def delete(self, page: str | int, *, at: int | None = None) -> None:
+        """See `vmstore.Live.delete`."""
+        await self._worker.do(partial(self._live.delete, page, at=at))
+
+    async def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+        """See `vmstore.Live.flush`."""
+        return await self._worker.do(partial(self._live.flush, page, at=at))
+
+    async def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """See `vmstore.Live.keep`."""
+        return await self._worker.do(partial(self._live.keep, name, value, at=at))
+
+    async def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """See `vmstore.Live.kept`."""
+        return await self._worker.do(partial(self._live.kept, name, at, **moment))
+
+    async def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """See `vmstore.Live.values`."""
+        return await self._worker.do(partial(self._live.values, at, **moment))
+
+    async def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """See `vmstore.Live.checkpoint`."""
+        return await self._worker.do(partial(self._live.checkpoint, name, at=at))
+
+    async def checkpoints(self) -> list[Checkpoint]:
+        """See `vmstore.Live.checkpoints`."""
+        return await self._worker.do(self._live.checkpoints)
+
+    async def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """See `vmstore.Live.rewind`."""
+        return await self._worker.do(partial(self._live.rewind, to, at=at))
+
+    async def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+        """See `vmstore.Live.child`."""
+        begin = contextvars.copy_context().run  # the call that is answered is the task's to know
+        return Live(await self._worker.do(begin, partial(self._live.child, name, call=call, **told)), self._worker)
+
+    async def children(self) -> list[SessionInfo]:
+        """See `vmstore.Live.children`."""
+        return await self._worker.do(self._live.children)
+
+    async def join(
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+    ) -> list[str]:
+        """See `vmstore.Live.join`."""
+        other = child if isinstance(child, str) else child._live
+        return await self._worker.do(partial(self._live.join, other, text, call=call, at=at))
 
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """See `vmstore.Live.fork`."""

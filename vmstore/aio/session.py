@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
 from vmstore.aio.worker import Worker
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import AsOf, Position
 from vmstore.engine.batch import Batch
 from vmstore.store.answers import (
     Affinity,
@@ -131,6 +131,10 @@ class Session:
         """See `vmstore.Session.position_of`."""
         return await self._worker.do(self._session.position_of, page)
 
+    async def moment_of(self, page: str | int, *, before: bool = False) -> Position:
+        """See `vmstore.Session.moment_of`."""
+        return await self._worker.do(partial(self._session.moment_of, page, before=before))
+
     async def history(self, page: str | int, at: AsOf | None = None, **moment: Any) -> list[Event]:
         """See `vmstore.Session.history`."""
         return await self._worker.do(self._session.history, page, at, **moment)
@@ -151,7 +155,7 @@ class Session:
         """See `vmstore.Session.diff`."""
         return await self._worker.do(self._session.diff, before, after)
 
-    async def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
+    async def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
         """See `vmstore.Session.prove`."""
         return await self._worker.do(partial(self._session.prove, page, call=call, seal=seal))
 

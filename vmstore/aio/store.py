@@ -241,9 +241,9 @@ class Store:
         """See `vmstore.Store.query`."""
         return Result(await self._worker.do(partial(self._store.query, text, session=session, **params)), self._worker)
 
-    async def interrupt(self) -> None:
+    async def interrupt(self, thread: int | None = None) -> None:
         """See `vmstore.Store.interrupt`; at once, whatever the thread is doing."""
-        self._store.interrupt()
+        self._store.interrupt(thread)
 
     async def tail(self, after: str | None = None, *, limit: int | None = None) -> AsyncIterator[Entry]:
         """See `vmstore.Store.tail`."""

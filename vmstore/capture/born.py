@@ -24,7 +24,7 @@ def born(
     part: Part = draft.parts[index]
     is_ = kin(part)
     told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
-    told |= {"tags": draft.tags, "actor": draft.actor}
+    told |= {"tags": draft.tags, "actor": draft.actor, "origin": draft.origin}
     labels = {key: value for key, value in told.items() if value}
     return Create(
         type=type_ if type_ is not None else part.type,

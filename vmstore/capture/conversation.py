@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
+from itertools import accumulate, islice
 
-from vmstore.capture.held import Held, HeldPage, digest, kin
+from vmstore.capture.held import Held, HeldPage, Sent, digest, kin
 from vmstore.capture.rank import assign
 from vmstore.capture.responses import Responses
 from vmstore.capture.skeleton import dumps
@@ -44,6 +46,9 @@ class Conversation:
         self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
         self.batch: Batch = None  # type: ignore[assignment]  # set before each use
         self.context: list[Held] = []  # as last packed
+        self.sent: Sent | None = None  # the request it was recorded from, where it was
+        self.ends: list[int] = []  # how many pages the context has up to each of its messages, as last packed
+        self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
         self.messages: list[Held] = []  # every message, in order
         self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
@@ -60,6 +65,21 @@ class Conversation:
         self.shape: int | None = None
         self.responses = Responses()
         self.factor_ppm = 1_000_000
+
+    def copy(self) -> Conversation:
+        """A conversation that can go on without changing this one; what was sent and sealed is shared."""
+        other = copy(self)
+        pages = {number: page.copy() for number, (_, page) in self.pages.items()}
+        held = {one: one.copy(pages) for one in self.messages}
+        other.messages = [*held.values()]
+        other.pages = {number: (held[of], pages[number]) for number, (of, _) in self.pages.items()}
+        other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
+        other.answers = [held[one] for one in self.answers]
+        other.known = {key: [held[one] for one in alike] for key, alike in self.known.items()}
+        other.hints = {hint: named.copy() for hint, named in self.hints.items()}
+        other.ends, other.unshown, other.calls = self.ends.copy(), self.unshown.copy(), self.calls.copy()
+        other.responses = copy(self.responses)
+        return other
 
     def know(self, held: Held) -> None:
         """Finds a message by what it says from now on."""
@@ -224,12 +244,17 @@ class Conversation:
         at: int,
         rest: bytes | None = None,
         shape: int | None = None,
+        since: int = 0,
     ) -> int:
-        """Writes the call whose request holds these messages; its number. Ends the commit."""
-        same = self._same(context)
+        """Writes the call whose request holds these messages; its number. Ends the commit.
+
+        Those before `since` are the first ones of the last pack's: they are not looked at, unless some changed.
+        """
+        same = self._same(context, since)
         entered, left = self._changes(context, same)
         totals = self.batch.head.foresee(entered, left)
-        changed = [held for held in context[same:] if held.skeleton != held.packed]
+        tail = context[same:]
+        changed = [held for held in tail if held.skeleton != held.packed]
         envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
         rest_cell: CellRef | None = None
         if rest is not None and rest != self.rest:
@@ -251,9 +276,11 @@ class Conversation:
         )
         self.batch.end(at)
         self.place(entered, left)
-        for held in context[same:]:
-            held.packed, held.changed = held.skeleton, False
-        self.context, self.own = list(context), True
+        for held in tail:
+            held.packed = held.skeleton
+        self.changed.difference_update(tail)
+        self._stand(tail, same)
+        self.sent = None
         self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
         return call
 
@@ -268,13 +295,29 @@ class Conversation:
                 moved.setdefault(held, []).append(page)
         return moved
 
-    def _same(self, context: Sequence[Held]) -> int:
+    def _stand(self, tail: Sequence[Held], same: int) -> None:
+        """Keeps the context as it was packed: its first messages stand as they stood."""
+        if not self.own:
+            self.ends = [*accumulate(len(held.pages) for held in self.context[:same])]
+        if len(self.context) > same:
+            stays = set(tail)
+            for held in self.context[same:]:
+                if held not in stays:
+                    held.take(None)  # its words are in the log, and the next request is held against what stood last
+        self.context[same:] = tail
+        before = self.ends[same - 1] if same else 0
+        self.ends[same:] = islice(accumulate((len(held.pages) for held in tail), initial=before), 1, None)
+        self.own = True
+
+    def _same(self, context: Sequence[Held], since: int) -> int:
         """How many messages from the first on stand and read as they did at the last pack."""
-        same = 0
-        for now, before in zip(context, self.context, strict=False):
-            if now is not before or now.changed:
-                break
-            same += 1
+        changed, before = self.changed, self.context
+        same = 0 if changed else min(since, len(context), len(before))
+        for index in range(same, min(len(context), len(before))):
+            now = context[index]
+            if now is not before[index] or now in changed:
+                return index
+            same = index + 1
         return same
 
     def _standing(self, context: Sequence[Held], at: int) -> int:
@@ -293,10 +336,12 @@ class Conversation:
         opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
         same = 0
         if not opaque or (order and order[0][0] == self.opaque_page):
-            if not self.own:
+            if self.own:
+                same = self.ends[unchanged - 1] if unchanged else 0
+            else:
                 unchanged = self._standing(context[:unchanged], len(opaque))
-            same = len(opaque) + sum(len(held.pages) for held in context[:unchanged])
-            opaque = []
+                same = sum(len(held.pages) for held in context[:unchanged])
+            same, opaque = same + len(opaque), []
         else:
             unchanged = 0
         assert same <= len(order), "what a conversation packed is what the head holds"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort_right
 from collections.abc import Callable, Sequence
 from itertools import islice
 
@@ -29,6 +30,8 @@ class Feed:
         self._source = source
         self._steps = steps
         self._line: list[tuple[int, Held]] = []
+        self._shown: list[Held] = []  # the line as a call shows it, by slots
+        self._since = 0  # how many of those the last pack showed in their places
         self._said: dict[int, list[Held]] = {}  # by the step that brought them
 
     def resume(self, positions: Sequence[int]) -> None:
@@ -46,7 +49,7 @@ class Feed:
                 case Recast():
                     self._recast(step, index, said)
                 case Answer(request=None, joins=True) | Say() | More():
-                    self._line += [(index, held) for held in said]
+                    self._lengthen(index, said)
 
     def needs_log(self, index: int) -> bool:
         """Whether the next step reads what was written, so that it must be in the log by then."""
@@ -67,6 +70,7 @@ class Feed:
                 assert step.request is not None, "the case before took the others"
                 values = drafts_as_values(step.request)
                 write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
+                self._since = 0
             case More():
                 conversation.reckon(step.reply.usage, conversation.context)
                 self._join(index, conversation.reply(step.reply, batch.head.call, at=at))
@@ -96,9 +100,9 @@ class Feed:
 
     def _answer(self, index: int, step: Answer, at: int) -> None:
         conversation = self.conversation
-        context = sorted((held for _, held in self._line), key=lambda held: held.slot)
-        conversation.reckon(step.reply.usage, context)
-        call = conversation.pack(context, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step))
+        conversation.reckon(step.reply.usage, self._shown)
+        since, self._since = self._since, len(self._shown)
+        call = conversation.pack(self._shown, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step), since=since)
         self._said[index] = held = conversation.reply(step.reply, call, at=at)
         if step.joins:
             self._join(index, held)
@@ -106,7 +110,21 @@ class Feed:
     def _join(self, index: int, held: list[Held]) -> None:
         """What a step brought stands at the end of the conversation."""
         self._said[index] = held
+        self._lengthen(index, held)
+
+    def _lengthen(self, index: int, held: list[Held]) -> None:
+        """Puts messages at the end of the line, and each in its place among those of its slot."""
         self._line += [(index, one) for one in held]
+        for one in held:
+            if not self._shown or self._shown[-1].slot <= one.slot:
+                self._shown.append(one)
+            else:
+                self._since = min(self._since, bisect_right(self._shown, one.slot, key=_slot))
+                insort_right(self._shown, one, key=_slot)
+
+    def _redraw(self, line: list[tuple[int, Held]]) -> None:
+        """Has another line stand."""
+        self._line, self._shown, self._since = line, sorted((held for _, held in line), key=_slot), 0
 
     def _compact(self, step: Compact, index: int, summary: Held) -> list[Held]:
         """Puts a summary in the place of what it replaces; the messages replaced."""
@@ -114,7 +132,7 @@ class Feed:
         before = [(i, h) for i, h in self._line if _stays(h)]
         replaced = [h for i, h in self._line if not _stays(h) and i < kept_from]
         kept = [(i, h) for i, h in self._line if not _stays(h) and i >= kept_from]
-        self._line = [*before, (index, summary), *kept]
+        self._redraw([*before, (index, summary), *kept])
         self._said[index] = [summary]
         return replaced
 
@@ -129,8 +147,13 @@ class Feed:
                 line.append((stand.step, said[stand.nth]))
         stays = {held.message for _, held in line}
         left = [held for _, held in self._line if held.message not in stays]
-        self._line = line
+        self._redraw(line)
         return left
+
+
+def _slot(held: Held) -> Slot:
+    """What a call orders messages by."""
+    return held.slot
 
 
 def _drafts(step: Step) -> tuple[Draft, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
+
+import msgspec
 
 from vmstore.core.draft import Draft, Part
 from vmstore.core.page import Role, Slot
@@ -48,6 +50,14 @@ class HeldPage:
         self.full = page  # the position of its last full content
         self.contents: dict[Digest, tuple[int, int]] = {first: (page, 0)}  # digest -> position, level
 
+    def copy(self) -> HeldPage:
+        """A page that can be changed without changing this one."""
+        other = HeldPage.__new__(HeldPage)
+        other.page, other.kin, other.version, other.level = self.page, self.kin, self.version, self.level
+        other.rank, other.shown, other.position, other.full = self.rank, self.shown, self.position, self.full
+        other.contents = self.contents.copy()
+        return other
+
     def show(self, content: Digest, position: int, level: int) -> None:
         """Shows a content made at a position; a new version forgets those of the one before."""
         if level == 0:
@@ -64,7 +74,7 @@ class HeldPage:
 class Held:
     """A message: who says it in which part of the request, its skeleton, its pages."""
 
-    __slots__ = ("changed", "message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
+    __slots__ = ("message", "packed", "pages", "role", "seen", "skeleton", "slot", "value", "words")
 
     def __init__(self, message: int, role: Role, slot: Slot, skeleton: bytes) -> None:
         self.message = message
@@ -73,10 +83,17 @@ class Held:
         self.skeleton = skeleton
         self.packed = skeleton  # the skeleton the log holds
         self.seen = False  # it stood in a pack
-        self.changed = False  # it reads otherwise than it was last packed
         self.pages: list[HeldPage] = []
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else
+
+    def copy(self, pages: Mapping[int, HeldPage]) -> Held:
+        """A message that can be changed without changing this one, made of copies of its pages, by number."""
+        other = Held.__new__(Held)
+        other.message, other.role, other.slot, other.seen = self.message, self.role, self.slot, self.seen
+        other.skeleton, other.packed, other.value, other.words = self.skeleton, self.packed, self.value, self.words
+        other.pages = [pages[page.page] for page in self.pages]
+        return other
 
     def take(self, value: Any) -> None:
         """Keeps the message as it was sent."""
@@ -131,6 +148,39 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list):
         return all(map(_same, a, b))
     return type(a) is type(b) and (a != 0 or repr(a) == repr(b))
+
+
+class Sent:
+    """The messages of a request as it was recorded, to tell at once that the next one begins with them."""
+
+    __slots__ = ("pairs", "written")
+
+    def __init__(self, pairs: list[tuple[Slot, Any]], written: bytes) -> None:
+        self.pairs = pairs
+        self.written = written  # one after the other
+
+    def begins(self, values: Sequence[tuple[Slot, Any]], written: bytes) -> bool:
+        """Whether a request begins with all of these, equal in every field, its type and the order of its keys.
+
+        What is equal by `==` and is written alike is: `==` does not tell 1 from 1.0, and what is written
+        does not tell a tuple from a list.
+        """
+        count = len(self.pairs)
+        return len(values) >= count and written.startswith(self.written) and self.pairs == values[:count]
+
+
+def written(values: Sequence[tuple[Slot, Any]]) -> bytes | None:
+    """The messages of a request, one after the other; None where that cannot be said or is long."""
+    try:
+        found = _ENCODER.encode([value for _, value in values])
+    except (TypeError, ValueError, OverflowError, RecursionError):  # to be told what is wrong with it later on
+        return None
+    header = 1 if len(values) < 16 else 3 if len(values) < 1 << 16 else 5
+    return found[header:] if len(found) <= WRITTEN_MAX else None
+
+
+WRITTEN_MAX = 16 << 20
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 class Incoming:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hmac
 import os.path
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vmstore.capture.ancestors import Ancestors, Leaving
 from vmstore.capture.feed import Feed
 from vmstore.capture.hiding import reading_of
 from vmstore.capture.load import load, reader
@@ -30,6 +32,7 @@ from vmstore.errors import ConflictError, RefusedError
 from vmstore.redact.door import Door
 from vmstore.redact.suspects import Suspects
 from vmstore.views.lane import NEVER, Lane
+from vmstore.views.walk import uncollected
 
 STEPS_PER_WRITE = 200
 TRIES = 64  # refusals while others write; each may be of their making
@@ -72,6 +75,9 @@ class Importer:
         self._name = name
         self._steps: dict[str, list[Step]] = {}
         self._sessions: dict[str, int] = {}
+        self._awaited: Counter[str] = Counter()  # forks yet to come, by the track they leave
+        self._ancestors = Ancestors(engine)
+        self._pasts: dict[str, _Past] = {}  # of tracks that were fed and that forks yet to come leave
         self._written = 0  # records of the track under way, and what could not be read of them
         self._problems: dict[tuple[int, str], None] = {}
         self._raced = False  # somebody else writes too
@@ -85,6 +91,7 @@ class Importer:
         for track in self._reading.tracks:
             inherited = self._steps[track.parent or ""][: track.inherits] if track.origin is Origin.FORK else []
             self._steps[track.part] = [*inherited, *track.steps]
+            self._awaited[track.parent or ""] += track.origin is Origin.FORK
         total = sum(map(len, self._steps.values()))
         done = 0
         taken = []
@@ -95,8 +102,11 @@ class Importer:
                 if progress is not None:
                     progress(before + count, total)
 
+            self._awaited[track.parent or ""] -= track.origin is Origin.FORK
             taken.append(self._retried(track, steps, tell))
             self._sessions[track.part] = taken[-1].session
+            if not self._awaited[track.parent or ""]:
+                self._pasts.pop(track.parent or "", None)
             done += len(steps)
         return taken
 
@@ -149,9 +159,10 @@ class Importer:
         else:
             with self._engine.log.alone():
                 self._look_again(source, steps, looked, best)
-                past, common = self._continue(track, source, past, common, at)
+                past, common, leaving = self._continue(track, source, past, common, at)
             key = past.key
-            feed = Feed(self._path.name, steps, load(self._engine, past.session))
+            stood = load(self._engine, past.session) if leaving is None else self._ancestors.conversation(leaving)
+            feed = Feed(self._path.name, steps, stood)
             feed.session = past.session
             feed.resume(past.positions[:common])
             if track.part in self.doors:
@@ -159,7 +170,13 @@ class Importer:
             batch = self._batch(past.session, past.stands)
             if self._redaction is not None:
                 change(self._engine, batch, self._redaction, at)
-        return self._feed(feed, batch, key, common, steps, tell)
+        with uncollected():
+            taken, fed = self._feed(feed, batch, key, common, steps, tell)
+        if self._awaited[track.part] and fed:
+            before = ([], []) if past is None else (past.digests[:common], past.positions[:common])
+            digests, positions = before[0] + [each[0] for each in fed], before[1] + [each[1] for each in fed]
+            self._pasts[track.part] = _Past(taken.session, key, digests, positions, False, positions[-1])
+        return taken
 
     def _begin(self, track: Track, source: str, key: bytes, steps: Sequence[Step], at: int) -> Batch:
         """A batch that opens a track's session."""
@@ -183,8 +200,9 @@ class Importer:
         common: int,
         steps: Sequence[Step],
         tell: Callable[[int], None],
-    ) -> Taken:
-        """Feeds the records beyond `common`, many to a write, and completes the import."""
+    ) -> tuple[Taken, list[tuple[bytes, int]]]:
+        """Feeds the records beyond `common`, many to a write, and completes the import; their digests and positions."""
+        fed: list[tuple[bytes, int]] = []
         at = _at(steps[:common] or steps, self._engine.clock.now())
         suspects = Suspects()
         if not batch.head.redaction:
@@ -197,7 +215,7 @@ class Importer:
             at = at if step.at is None else step.at
             note = feed.take(index, batch, at)
             digest = hmac.digest(key, step.raw, "sha256")[:DIGEST_BYTES]
-            batch.add(Mark(Mark.RECORD, index + 1, digest, note=note))
+            fed.append((digest, batch.add(Mark(Mark.RECORD, index + 1, digest, note=note))))
             batch.end(at)
             last = index + 1 == len(steps)
             if last or feed.needs_log(index + 1) or (index + 1 - common) % STEPS_PER_WRITE == 0:
@@ -213,7 +231,7 @@ class Importer:
         tell(len(steps))
         if suspects.pages:
             self.suspects[session] = suspects
-        return Taken(session, len(steps) - common, feed.problems)
+        return Taken(session, len(steps) - common, feed.problems), fed
 
     def _settle(self, feed: Feed, session: int) -> None:
         self._engine.follow()
@@ -261,6 +279,12 @@ class Importer:
         if self._engine.log.ordinal != looked and self._best(source, steps) != best:
             raise ConflictError(MOVED)
 
+    def _past_of(self, part: str) -> _Past:
+        """What was taken in of a track."""
+        session = self._sessions[part]
+        key = self._engine.projection.db.execute("SELECT key FROM sessions WHERE session = ?", (session,)).get
+        return self._past(session, key, False)
+
     def _past(self, session: Any, key: Any, hidden: bool) -> _Past:
         stands = self._engine.log.head(session)
         assert stands is not None, "a session of the views is in the log"
@@ -275,18 +299,23 @@ class Importer:
             ).fetchall()
         return _Past(session, key, [row[1] for row in rows], [row[2] for row in rows], hidden, stands.position)
 
-    def _continue(self, track: Track, source: str, past: _Past | None, common: int, at: int) -> tuple[_Past, int]:
+    def _continue(
+        self, track: Track, source: str, past: _Past | None, common: int, at: int
+    ) -> tuple[_Past, int, Leaving | None]:
         """The session to go on with: the one there is, or a fork at the last common record."""
+        siblings = self._awaited[track.parent or ""] if past is None else 0
         if past is None:
-            parent = self._sessions[track.parent or ""]
-            key = self._engine.projection.db.execute("SELECT key FROM sessions WHERE session = ?", (parent,)).get
-            past, common = self._past(parent, key, False), track.inherits
+            past, common = self._pasts.get(track.parent or "") or self._past_of(track.parent or ""), track.inherits
         elif common == len(past.digests):
-            return past, common
+            return past, common, None
         position = past.positions[common - 1] if common else self._first_end(past.session)
         name = self._free_name(track)
         child = self._engine.fork(past.session, position, name, at, source=source, key=past.key, hidden=True)
-        return self._past(child, past.key, False), common
+        stands = self._engine.log.head(child)
+        assert stands is not None, "it was written just now"
+        leaving = Leaving(child, past.session, position, stands.position, siblings, self._awaited[track.part])
+        digests, positions = past.digests[:common], past.positions[:common]
+        return _Past(child, past.key, digests, positions, False, stands.position), common, leaving
 
     def _first_end(self, session: int) -> int:
         """The end of a session's first commit."""

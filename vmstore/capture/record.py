@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from vmstore.capture.conversation import Conversation
-from vmstore.capture.held import Held, Incoming
+from vmstore.capture.held import Held, Incoming, Sent, written
 from vmstore.capture.hiding import reply_of
 from vmstore.capture.revise import Settling
 from vmstore.capture.shapes import plain, split_request, take_message, take_reply
@@ -68,19 +68,33 @@ def write(
 ) -> Written:
     """Writes a call whose request is known message by message; `take` makes a draft of a new one."""
     conversation.batch = batch
-    context = settle(conversation, values, take, at)
-    call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape)
+    sent = written(values)
+    same, singles = _unchanged(conversation, values, sent)
+    context = settle(conversation, values, take, at, same, singles)
+    since = 0 if singles else same
+    pairs = [] if conversation.sent is None else conversation.sent.pairs[:since]
+    call = conversation.pack(context, fidelity=Fidelity.RECORDED, at=at, rest=rest, shape=shape, since=since)
+    if sent is not None:
+        pairs += [(held.slot, held.value) for held in context[len(pairs) :]]
+        conversation.sent = Sent(pairs, sent)
     position, turn = batch.head.position, batch.head.turn
     conversation.reply(reply, call, at=at)
     return Written(call, turn, position)
 
 
 def settle(
-    conversation: Conversation, values: Sequence[Value], take: Callable[[Value], Incoming], at: int
+    conversation: Conversation,
+    values: Sequence[Value],
+    take: Callable[[Value], Incoming],
+    at: int,
+    same: int,
+    singles: Sequence[int],
 ) -> list[Held]:
-    """Which message of the log each message of a request is; writes the new and the changed ones."""
+    """Which message of the log each message of a request is; writes the new and the changed ones.
+
+    The first `same` stand where they stood, but for the `singles` among them.
+    """
     old = conversation.context
-    same, singles = _unchanged(old, values)
     changed = {index: take(values[index]) for index in singles}
     rest = [take(value) for value in values[same:]]
     said = {entry.key for entry in rest}
@@ -100,9 +114,11 @@ def settle(
     return context + settling.write()
 
 
-def _unchanged(old: Sequence[Held], values: Sequence[Value]) -> tuple[int, list[int]]:
+def _unchanged(conversation: Conversation, values: Sequence[Value], sent: bytes | None) -> tuple[int, list[int]]:
     """How many messages stand where they stood, and which single ones among them changed in place."""
-    singles: list[int] = []
+    old, singles = conversation.context, list[int]()
+    if conversation.sent is not None and sent is not None and conversation.sent.begins(values, sent):
+        return len(old), singles
     end = min(len(old), len(values))
     index = 0
     while index < end:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
-from functools import cached_property
 
 import msgspec
 
@@ -75,7 +74,7 @@ class Settling:
 
         The last message of a request, where a person wrote it, is new.
         """
-        used = set(map(id, (*self.settled.values(), *self.old, *self.before)))
+        used = _Used(self)
         alike: dict[Hashable, Iterator[Held]] = {}  # by what they say, those that no message was yet
         for index, entry in enumerate(self.new):
             if entry.draft.human and index == len(self.new) - 1:
@@ -85,22 +84,22 @@ class Settling:
             if entry.key not in alike:
                 alike[entry.key] = iter(self.conversation.known.get(entry.key, ()))
             for held in alike[entry.key]:
-                if id(held) not in used and held.key == entry.key:
+                if held not in used and held.key == entry.key:
                     self.settled[index] = held
-                    used.add(id(held))
+                    used.add(held)
                     break
         for index, entry in enumerate(self.new):
             if index not in self.settled and entry.draft.role is Role.ASSISTANT:
                 reply = self._reply_with(entry, used)
                 if reply is not None:
                     self.settled[index] = reply
-                    used.add(id(reply))
+                    used.add(reply)
 
-    def _reply_with(self, entry: Incoming, used: set[int]) -> Held | None:
+    def _reply_with(self, entry: Incoming, used: _Used) -> Held | None:
         """A late answer of the model that shares a part with a message sent back changed."""
         digests = set(entry.digests)
         for held in reversed(self.conversation.messages[-8:]):
-            if held.role is Role.ASSISTANT and id(held) not in used and digests & {p.shown for p in held.pages}:
+            if held.role is Role.ASSISTANT and held not in used and digests & {p.shown for p in held.pages}:
                 return held
         return None
 
@@ -175,12 +174,8 @@ class Settling:
         calls, pages = self.conversation.calls, [page for held in self.conversation.answers for page in held.pages]
         if any(page.kin.asks is not None and calls.get(page.kin.asks) == page.page for page in pages):
             return False
-        return not any(id(held) in self._stays for held in self.conversation.answers)
-
-    @cached_property
-    def _stays(self) -> set[int]:
-        """The messages that were held before and stand in the request."""
-        return {id(held) for held in (*self.settled.values(), *self.before)}
+        stays = self.settled.values()
+        return not any(held in stays or held in self.before for held in self.conversation.answers)
 
     def _revise(self, held: Held, entry: Incoming) -> None:
         """Brings a held message to what the request says: parts matched, changed, added, dropped."""
@@ -200,9 +195,29 @@ class Settling:
                 pages[index] = page
             held.pages = [page for page in pages if page is not None]
             conversation.know(held)
-            held.changed = True
+            conversation.changed.add(held)
         if held.skeleton != entry.draft.skeleton:
-            held.skeleton, held.changed = entry.draft.skeleton, True
+            held.skeleton = entry.draft.skeleton
+            conversation.changed.add(held)
+
+
+class _Used:
+    """The messages that a message of a request can no longer be; gathered once one is asked for."""
+
+    def __init__(self, settling: Settling) -> None:
+        self._settling = settling
+        self._more: list[Held] = []
+        self._held: set[Held] | None = None
+
+    def __contains__(self, held: Held) -> bool:
+        if self._held is None:
+            told = self._settling
+            self._held = {*told.settled.values(), *told.old, *told.before, *self._more}
+        return held in self._held
+
+    def add(self, held: Held) -> None:
+        """Uses one more."""
+        (self._more.append if self._held is None else self._held.add)(held)
 
 
 class Spare:

@@ -1,9 +1,9 @@
 """Takes JSON values apart into a skeleton with holes and the contents that fill them.
 
 A hole is an object of one key: `{"\\u0000t": n}` stands for part n as text, `\\u0000j` for its
-JSON value, `\\u0000b` for its base64; `{"\\u0000k": [n, keys]}` for its JSON object with the keys in
-that order, where the content has them in another. A value that already holds such a key is never taken
-apart: it becomes one JSON part with a hole at the root, so content cannot forge a hole.
+JSON value, `\\u0000b` for its base64, `\\u0000u` in the alphabet of URLs; `{"\\u0000k": [n, keys]}` for its
+JSON object with the keys in that order, where the content has them in another. A value that already holds such a
+key is never taken apart: it becomes one JSON part with a hole at the root, so content cannot forge a hole.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from typing import Any
 
 from vmstore.core import jsontext
 from vmstore.core.erasure import Gone
-from vmstore.core.holes import BASE64, HOLES, JSON, KEYED, LIST, TEXT, VALUE
+from vmstore.core.holes import BASE64, HOLES, JSON, KEYED, LIST, TEXT, URLSAFE, VALUE
 from vmstore.core.jsontext import loads
 from vmstore.errors import InputError
 
 __all__ = [
-    "BASE64", "HOLES", "JSON", "KEYED", "LIST", "TEXT", "VALUE", "bytes_text", "dumps", "fill", "forged", "hole",
-    "in_order", "loads", "part_of", "pruned", "text_bytes", "unbase64",
+    "BASE64", "HOLES", "JSON", "KEYED", "LIST", "TEXT", "URLSAFE", "VALUE", "bytes_text", "dumps", "fill", "forged",
+    "hole", "in_order", "loads", "part_of", "pruned", "text_bytes", "unbase64",
 ]  # fmt: skip
 
+_SIGNS = {BASE64: b"+/", URLSAFE: b"-_"}  # the last two of each alphabet
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -51,13 +52,16 @@ def bytes_text(content: bytes) -> str:
     return content.decode("utf-8", "surrogatepass")
 
 
-def unbase64(text: str) -> bytes | None:
-    """The bytes of base64 that encodes back to the very same text, else None."""
-    try:
-        data = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    return data if base64.b64encode(data).decode() == text else None
+def unbase64(text: str) -> tuple[str, bytes] | None:
+    """The bytes of base64 that encodes back to the very same text, and the hole that does so; else None."""
+    for kind, signs in _SIGNS.items():
+        try:
+            data = base64.b64decode(text, signs, validate=True)
+        except (binascii.Error, ValueError):
+            continue
+        if base64.b64encode(data, signs).decode() == text:
+            return kind, data
+    return None
 
 
 def hole(kind: str, index: int) -> dict[str, int]:
@@ -89,8 +93,8 @@ def _filled(hole: dict[str, Any], contents: Sequence[bytes] | dict[int, bytes]) 
     content = contents[part_of(hole)]
     if kind == TEXT or isinstance(content, Gone):
         return bytes_text(content)
-    if kind == BASE64:
-        return base64.b64encode(content).decode()
+    if kind in _SIGNS:
+        return base64.b64encode(content, _SIGNS[kind]).decode()
     value = loads(content)
     return value if kind == JSON else in_order(value, hole[KEYED][1])
 

@@ -225,6 +225,7 @@ class Unseen:
     def _stand(self, contents: dict[int, bytes]) -> None:
         """Orders the context, and has each of its messages that changed stand as it was sent."""
         places = {made.position: made.sealed[0] for several in self._made.values() for made in several}
+        self._conversation.own, self._conversation.sent = False, None  # its messages may have other pages now
         held_now = {**dict.fromkeys(self._conversation.context), **self._changed}
         here = [held for held in held_now if held.pages and held.pages[0].rank is not None]
         self._conversation.context = sorted(here, key=lambda held: _rank(held.pages[0]))
@@ -233,7 +234,10 @@ class Unseen:
                 at = [page.position for page in held.pages]
                 shown = [contents[places[p]] if p in places else self._conversation.read(p) for p in at]
                 held.take(_filled(held, shown))
-                held.changed = any(page.page in self._conversation.unshown for page in held.pages)
+                if any(page.page in self._conversation.unshown for page in held.pages):
+                    self._conversation.changed.add(held)
+                else:
+                    self._conversation.changed.discard(held)
 
 
 def _rank(page: HeldPage) -> int:

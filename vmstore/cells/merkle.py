@@ -43,23 +43,33 @@ class Tree:
 
     def replace(self, start: int, leaves: Iterable[bytes]) -> None:
         """Puts `leaves` in the place of everything from `start` on."""
+        self.graft(start, self.tails(start, leaves))
+
+    def tails(self, start: int, leaves: Iterable[bytes]) -> list[list[bytes]]:
+        """What each level would hold from above `start` on with `leaves` there, from below; changes nothing."""
         assert 0 <= start <= len(self), "a tree grows at its end"
-        level = self._levels[0]
-        level[start:] = leaves
-        depth = 0
-        while len(level) > 1:
-            depth += 1
+        tail = [*leaves]
+        tails, size, depth = [tail], start + len(tail), 0
+        while size > 1:
+            row = [self._levels[depth][start - 1], *tail] if start % 2 else tail
+            tail = [node(row[i], row[i + 1]) for i in range(0, len(row) - 1, 2)]
+            if size % 2:
+                tail.append(row[-1])
+            tails.append(tail)
+            start, size, depth = start // 2, (size + 1) // 2, depth + 1
+        return tails
+
+    def graft(self, start: int, tails: Sequence[list[bytes]]) -> None:
+        """Takes in what `tails` answered for the same `start`."""
+        for depth, tail in enumerate(tails):
             if depth == len(self._levels):
                 self._levels.append([])
-            start //= 2
-            above = self._levels[depth]
-            del above[start:]
-            pairs = len(level) // 2
-            above.extend(node(level[2 * i], level[2 * i + 1]) for i in range(start, pairs))
-            if len(level) % 2:
-                above.append(level[-1])
-            level = above
-        del self._levels[depth + 1 :]
+            self._levels[depth][start >> depth :] = tail
+        del self._levels[len(tails) :]
+
+    def crown(self, tails: Sequence[list[bytes]]) -> bytes:
+        """The root of the tree that `graft` would make."""
+        return tails[-1][0] if tails[-1] else self._levels[len(tails) - 1][0]
 
     @property
     def root(self) -> bytes:

@@ -1,11 +1,10 @@
-"""Checks a proof that a page was in the context of a call: no store, no vmstore, Python's own library alone.
+"""Checks a proof that a page was in a call's context, or of what a call was sent, with Python's own library alone.
 
     python verify_proof.py PROOF PUBLIC_KEY [CONTENT]
 
-PROOF is what `vmstore prove` wrote, PUBLIC_KEY 64 hex digits or a file of them, CONTENT what `vmstore prove
---content` wrote: 16 bytes of salt and the page's bytes. From the page up, each hash is worked out from the one
-below: page, call (RFC 9162 tree of its pages), session (tree of its commits), namespace (tree of its sessions);
-the last stands in what the owner of the key signed (Ed25519, RFC 8032). Every byte of a proof counts.
+PROOF is what `vmstore prove` wrote, PUBLIC_KEY 64 hex digits or a file of them, CONTENT a page's salt and bytes, or the
+request. Each hash is made of the one below: page, call (RFC 9162 tree of its pages), session (tree of its commits),
+namespace (of its sessions); the last was signed (Ed25519, RFC 8032). A request's digest ends its call's commit.
 """
 
 import json
@@ -15,6 +14,7 @@ from hashlib import sha256, sha512
 from pathlib import Path
 from struct import pack
 
+PAGE, REQUEST = "vmstore proof 1", "vmstore request proof 1"
 P, ORDER = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493  # of the field, of the base point
 D, ROOT, Y = -121665 * pow(121666, -1, P) % P, pow(2, (P - 1) // 4, P), 4 * pow(5, -1, P) % P
 X = 15112221349535400772501151409588531511454012693041857206046113283949847762202
@@ -23,22 +23,31 @@ X = 1511222134953540077250115140958853151145401269304185720604611328394984776220
 def check(proof: bytes, public: bytes, content: bytes | None = None) -> str:
     """What a proof proves, in a sentence; raises ValueError, TypeError or struct.error where it proves nothing."""
     told = json.loads(proof)
-    again = json.dumps(told, separators=(",", ":")).encode() + b"\n"
     other = any(one in proof for one in (b"true", b"false", b"."))  # 0.0 would pass for a place in a tree of one
+    again = json.dumps(told, separators=(",", ":")).encode() + b"\n"
     sure(again == proof and not other, "its bytes are not as they were written")
-    kind, (maker, page, version, level, commitment, *way), of_call, of_session, (*seal, key, signature) = told
+    kind, of_what, of_call, of_session, (*seal, key, signature) = told
     position, at, call, derived, pages, commit, *up = of_call
     session, end, commits, head, *above = of_session
-    sure(kind == "vmstore proof 1" and key == public.hex(), f"it is a {kind:.20}, signed with the key {key:.64}")
-    node = climb(raw(maker, 16) + pack(">QIB", page, version, level) + raw(commitment), pages, *way)
+    sure(kind in (PAGE, REQUEST) and key == public.hex(), f"it is a {kind:.20}, signed with the key {key:.64}")
+    if kind == PAGE:
+        maker, page, version, level, digest, *way = of_what
+        node = climb(raw(maker, 16) + pack(">QIB", page, version, level) + raw(digest), pages, *way)
+        what = f"page p{page} of session {maker}, version {version}, level {level}, commitment {digest}, was in"
+    else:
+        root, digest, before, first, count, happened, lag, request, *told = of_what
+        body, cells = (raw(text, len(text) // 2) for text in told)
+        linked = raw(before) + pack(">QIqqiQ", first, count, happened, lag, request, len(body)) + body + cells
+        stated = [body[-32 - n : -n].hex() for n in (1, 2, 3, 5) if body[-34 - n : -32 - n] == b"\xc4\x20"]
+        sure(sha256(linked).hexdigest() == commit and digest in stated, "its call's commit states another digest")
+        node, what = raw(root), f"the request with the digest {digest} was sent in"
     node = climb(raw(commit) + pack(">QqIBI", position, at, call, derived, pages) + node, commits, *up)
     node = climb(raw(session, 16) + pack(">QQ", end, commits) + raw(head) + node, seal[-1], *above)
     sure(signed(public, statement(node, public, *seal), raw(signature, 64)), "this is not what was signed")
-    sure(content is None or sha256(content).hexdigest() == commitment, "the content is another one")
+    sure(content is None or sha256(content).hexdigest() == digest, "the content is another one")
     made, sealed = (datetime.fromtimestamp(microseconds / 1e6, UTC) for microseconds in (at, seal[2]))
-    what = f"page p{page} of session {maker}, version {version}, level {level}, commitment {commitment}"
     where = f"the {'derived' if derived else 'recorded'} context of call {call} of session {session}"
-    return f"{what}, was in {where} at {made}, sealed at {sealed}" + ("" if content is None else ", with this content")
+    return f"{what} {where} at {made}, sealed at {sealed}" + ("" if content is None else ", with this content")
 
 
 def climb(leaf: bytes, size: int, place: int, path: list[str]) -> bytes:

@@ -37,7 +37,8 @@ class Draft(msgspec.Struct, frozen=True):
     the message and the model never sees; `human` tells a message a person wrote, which alone can
     open a turn; `hint` is the source's own name for it, by which later messages may name it;
     `links` are (kind, hint of an earlier message) pairs: where this one comes from. `tags`,
-    `importance` (parts per million) and `actor`, who made it, are what the source says of its pages.
+    `importance` (parts per million) and `actor`, who made it, are what the source says of its pages;
+    `origin` is the address of the page in another session that it was taken from.
     """
 
     role: Role
@@ -51,6 +52,7 @@ class Draft(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     importance: int | None = None
     actor: str | None = None
+    origin: str | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):

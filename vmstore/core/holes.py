@@ -1,7 +1,8 @@
 """The holes of a skeleton: where a message's parts stood.
 
 A hole is an object of one key: `{"\\u0000t": n}` stands for part n as text, `\\u0000j` for its
-JSON value, `\\u0000b` for its base64, `\\u0000k` for its JSON value with its keys in an order.
+JSON value, `\\u0000b` for its base64, `\\u0000u` for its base64 in the alphabet of URLs, `\\u0000k` for
+its JSON value with its keys in an order.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-TEXT, JSON, BASE64, KEYED = "\0t", "\0j", "\0b", "\0k"
-HOLES = (TEXT, JSON, BASE64, KEYED)
+TEXT, JSON, BASE64, URLSAFE, KEYED = "\0t", "\0j", "\0b", "\0u", "\0k"
+HOLES = (TEXT, JSON, BASE64, URLSAFE, KEYED)
 LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
 
 Hole = tuple[str, Any]

@@ -37,7 +37,7 @@ from vmstore.core.redaction import Approve, Redact
 from vmstore.core.sharing import Revoke, Share
 from vmstore.errors import CorruptError
 
-WHOLE, PARTIAL = 1, 2  # renderers
+WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
     "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure",
@@ -83,18 +83,24 @@ class Turn(Mutation, frozen=True, array_like=True, tag=2):
 
 
 class Configure(Mutation, frozen=True, array_like=True, tag=4):
-    """The token estimator and its factor, in parts per million, from here on."""
+    """The token estimator and its factor, in parts per million, from here on.
+
+    `beside` are the estimated tokens of a live session's request that are no page's: rules, labels,
+    tools, the JSON around them. The budget leaves what they take.
+    """
 
     NUMBER: ClassVar[int] = 4
     estimator: int
     factor_ppm: int
+    beside: int = 0
 
 
 class Mark(Mutation, frozen=True, array_like=True, tag=5):
     """A moment somebody named, or an importer's progress; the last of its commit.
 
     `reason` 0 is a named moment, 1 a source record taken in (`records` counts them, `digest` is
-    its keyed digest, `note` a cell with a record that is no message), 2 an import complete.
+    its keyed digest, `note` a cell with a record that is no message), 2 an import complete. `back_to`
+    is the position that a session was set back to: what came after it was undone before this mark.
     """
 
     NUMBER: ClassVar[int] = 5
@@ -106,6 +112,7 @@ class Mark(Mutation, frozen=True, array_like=True, tag=5):
     digest: bytes | None = None
     name: CellRef | None = None
     note: CellRef | None = None
+    back_to: int = 0
 
 
 class Create(Mutation, frozen=True, array_like=True, tag=10):
@@ -226,7 +233,9 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
     `rest` is a cell of the request's other fields where they changed, `envelopes` the messages
     whose skeleton changed. `root` is the Merkle root over the `leaves` pages in order. `renderer`
     says how pages and skeletons make messages: WHOLE, each message with all of its holes filled in
-    order, or PARTIAL, where pages may be missing, and one shown at a level is text.
+    order; PARTIAL, where pages may be missing, and one shown at a level is text; LIVE, as the protocol
+    writes a live session's prompt. `sent` is the SHA-256 of the request that was written so, as JSON,
+    and `sent_tokens` what it is estimated at.
     """
 
     NUMBER: ClassVar[int] = 40
@@ -241,6 +250,8 @@ class Pack(Mutation, frozen=True, array_like=True, tag=40):
     envelopes: tuple[tuple[int, CellRef], ...] = ()
     shape: int | None = None
     renderer: int = WHOLE
+    sent: bytes | None = None
+    sent_tokens: int = 0
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
@@ -366,7 +377,12 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
 }
 
 
-LATER_FIELDS: dict[type, dict[str, Any]] = {Approve: {"session": None}}
+LATER_FIELDS: dict[type, dict[str, Any]] = {
+    Approve: {"session": None},
+    Configure: {"beside": 0},
+    Mark: {"back_to": 0},
+    Pack: {"sent": None, "sent_tokens": 0},
+}
 """Fields that a kind got after it was first written, and their defaults."""
 
 

@@ -33,6 +33,7 @@ class PageType(Word):
     PROCEDURE = 4
     INDEX = 5
     RAW = 6  # a source line nobody could read, kept as it stood
+    VALUE = 7  # what a program keeps beside the conversation; never in a prompt
 
 
 class Modality(Word):

@@ -14,6 +14,7 @@ from vmstore.core.page import Modality
 ESTIMATORS = {1: "chars4@1", 2: "chars4@1+area750@1"}
 """What the number of an estimator in the log stands for; the first counted every image as 1,000 tokens."""
 ESTIMATOR = 2
+CHARACTERS_PER_TOKEN = 4
 TOKENS_IMAGE = 1_000  # of one whose size is not known: it lies elsewhere, or is of a kind not read here
 AREA_PER_TOKEN = 750  # pixels
 SIDE_MAX = 1_568  # what is larger is made smaller by providers before it is read
@@ -24,7 +25,7 @@ BYTES_PER_AUDIO_TOKEN = 1_600  # 16 kHz 16-bit mono at 20 tokens a second
 def estimate(content: bytes, modality: Modality) -> int:
     """Estimated tokens of one page's content."""
     if modality in (Modality.TEXT, Modality.STRUCTURED):
-        return -(-_characters(content) // 4)
+        return -(-_characters(content) // CHARACTERS_PER_TOKEN)
     if modality is Modality.IMAGE:
         size = size_of(content)
         return TOKENS_IMAGE if size is None else area(*size)

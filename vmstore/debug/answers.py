@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -25,6 +26,7 @@ from vmstore.store.store import Store
 from vmstore.store.until import until
 from vmstore.vmql.parse import parse
 from vmstore.vmql.problems import QueryError
+from vmstore.vmql.result import Result
 from vmstore.vmql.syntax import Explain, Fork, Watch
 
 ROWS_MAX = 1_000
@@ -147,7 +149,11 @@ class Answers:
         text = asked.needed("q", "PAGES LIMIT 5")
         only_asks(text)
         store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
-        found = store.query(text, session=None if session is None else session.name)
+        with asked.stopped_by(partial(store.interrupt, threading.get_ident())):
+            return self._taken(asked, store.query(text, session=None if session is None else session.name))
+
+    def _taken(self, asked: Asked, found: Result) -> Any:
+        """The rows of an answer, as many as are asked for."""
         most = asked.number("limit") or ROWS_MAX
         names = [column.name for column in found.columns]
         rows = []

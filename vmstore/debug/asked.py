@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from vmstore.debug.refusals import TurnedAwayError
 from vmstore.errors import InputError
@@ -18,6 +20,8 @@ class Asked:
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
         self._left = False
+        self._stop: Callable[[], object] | None = None
+        self._lock = threading.Lock()
 
     @property
     def slow(self) -> bool:
@@ -26,7 +30,22 @@ class Asked:
 
     def leave(self) -> None:
         """Says, from any thread, that nobody waits for the answer any more."""
-        self._left = True
+        with self._lock:
+            self._left = True
+            if self._stop is not None:
+                self._stop()
+
+    @contextmanager
+    def stopped_by(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Within it `stop` is called where nobody waits for the answer any more, from another thread."""
+        self.check()
+        with self._lock:
+            self._stop = stop
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._stop = None
 
     def check(self) -> None:
         """Raises TurnedAwayError where nobody waits for the answer any more."""

@@ -34,7 +34,7 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
     if context.fidelity == Fidelity.RECORDED.word:
         try:
             found["request"] = context.request()
-        except UnknownError as error:  # a live session's call: its messages are all there is
+        except UnknownError as error:  # nobody held it, or something of it was erased: its messages are what there is
             found["why"] = str(error)
     else:
         found["why"] = "derived: rebuilt by a rule from what the source holds; the request itself was not in it"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple, overload
 
 import apsw
@@ -24,7 +25,7 @@ from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.context import Instead, read_cells
 from vmstore.views.lane import Lane
-from vmstore.views.projection import Progress, Projection
+from vmstore.views.projection import Progress, Projection, room_of
 
 RUN_BYTES = 4 << 20
 RUN_COMMITS = 500
@@ -51,14 +52,14 @@ class Foreign(NamedTuple):
 class Gathering:
     """Commits that are looked at in a log of their own before anything of them is written to another."""
 
-    def __init__(self, log: Log) -> None:
-        self.log = log
+    def __init__(self, log: Log, *files: Path) -> None:
+        self.log = log  # which lies in `files`
         self._keys: dict[str, int] = {}
         self._ends: dict[str, int] = {}
         self._name = ""
         self._run: list[Commit] = []
         self._bytes = 0
-        self.views = Projection(log, apsw.Connection(":memory:"))
+        self.views = Projection(log, apsw.Connection(":memory:"), room=room_of(*files) if files else None)
 
     def take(self, name: str, commit: Commit) -> None:
         """Takes in the next commit of the session that is called `name` there."""

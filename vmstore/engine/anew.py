@@ -31,7 +31,7 @@ from vmstore.core.mutation import (
     decode,
     sealed_again,
 )
-from vmstore.core.page import Origin
+from vmstore.core.page import Fidelity, Origin
 from vmstore.engine.adopt import Adopted, Foreign, Gathering, sealed_at
 from vmstore.engine.batch import Batch
 from vmstore.engine.doors import resized
@@ -151,6 +151,8 @@ def _listed(pack: Pack) -> Pack:
     """A pack without what an earlier version let in: words there are none of, two skeletons of one message."""
     shape = pack.shape if pack.shape in WORDS[Pack]["shape"] else None
     renderer = pack.renderer if pack.renderer in WORDS[Pack]["renderer"] else WHOLE
+    if pack.sent is not None:  # its request named pages as they were numbered there
+        pack = msgspec.structs.replace(pack, fidelity=Fidelity.DERIVED, sent=None)
     return msgspec.structs.replace(pack, shape=shape, renderer=renderer, envelopes=tuple(dict(pack.envelopes).items()))
 
 

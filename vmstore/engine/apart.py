@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, get_args
 
 from vmstore.core.mutation import (
+    LIVE,
     AnyMutation,
     Approve,
     Configure,
@@ -72,8 +73,14 @@ def commands_write_it(m: AnyMutation, live: Callable[[], bool]) -> str | None:
     command = _COMMANDS.get(type(m))
     if isinstance(m, Mark) and m.reason != Mark.NAMED:
         command = "`vmstore import`, which counts what it takes in"
+    if isinstance(m, Mark) and m.back_to:
+        command = "`Live.rewind`, which undoes what came after"
     if isinstance(m, Pack) and m.fidelity == Fidelity.RECORDED:
         command = "`store.record`, with the request that was sent; what nobody sent is derived"
+    if isinstance(m, Pack) and (m.renderer == LIVE or m.sent is not None or m.sent_tokens):
+        command = "`pack` of a live session, which makes its request"
+    if isinstance(m, Configure) and m.beside:
+        command = "`pack` of a live session, which measures what stands beside the pages"
     if command is None and type(m) in OF_KERNEL and live():
         command = "the kernel of a live session; ask it with the verbs of `vmstore.Live`"
     return None if command is None else f"such a {m.kind} is written by {command}"

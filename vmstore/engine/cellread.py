@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -16,8 +16,9 @@ from vmstore.engine.contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands
 from vmstore.engine.head import Head
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit
+from vmstore.log.frame import CELLS_MAX
 from vmstore.log.port import Log
-from vmstore.views.cellar import Cellar
+from vmstore.views.cellar import Ahead, Cellar
 from vmstore.views.context import envelopes_at, read_cells
 from vmstore.views.decisions import in_force
 from vmstore.views.lane import NEVER, Lane
@@ -34,6 +35,11 @@ def _parsed(skeleton: bytes | None) -> Sequence[Hole] | None:
     if not skeleton or SKELETON.wrong(skeleton) is not None:
         return None
     return list(holes(strict(skeleton)))
+
+
+def _too_long(content: bytes, form: Form) -> str | None:
+    most = form.bytes_max
+    return None if most is None or len(content) <= most else f"it has {len(content):,} bytes, of {most:,} at most"
 
 
 class OfBatch:
@@ -62,7 +68,7 @@ class OfBatch:
         if (ref, form.words) in self._fit:
             return None
         content = self._content(ref)
-        wrong = None if content is None else form.wrong(content)
+        wrong = None if content is None else _too_long(content, form) or form.wrong(content)
         if wrong is None and type(ref) is not int:
             self._fit.add((ref, form.words))
         return wrong
@@ -197,13 +203,13 @@ class OfLog:
         self._log = log
         self._fresh = fresh
         self._commit: Commit | None = None
-        self._cells: Mapping[int, Cell] = {}
+        self._cells = Ahead(lambda numbers: reachable(log, numbers))
         self._looked: dict[tuple[int, str], str | None] = {}
         self._holes: dict[int, Sequence[Hole] | None] = {}  # of skeletons, by cell
         self._sessions: dict[int, _Session] = {}
 
     def read(self, commits: Sequence[tuple[Commit, Sequence[AnyMutation]]]) -> None:
-        """Reads the cells that commits bring and that must be something, at once."""
+        """Reads the cells that commits bring and that must be something, many at once."""
         wanted = []
         for commit, mutations in commits:
             for m in mutations:
@@ -211,7 +217,7 @@ class OfLog:
                 if isinstance(m, Create | Update | Compress) and m.content is not None:
                     refs.append(m.content)
                 wanted += [commit.cell + ref for ref in refs if type(ref) is int and 0 <= ref < commit.cell_count]
-        self._cells = dict(reachable(self._log, wanted)) if wanted else {}
+        self._cells.want(wanted)
 
     def begin(self, commit: Commit, head: Head) -> None:
         """A commit is walked through from here on; `head` is its session's."""
@@ -264,7 +270,7 @@ class OfLog:
         return self._fresh.fold.cellar.sealed(self._commit, ref)[0]
 
     def _content(self, number: int) -> bytes | None:
-        cell = self._cells.get(number) or dict(reachable(self._log, [number])).get(number)
+        cell = self._cells.get(number)
         return None if cell is None or cell.erased else cell.content
 
     def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
@@ -370,15 +376,14 @@ def unformed(log: Log, commits: Sequence[Commit], cellar: Cellar | None) -> Iter
             number = _found(commit, ref, cellar)
             if number:
                 wanted.setdefault(number, []).append((commit, position, m, field, form))
-    cells = log.cells(list(wanted), archived=False) if wanted else {}
-    for number, places in wanted.items():
-        cell = cells.get(number)
-        if cell is None or cell.erased:
-            continue
-        for commit, position, m, field, form in places:
-            wrong = form.wrong(cell.content)
-            if wrong is not None:
-                yield f"commit {commit.ordinal}", f"position {position}: {m.kind} {field} is not {form.words}: {wrong}"
+    numbers = list(wanted)
+    for at in range(0, len(numbers), CELLS_MAX):
+        for number, cell in log.cells(numbers[at : at + CELLS_MAX], archived=False).items():
+            for commit, position, m, field, form in () if cell.erased else wanted[number]:
+                wrong = form.wrong(cell.content)
+                if wrong is not None:
+                    what = f"position {position}: {m.kind} {field} is not {form.words}: {wrong}"
+                    yield f"commit {commit.ordinal}", what
 
 
 def _mutations(commit: Commit) -> Iterator[tuple[int, AnyMutation]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from vmstore.core.holes import BASE64, JSON, KEYED, TEXT, Hole, marks, ordered
+from vmstore.core.holes import BASE64, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.jsontext import is_text, strict
 from vmstore.core.mutation import (
     Annotate,
@@ -36,10 +36,11 @@ from vmstore.engine.head import Head
 
 
 class Form(NamedTuple):
-    """What the bytes of a cell must be: in words, and a look that says why some are not."""
+    """What the bytes of a cell must be: in words, a look that says why some are not, and a bound by hand."""
 
     words: str
     wrong: Callable[[bytes], str | None]
+    bytes_max: int | None = None  # of what every fold reads, and one cell can be named again and again
 
 
 def _anything(content: bytes) -> None:
@@ -106,20 +107,24 @@ def _list_of(told: Any, kind: type, name: str) -> str | None:
 
 OPAQUE = Form("any bytes", _anything)
 PLAIN = Form("text in UTF-8", _text)
+NAME = Form("text in UTF-8, by hand of 4 KiB at most", _text, 4 << 10)
 OBJECT = Form("a JSON object", _typed(dict))
 VALUE = Form("a JSON value", _typed())
-LABELS = Form("a JSON object whose names are texts, with `tags` a list of texts", _labels)
-TEXTS = Form("a JSON list of texts", _texts)
+LABELS = Form(
+    "a JSON object whose names are texts, with `tags` a list of texts, by hand of 64 KiB at most", _labels, 64 << 10
+)
+TEXTS = Form("a JSON list of texts, by hand of 64 KiB at most", _texts, 64 << 10)
+ANCHORS = Form("a JSON object, by hand of 64 KiB at most", _typed(dict), 64 << 10)
 SKELETON = Form("JSON whose holes stand for parts", _skeleton)
 NOTE = Form("a JSON value; of a source record any bytes", _typed())
 
 FORMS: dict[type, dict[str, Form]] = {
-    Open: {"name": PLAIN, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
-    Mark: {"name": PLAIN, "note": NOTE},
+    Open: {"name": NAME, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
+    Mark: {"name": NAME, "note": NOTE},
     Create: {"content": OPAQUE, "labels": LABELS},
     Update: {"content": OPAQUE},
-    Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": OBJECT},
-    Approve: {"who": PLAIN},
+    Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": ANCHORS},
+    Approve: {"who": NAME},
     Compress: {"content": OPAQUE},
     Message: {"envelope": SKELETON, "aside": VALUE},
     Reply: {"aside": OBJECT},
@@ -224,7 +229,7 @@ class ByHand(Contents, Protocol):
         ...
 
 
-FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE}
+FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
 """What the content of a page must be that fills a kind of hole."""
 
 

@@ -15,6 +15,7 @@ import msgspec
 from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import (
+    LIVE,
     PARTIAL,
     WHOLE,
     Annotate,
@@ -88,7 +89,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
     Reply: {"status": frozenset(Status)},
     Configure: {"estimator": frozenset(ESTIMATORS)},
-    Pack: {"fidelity": frozenset(Fidelity), "shape": SHAPES, "renderer": frozenset((WHOLE, PARTIAL))},
+    Pack: {"fidelity": frozenset(Fidelity), "shape": SHAPES, "renderer": frozenset((WHOLE, PARTIAL, LIVE))},
     FaultIn: {"level": frozenset(Level), "tier": frozenset(Tier)},
     FaultDenied: {"because": frozenset(Denial)},
     Prefetch: {"level": frozenset(Level)},

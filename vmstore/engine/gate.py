@@ -81,19 +81,22 @@ class Engine:
         sql = "SELECT 1 FROM sessions WHERE name = ?"
         return name in self._opened or self.projection.db.execute(sql, (name,)).fetchone() is not None
 
-    def head(self, session: int) -> Head:
-        """A session's head, loaded from the views where it is not at hand or another process wrote since."""
+    def head(self, session: int, near: Head | None = None) -> Head:
+        """A session's head, loaded from the views where it is not at hand or another process wrote since.
+
+        `near` is one of the past that it forked from, which is loaded faster from there.
+        """
         head = self._heads.get(session)
         if head is None or self.log.head(session, head.known) is not None:
-            head = self._load(session)
+            head = self._load(session, near)
             self._keep(head)
         self._heads.move_to_end(session)
         return head
 
-    def _load(self, session: int) -> Head:
+    def _load(self, session: int, near: Head | None) -> Head:
         self.follow()
         with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
-            head = load_head(self.projection.db, session)
+            head = load_head(self.projection.db, session, near)
         if head is None:
             raise UnknownError(f"the log holds no session {session}")
         before = self._heads.get(session)

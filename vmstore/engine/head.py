@@ -96,13 +96,24 @@ class Leaf(NamedTuple):
     tokens: int
 
 
-class Foreseen(NamedTuple):
-    """A change of a context, and the head that has it."""
+class Seat(NamedTuple):
+    """A page's place in the context, and how it is shown there."""
 
-    order: list[Residence]  # the context it changes: this very list
+    residence: Residence
+    leaf: Leaf
+
+
+class Foreseen(NamedTuple):
+    """A change of a context worked out: what stands from the first place on that changes."""
+
+    moves: int  # how often the context had changed before
     entered: tuple[Residence, ...]
     left: tuple[int, ...]
-    after: Head
+    seats: list[Seat]  # of what enters
+    start: int
+    tail: list[Residence]
+    levels: list[list[bytes]]  # of the tree
+    totals: Totals
 
 
 class Head:
@@ -127,8 +138,8 @@ class Head:
         self.tokens = 0
         self.recent = Recent()
         self._shared = False  # whether another head holds the same working set
-        self._where: dict[int, Residence] = {}
-        self._leaves: dict[int, Leaf] = {}
+        self._seats: dict[int, Seat] = {}
+        self._moves = 0
         self._foreseen: Foreseen | None = None
 
     def copy(self) -> Head:
@@ -150,6 +161,11 @@ class Head:
         self.position = position
         self.recent = Recent(position)
 
+    def stand_as(self, other: Head) -> None:
+        """Begins with another head's working set, which holds the same pages under the same numbers."""
+        other._shared = self._shared = True
+        self.order, self.tree, self._seats, self.tokens = other.order, other.tree, other._seats, other.tokens
+
     def sketch(self) -> Head:
         """A head whose working set can be changed without changing this one; nothing else may be."""
         other = Head.__new__(Head)
@@ -161,8 +177,7 @@ class Head:
     def _own(self) -> None:
         """Makes the working set this head's alone, before it changes."""
         if self._shared:
-            self.order, self._where, self._leaves = self.order.copy(), self._where.copy(), self._leaves.copy()
-            self.tree = self.tree.copy()
+            self.order, self._seats, self.tree = self.order.copy(), self._seats.copy(), self.tree.copy()
             self._shared = False
 
     def settle(self, lookups: Lookups) -> None:
@@ -200,7 +215,8 @@ class Head:
 
     def residence(self, page: int) -> Residence | None:
         """A page's place in L0, or None."""
-        return self._where.get(page)
+        seat = self._seats.get(page)
+        return None if seat is None else seat.residence
 
     def apply(self, mutation: AnyMutation) -> None:
         """Folds the next mutation, which the rules let through."""
@@ -225,10 +241,7 @@ class Head:
 
     def _on_pack(self, mutation: Pack) -> None:
         self.call = mutation.call
-        after = self._foresee(mutation.entered, mutation.left)
-        self.order, self.tree, self.tokens = after.order, after.tree, after.tokens
-        self._where, self._leaves, self._shared = after._where, after._leaves, after._shared
-        self._foreseen = None
+        self.enter(mutation.entered, mutation.left)
 
     def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
         """What the context is after a change of it; worked out once, and taken when that pack is folded."""
@@ -236,36 +249,46 @@ class Head:
 
     def after(self, entered: Iterable[Residence], left: Iterable[int]) -> Sequence[Residence]:
         """The working set as a change leaves it, in order."""
-        return self._foresee(tuple(entered), tuple(left)).order
+        change = self._foresee(tuple(entered), tuple(left))
+        return self.order[: change.start] + change.tail
 
-    def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Head:
+    def _foresee(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Foreseen:
         known = self._foreseen
-        if known is None or known.order is not self.order or (known.entered, known.left) != (entered, left):
-            after = self.sketch()
-            after.enter(entered, left)
-            self._foreseen = known = Foreseen(self.order, entered, left, after)
-        return known.after
+        if known is None or known.moves != self._moves or (known.entered, known.left) != (entered, left):
+            self._foreseen = known = self._change(entered, left)
+        return known
 
-    def enter(self, entered: Sequence[Residence], left: Iterable[int]) -> Totals:
-        """Changes the working set; the tree is redone from the first place that changed."""
-        gone = [self._where[page] for page in left]
-        gone += [self._where[new[0]] for new in entered if new[0] in self._where]
-        if not gone and not entered:
-            return self.totals
-        self._own()
-        start = min(bisect_left(self.order, place[3], key=_rank) for place in (*gone, *entered))
-        for old in gone:
-            del self._where[old[0]]
-            self.tokens -= self._leaves.pop(old[0]).tokens
-        for new in entered:
-            self._where[new[0]] = new
-            made = self._leaves[new[0]] = self._leaf(new)
-            self.tokens += made.tokens
-        kept = {new[0] for new in entered}
-        rest = [r for r in self.order[start:] if r[0] in self._where and r[0] not in kept]
-        self.order[start:] = sorted([*rest, *entered], key=_rank)
-        self.tree.replace(start, [self._leaves[r[0]].hash for r in self.order[start:]])
-        return self.totals
+    def _change(self, entered: tuple[Residence, ...], left: tuple[int, ...]) -> Foreseen:
+        """Works a change out: the tree is redone from the first place that changes."""
+        order, old = self.order, self._seats
+        gone = [old[page] for page in left]
+        gone += [old[new[0]] for new in entered if new[0] in old]
+        seats = [Seat(new, self._leaf(new)) for new in entered]
+        start = min((bisect_left(order, seat[0][3], key=_rank) for seat in (*gone, *seats)), default=len(order))
+        moved = {seat[0][0] for seat in gone}
+        tail = [residence for residence in order[start:] if residence[0] not in moved]
+        tail = sorted([*tail, *entered], key=_rank)
+        new = {seat[0][0]: seat[1].hash for seat in seats}
+        hashes = [new[page] if (page := residence[0]) in new else old[page].leaf.hash for residence in tail]
+        levels = self.tree.tails(start, hashes)
+        size = start + len(tail)
+        tokens = self.tokens - sum(seat.leaf.tokens for seat in gone) + sum(seat.leaf.tokens for seat in seats)
+        totals = Totals(size, tokens, self.tree.crown(levels) if size else EMPTY)
+        return Foreseen(self._moves, entered, left, seats, start, tail, levels, totals)
+
+    def enter(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
+        """Changes the working set."""
+        change = self._foresee(tuple(entered), tuple(left))
+        self._foreseen = None
+        if change.entered or change.left:
+            self._own()
+            for page in change.left:
+                del self._seats[page]
+            self._seats.update((seat[0][0], seat) for seat in change.seats)
+            self.order[change.start :] = change.tail
+            self.tree.graft(change.start, change.levels)
+            self.tokens, self._moves = change.totals.tokens, self._moves + 1
+        return change.totals
 
     @property
     def totals(self) -> Totals:

@@ -109,10 +109,11 @@ class Known:
             return
         if not after:
             self.flush()
-        for stretch in reversed(lane.stretches):
-            rows = self._rows(stretch._replace(low=max(stretch.low, after)))
-            for position, cell, digest in islice(rows, LOADED_MAX):
-                self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
+        newest = (
+            row for stretch in lane.stretches for row in self._rows(stretch._replace(low=max(stretch.low, after)))
+        )
+        for position, cell, digest in islice(newest, LOADED_MAX):
+            self._places.setdefault((lane.session, digest), Sealed(position, cell, None))
 
     def _rows(self, stretch: Stretch) -> Iterator[tuple[int, int, bytes]]:
         """What the file holds of a stretch as position, cell and digest, the newest commit first."""

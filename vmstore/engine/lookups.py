@@ -104,8 +104,11 @@ class ViewLookups:
         return self._uids[owner]
 
 
-def load_head(db: apsw.Connection, session: int) -> Head | None:
-    """A session's head as the views hold it; None where they hold no such session."""
+def load_head(db: apsw.Connection, session: int, near: Head | None = None) -> Head | None:
+    """A session's head as the views hold it; None where they hold no such session.
+
+    What it has in its working set as one `near` it has is taken from that: a head of a past of its own.
+    """
     sql = "SELECT uid, position, hash, turns, calls, hidden FROM sessions WHERE session = ?"
     row = db.execute(sql, (session,)).fetchone()
     if row is None:
@@ -120,8 +123,12 @@ def load_head(db: apsw.Connection, session: int) -> Head | None:
     head.redaction = policy_at(lookups.lane)
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)
-    lookups.prepare(residents)
-    head.restore(r[:4] for r in residents)
+    if near is not None:
+        head.stand_as(near)
+    entered = [resident for resident in residents if head.residence(resident.page) != resident[:4]]
+    left = {residence[0] for residence in head.order} - {resident.page for resident in residents}
+    lookups.prepare(entered)
+    head.enter((resident[:4] for resident in entered), sorted(left))
     return head
 
 

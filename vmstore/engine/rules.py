@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core.mutation import (
     CELL_FIELDS,
-    PARTIAL,
+    WHOLE,
     Annotate,
     AnyMutation,
     CellRef,
@@ -62,6 +62,7 @@ ENDS = (Pack, Mark)
 _LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a page, a session's redaction, a request
 TOKENS_AROUND = 16  # that a tokenizer may put around a content
 WEIGHED = (Create, Annotate)
+ELSEWHERE_MAX = 1 << 40  # bytes, or tokens, of what was never sealed: sums of them fit
 IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
@@ -341,8 +342,11 @@ def cells_are_formed(head: Head, m: AnyMutation, place: Place) -> str | None:
 def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | None:
     """What somebody writes by hand states the size of its content, tokens it can have, and what it is."""
     by_hand = place.by_hand
-    if by_hand is None or not isinstance(m, SIZED) or m.content is None:
+    if by_hand is None or not isinstance(m, SIZED):
         return None
+    if m.content is None:
+        most = max(m.size, m.tokens)
+        return f"size or tokens is {most}, and nothing elsewhere has as many" if most > ELSEWHERE_MAX else None
     content = by_hand.content(m.content)
     if content is None:
         return "its content was erased; seal one that is there"
@@ -385,7 +389,7 @@ def messages_are_whole(head: Head, m: AnyMutation, place: Place) -> str | None:
     if not isinstance(m, Pack) or place.contents is None:
         return None
     for shown in place.contents.touched(head, m):
-        wrong = unfilled(shown, place.contents, partial=m.renderer == PARTIAL)
+        wrong = unfilled(shown, place.contents, partial=m.renderer != WHOLE)
         if wrong is not None:
             return wrong
     return None

@@ -50,7 +50,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> Bundle:
     """Reads a bundle into a log of its own and proves every byte of it; InputError names what is wrong."""
-    gathering = Gathering(scratch)
+    gathering = Gathering(scratch, path)
     with _opened(path) as file:
         total = path.stat().st_size * 2
         reader = Reader(file, str(path))

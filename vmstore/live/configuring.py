@@ -23,7 +23,7 @@ def configure(act: Act, told: dict[str, Any]) -> Settings:
     new = changed(before or Settings(), told)
     new = msgspec.structs.replace(new, policy=full_name(shipped(new.policy)))  # by its version, which stays
     policy(new.policy, new.l0_tokens_max, **new.parameters)  # refuses what it does not know
-    room = act.state.tokens(new.room)
+    room = max(0, act.state.tokens(new.room) - act.state.beside)
     if act.state.pinned > room:
         raise RefusedError(
             f"{act.state.pinned:,} tokens are pinned, and {new.l0_tokens_max:,} with the reserves leave {room:,}; "

@@ -14,9 +14,13 @@ BYTES_MAX = 32 << 20
 
 
 class Forms:
-    """Contents by position; the least recently used go when they take more than `BYTES_MAX`."""
+    """Contents by position; the least recently used go when they take more than `BYTES_MAX`.
 
-    def __init__(self, engine: Engine, lane: Lane) -> None:
+    Of the `past` alone they are read from the views as these are: who asks for it does not move them.
+    """
+
+    def __init__(self, engine: Engine, lane: Lane, *, past: bool = False) -> None:
+        self._past = past
         self._engine = engine
         self._lane = lane
         self._known: OrderedDict[int, bytes] = OrderedDict()
@@ -53,7 +57,8 @@ class Forms:
                 found[position] = self._known[position]
         missing = [position for position in positions if position not in found]
         if missing:
-            self._engine.follow()
+            if not self._past:
+                self._engine.follow()
             rows = list(self._lane.rows(_SEALED, missing))
             sealed = {cell: commitment for _, cell, commitment in rows if cell is not None}
             contents = read_cells(self._engine.log, self._lane.db, sealed, gone)

@@ -7,7 +7,7 @@ import msgspec
 from vmstore.views.pages import born_tags, object_of
 
 
-class Known(msgspec.Struct, frozen=True):
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
     """What labels say of a page."""
 
     name: str | None = msgspec.field(default=None, name="hint")
@@ -15,6 +15,7 @@ class Known(msgspec.Struct, frozen=True):
     answers: str | None = None
     tags: tuple[str, ...] = ()
     mime: str | None = None
+    origin: str | None = None
 
 
 def known(labels: bytes) -> Known:
@@ -24,7 +25,8 @@ def known(labels: bytes) -> Known:
     except (msgspec.MsgspecError, UnicodeDecodeError):  # they hold what is no character
         told = object_of(labels)
         hint, asks, answers, mime = (told.get(name) for name in ("hint", "asks", "answers", "mime"))
-        return Known(_text(hint), _text(asks), _text(answers), tuple(born_tags(told)), _text(mime))
+        origin = _text(told.get("origin"))
+        return Known(_text(hint), _text(asks), _text(answers), tuple(born_tags(told)), _text(mime), origin)
 
 
 def _text(value: object) -> str | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from copy import copy
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +15,7 @@ from vmstore.live.forms import Forms
 from vmstore.live.spoken import Spoken
 from vmstore.vm.held import Held
 from vmstore.vm.protocol.leaf import MEDIA, Leaf
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.select import Left, Lowered, Selection
 from vmstore.vm.state import State
 from vmstore.vm.window import leaf_of, shown
@@ -26,88 +25,77 @@ LOOKED_AT_MAX = 512  # of them, the newest, and those with a name
 HINT_CHARS = 120
 
 
-class Seen(NamedTuple):
-    """A prompt at a moment: its pages in order, the weightiest of those that were away and how many those were.
-
-    `lowered` and `left` say of which pages a smaller window shows less, and nothing.
-    """
-
-    here: list[Held]
-    away: list[Held]
-    away_in_all: int
-    segment: int
-    names: dict[int, str]
-    lowered: tuple[Lowered, ...] = ()
-    left: tuple[Left, ...] = ()
-
-
 class Leaves:
-    """Makes leaves of pages: what they say, how they are called, where they stand.
+    """Makes leaves of pages: what they say, how they are called, where they stand, of the state as it is when asked.
 
-    Those of the whole prompt are of the moment it was first seen; whoever changes the state looks before.
+    With a `memo` a leaf that was made before of the same is that very leaf.
     """
 
-    def __init__(self, state: State, spoken: Spoken, forms: Forms, choice: Selection | None = None) -> None:
+    def __init__(
+        self, state: State, spoken: Spoken, forms: Forms, choice: Selection | None = None, memo: Memo | None = None
+    ) -> None:
         self._state = state
         self._spoken = spoken
         self._forms = forms
         self._choice = choice
-        self._seen: Seen | None = None
+        self._memo = memo or Memo()
 
-    def see(self) -> Seen:
-        """The prompt at its moment, or what was chosen of it, to make leaves of later."""
-        if self._seen is None:
-            self._seen = self._look()
-        return self._seen
+    def here(self) -> list[Leaf]:
+        """The prompt in order, or what was chosen of it."""
+        placed = sorted(self._sent().items(), key=lambda one: self._state.here[one[0]].rank)
+        told = {page: self._told(self._state.here[page], level) for page, level in placed}
+        leaves = {page: self._memo.kept(page, told[page]) for page, _ in placed}
+        missing = [(self._state.here[page], level) for page, level in placed if leaves[page] is None]
+        contents = self._forms.all({position for held, level in missing for position in _needed(held, level)})
+        for held, level in missing:
+            leaf = self._leaf(held, level, contents, Tier.L0)
+            leaves[held.page] = self._memo.keep(held.page, told[held.page], leaf)
+        return [*leaves.values()]
 
-    def _look(self) -> Seen:
-        state, choice = self._state, self._choice
-        sent = {page: held.level for page, held in state.here.items()} if choice is None else shown(choice)
-        here = sorted((_at(state.here[page], level) for page, level in sent.items()), key=_rank)
+    def _sent(self) -> dict[int, int]:
+        """The level each page of the prompt is shown at."""
+        return shown(self._choice) if self._choice else {page: held.level for page, held in self._state.here.items()}
+
+    def away(self) -> tuple[list[Leaf], int]:
+        """The weightiest pages that are not in the prompt, and how many are not there in all."""
+        state, sent = self._state, self._sent()
         claims = [state.pages[page] for page in self._spoken.named.values() if page not in sent]
         newest = islice((held for page, held in reversed(state.pages.items()) if page not in sent), LOOKED_AT_MAX)
         unsaid = self._spoken.thoughts.keys() | state.retracted.pages.keys()
-        out = {held.page: held for held in (*claims, *newest) if held.type != PageType.RAW and held.page not in unsaid}
-        away = list(map(copy, heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)))
-        names = {held.page: self.name(held.page) for held in (*here, *away)}
-        lowered = tuple(one._replace(name=self._named(one.name)) for one in choice.lowered) if choice else ()
-        left = tuple(
-            one._replace(name=self._named(one.name), instead=self._named(one.instead)) for one in choice.left
-        ) if choice else ()  # fmt: skip
-        return Seen(here, away, len(state.pages) - len(here), state.segment, names, lowered, left)
-
-    def bare(self) -> list[Leaf]:
-        """The prompt in order, without a word of it: what its pages are known by."""
-        seen = self.see()
-        return [
-            msgspec.structs.replace(
-                leaf_of(held, seen.segment), name=seen.names[held.page], provenance=self._sources(held.page)
-            )
-            for held in seen.here
-        ]
-
-    def here(self) -> list[Leaf]:
-        """The prompt in order."""
-        seen = self.see()
-        contents = self._forms.all({position for held in seen.here for position in _needed(held, held.level)})
-        return [self._leaf(seen, held, held.level, contents, Tier.L0) for held in seen.here]
-
-    def away(self) -> list[Leaf]:
-        """The weightiest pages that were not in the prompt."""
-        seen = self.see()
-        return [self._leaf(seen, held, 0, {}, Tier.L2) for held in seen.away]
+        beside = (PageType.RAW, PageType.VALUE)  # the conversation
+        out = {held.page: held for held in (*claims, *newest) if held.type not in beside and held.page not in unsaid}
+        away = heapq.nlargest(AVAILABLE_MAX, out.values(), key=_weight)
+        return [self._leaf(held, 0, {}, Tier.L2) for held in away], len(state.pages) - len(sent)
 
     def of(self, held: Held, level: int, tier: Tier, *, words: bool = True) -> Leaf:
-        """One page as it is shown at a level now, with what it says or without."""
-        now = Seen([held], [], 0, self._state.segment, {held.page: self.name(held.page)})
+        """One page as it is shown at a level, with what it says or without."""
         contents = self._forms.all(_needed(held, level)) if words else {}
-        return self._leaf(now, held, level, contents, tier)
+        return self._leaf(held, level, contents, tier)
 
-    def _leaf(self, seen: Seen, held: Held, level: int, contents: Mapping[int, bytes], tier: Tier) -> Leaf:
+    def lowered(self) -> tuple[Lowered, ...]:
+        """The pages that are shown at a higher level than L0 has them at."""
+        lowered = self._choice.lowered if self._choice else ()
+        return tuple(one._replace(name=self._named(one.name)) for one in lowered)
+
+    def left(self) -> tuple[Left, ...]:
+        """The pages of L0 that are not shown, why, and what stands for them."""
+        left = self._choice.left if self._choice else ()
+        return tuple(one._replace(name=self._named(one.name), instead=self._named(one.instead)) for one in left)
+
+    def _told(self, held: Held, level: int) -> tuple[object, ...]:
+        """All that the leaf of a page of the prompt follows from."""
+        page, spoken, origin = held.page, self._spoken, held.origin
+        forms, is_past = tuple(held.forms), held.segment != self._state.segment
+        names = self.name(page), self.name(origin) if origin else "", self._sources(page)
+        lived = held.created, held.entered, held.faulted, held.importance, held.holders
+        thought = page in spoken.thoughts
+        return level, held.version, held.mime, held.answers, held.opaque, forms, is_past, names, lived, thought
+
+    def _leaf(self, held: Held, level: int, contents: Mapping[int, bytes], tier: Tier) -> Leaf:
         spoken = self._spoken
         known = spoken.known.get(held.page)
         said = spoken.messages.get(held.message)
-        bare = leaf_of(held, seen.segment, level)
+        bare = leaf_of(held, self._state.segment, level)
         full = held.mime.type if known is None or known.mime is None else known.mime
         content = _content(held, level, contents)
         others = tuple(
@@ -116,7 +104,7 @@ class Leaves:
         width, height = _size(held, level, content)
         return msgspec.structs.replace(
             bare,
-            name=seen.names[held.page],
+            name=self.name(held.page),
             slot=said.slot if said else Slot.MESSAGES,
             content=content,
             mime=full if bare.mime == held.mime.type else bare.mime,
@@ -160,15 +148,6 @@ class Leaves:
         return self._forms.of(full.position)[: HINT_CHARS * 4].decode("utf-8", "replace")[:HINT_CHARS]
 
 
-def _at(held: Held, level: int) -> Held:
-    """A page as it is shown at a level."""
-    form = held.forms[level]
-    assert form is not None, "what is shown has a form"
-    now = copy(held)
-    now.level, now.tokens = level, form.tokens
-    return now
-
-
 def _needed(held: Held, level: int) -> list[int]:
     """The contents a page is shown with: its form at a level, and of a medium the words there are about it."""
     leaf = leaf_of(held, 0, level)
@@ -177,17 +156,13 @@ def _needed(held: Held, level: int) -> list[int]:
 
 
 def _content(held: Held, level: int, contents: Mapping[int, bytes]) -> bytes | None:
-    return contents.get(held.residence_at(level)[1])
+    return None if held.opaque else contents.get(held.residence_at(level)[1])
 
 
 def _size(held: Held, level: int, content: bytes | None) -> tuple[int, int]:
     """The pixels of a picture that is shown in full; nothing of any other."""
     is_picture = held.modality is Modality.IMAGE and level == 0 and content is not None
     return (size_of(content) if is_picture and content is not None else None) or (0, 0)
-
-
-def _rank(held: Held) -> int:
-    return held.rank
 
 
 def _weight(held: Held) -> tuple[int, int, int]:

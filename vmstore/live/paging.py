@@ -7,7 +7,7 @@ from typing import NamedTuple
 from vmstore.capture.skeleton import dumps
 from vmstore.core.decision import Cause, FaultReason, Holder, Use
 from vmstore.core.mutation import AnyMutation, Evict, Mark, Pin, Reference, Segment, Unpin
-from vmstore.core.page import Level, LinkKind, Modality, PageType, Role
+from vmstore.core.page import Level, LinkKind, Method, Modality, PageType, Role
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError, RefusedError
 from vmstore.live.runtime import Act
@@ -26,6 +26,8 @@ class Answered(NamedTuple):
 def fault(act: Act, number: int, level: int, reason: FaultReason, *, by_model: bool, name: str = "") -> Answered:
     """A page is asked for at a level; 0 is no page, of which `name` says how it was called."""
     use = Use.FAULT if by_model else Use.ASKED
+    if number and act.state.pages[number].type is PageType.VALUE:  # it is for programs: to a prompt there is none
+        number, name = 0, name or page_name(number)
     evidence = act.cell(name.encode("utf-8", "backslashreplace")) if name else None
     act.tell(Reference(number, use, act.state.call, level, reason, evidence=evidence))
     decided = act.react()
@@ -89,10 +91,12 @@ def show_shorter(act: Act, number: int, words: str) -> None:
     """Shows a file that was taken in by a shorter form where there is one; `words` were handed in about it."""
     held = act.state.here[number]
     if words:
-        act.tell(act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words))
+        made = act.shorten(number, Level.ABSTRACT if held.modality is Modality.IMAGE else Level.REDUCED, words)
+        if made.method in (Method.CAPTION, Method.TRANSCRIPT) or made.tokens < held.tokens:
+            act.tell(made)
     if held.forms[Level.REDUCED] is None:
-        made = act.shorten(number, Level.REDUCED)
-        if made.tokens < held.tokens and held.forms[made.level] is None:
+        made, known = act.shorten(number, Level.REDUCED), held.made(Level.REDUCED)
+        if made.tokens < held.tokens and (known is None or made.level < known):  # or no decision would need it
             act.tell(made)
     level = held.made(Level.REDUCED)
     form = held.forms[level] if level is not None else None

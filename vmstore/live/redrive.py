@@ -14,17 +14,20 @@ from typing import NamedTuple
 
 import msgspec
 
+from vmstore.capture.skeleton import dumps
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, Role, Slot, Standing
-from vmstore.live import remembering
+from vmstore.live import recall, remembering
 from vmstore.live.facts import Facts, Told
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act
-from vmstore.live.saying import Spoke, corrected, hold
+from vmstore.live.saying import TOPIC_BYTES_MAX, Spoke, corrected, hold
 from vmstore.log.commit import Commit
+from vmstore.views.pages import born_tags, object_of
 from vmstore.vm.references import Evidence, Written, references
+from vmstore.vm.topics import TOPIC, topics
 
 TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses
 USES = {Evidence.CITED: Use.REUSE, Evidence.NAMED: Use.REUSE, Evidence.QUOTED: Use.QUOTE, Evidence.SAME: Use.QUOTE}
@@ -128,9 +131,12 @@ class Redrive:
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
             case m.Annotate() if mutation.status == Standing.SUPERSEDED and mutation.page in self._at:
                 said_of = None if mutation.anchors is None else act.cell(self._bytes(mutation.anchors))
-                act.tell(m.Annotate(self._at[mutation.page], status=mutation.status, anchors=said_of))
+                page = self._at[mutation.page]
+                act.tell(m.Annotate(page, status=mutation.status, anchors=said_of))
+                for claim in act.spoken.claims_of(page):  # found in the meantime in what the source took back
+                    act.tell(m.Annotate(claim, status=mutation.status))
             case m.Configure():
-                act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm)))
+                act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm), act.state.beside))
             case m.Reply():
                 usage = mutation.tokens_in, mutation.tokens_cached, mutation.tokens_out, mutation.cost, mutation.latency
                 act.tell(m.Reply(mutation.call, mutation.status, mutation.final, *usage))
@@ -144,8 +150,7 @@ class Redrive:
     def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)
         content = None if made.content is None else act.cell(self._bytes(made.content))
-        labels = None if made.labels is None else act.cell(self._bytes(made.labels))
-        message = self._at.get(made.message, 0)
+        labels = self._labels(act, made, message := self._at.get(made.message, 0))
         new = msgspec.structs.replace(made, content=content, labels=labels, links=links, message=message)
         self._at[position] = page = act.tell(new)
         if message in said:
@@ -153,6 +158,19 @@ class Redrive:
         holder = self._holder(act, made, message)
         if holder is not None:
             hold(act, (page,), holder)
+
+    def _labels(self, act: Act, made: m.Create, message: int) -> m.CellRef | None:
+        """What the source says of a page, with what it is about, as a message that is said here has it."""
+        told = None if made.labels is None else self._bytes(made.labels)
+        if message and made.content is not None and made.modality == Modality.TEXT and not isinstance(told, Gone):
+            content = self._bytes(made.content)
+            known = object_of(told) if told is not None else {}
+            tags = born_tags(known)
+            if not isinstance(content, Gone) and not any(tag.startswith(TOPIC) for tag in tags):
+                about = topics(content[:TOPIC_BYTES_MAX].decode("utf-8", "replace"))
+                tags += [TOPIC + topic for topic in about]
+                told = dumps({**known, "tags": tags}) if about else told
+        return None if told is None else act.cell(told)
 
     @staticmethod
     def _holder(act: Act, made: m.Create, message: int) -> Holder | None:
@@ -172,5 +190,5 @@ class Redrive:
             if role in (Role.USER, Role.ASSISTANT):
                 remembering.notice(act, spoke)
             if role is Role.USER:
-                remembering.prefetch(act, spoke)
+                recall.prefetch(act, spoke)
         said.clear()

@@ -14,11 +14,10 @@ from vmstore.core.page import IMPORTANCE, LinkKind, Modality, PageType, Role
 from vmstore.live.remembering import CLAIM_IMPORTANCE, FINDER, HEARD, summed
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import page
-from vmstore.live.spoken import TOPIC
 from vmstore.views.lane import Lane
 from vmstore.views.notes import notes_of
 from vmstore.vm.claims import Claim, Said, find
-from vmstore.vm.topics import topics
+from vmstore.vm.topics import TOPIC, topics
 
 MAKER = "vm"  # who makes summaries of segments
 
@@ -99,9 +98,8 @@ class _Renewing:
             held = self._state.pages[old]
             if self._sound(old) and held.type is PageType.CLAIM:
                 known = self._spoken.known.get(old)
-                return Renewal(
-                    number, PageType.CLAIM, known.name if known else None, self._forms.of(old), (old,), FINDER
-                )
+                content = self._forms.of(held.forms[0].position if held.forms[0] is not None else old)
+                return Renewal(number, PageType.CLAIM, known.name if known else None, content, (old,), FINDER)
         return None
 
     @cached_property

@@ -6,31 +6,38 @@ nothing in the log, and what was folded of it is forgotten.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
-from weakref import ref
+
+import msgspec
 
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
 from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
 from vmstore.engine.gate import Engine
-from vmstore.errors import OvertakenError
+from vmstore.errors import OvertakenError, RefusedError
 from vmstore.live.facts import Facts
 from vmstore.live.finder import Finder
 from vmstore.live.forms import Forms
+from vmstore.live.index import Index
 from vmstore.live.leaves import Leaves
 from vmstore.live.shorter import Shorter
+from vmstore.live.snapshot import EVERY, Folded, Snapshot, unfold
 from vmstore.live.spoken import Spoken
-from vmstore.views.lane import Lane
+from vmstore.live.uses import Uses
+from vmstore.views.lane import NEVER, Lane
+from vmstore.views.walk import hash_at
 from vmstore.vm.compressors.form import Form
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.packs import PackCache
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.room import Compression
 from vmstore.vm.state import State
+from vmstore.vm.topics import tagged
 
 T = TypeVar("T")
 
@@ -54,7 +61,9 @@ class Act:
         self.forms = runtime.forms
         self.shorter = runtime.shorter
         self.finder = runtime.finder
-        self.packs = runtime.packs
+        self.index = runtime.index
+        self.uses = runtime.uses
+        self.memo = runtime.memo
         self.kernel = Kernel(self.state, self._write, self._perform, runtime.note)
         self.written: list[AnyMutation] = []
         self.ended = False
@@ -71,6 +80,16 @@ class Act:
         if told is not None:
             self.kernel.tell(told)
         return position
+
+    @property
+    def shape(self) -> str:
+        """The shape that requests are written in and answers are read in."""
+        settings = self.state.settings
+        return (settings.shape if settings is not None else None) or "chat"
+
+    def leaves(self, choice: Selection | None) -> list[Leaf]:
+        """The prompt as it is now, or what was chosen of it, in order."""
+        return Leaves(self.state, self.spoken, self.forms, choice, self.memo).here()
 
     def react(self) -> list[AnyMutation]:
         """Lets the kernel decide now; what it wrote."""
@@ -129,19 +148,42 @@ class Act:
         return self.shorten(request.page, Level(request.level))
 
 
-class Runtime:
-    """A live session, ready to act. Not for two threads at a time: the store's lock sees to that."""
+class Block:
+    """Acts of one thread that are written at once; `broken` where one failed half-way."""
 
-    def __init__(self, engine: Engine, lane: Lane, shorter: Shorter | None = None, finder: Finder | None = None):
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.batch: Batch | None = None
+        self.at = 0
+        self.broken = False
+
+
+class Runtime:
+    """A live session, ready to act, or one that looks at its `past` alone, which the views hold already.
+
+    Not for two threads at a time: the store's lock sees to that.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        lane: Lane,
+        shorter: Shorter | None = None,
+        finder: Finder | None = None,
+        *,
+        past: bool = False,
+        snapshot: Snapshot | None = None,
+    ) -> None:
         self._engine = engine
         self._lane = lane
         self.shorter = shorter or Shorter()
         self.finder = finder or Finder()
-        self.forms = Forms(engine, lane)
-        self.packs: PackCache[list[Leaf]] = PackCache()
+        self.forms = Forms(engine, lane, past=past)
+        self._snapshot = snapshot
+        self._block: Block | None = None
+        self._erasure = -1  # the store's last one that what was folded takes into account
         self._source: Facts | Act | None = None
         self._fresh = False  # whether all is being read, knowing what was erased
-        self._looks: list[ref[Leaves]] = []  # made since something happened
         self.forget()
 
     @property
@@ -153,24 +195,15 @@ class Runtime:
         """Forgets what was folded; the next act reads the log again."""
         self.state = State(self._read)
         self.spoken = Spoken(self._read)
-        self.metrics = Metrics()
+        self.metrics = Metrics(self._about)
+        self.index = Index()
+        self.uses = Uses(self.state, self.spoken, self.forms)
+        self.memo = Memo()
         self.forms.forget()
 
     def leaves(self, choice: Selection | None = None) -> Leaves:
-        """The prompt as it is now, or what was chosen of it, for whoever looks later.
-
-        It is seen when it is asked for, or about to change.
-        """
-        leaves = Leaves(self.state, self.spoken, self.forms, choice)
-        self._looks.append(ref(leaves))
-        return leaves
-
-    def _see(self) -> None:
-        """Sees the prompt for those who still may ask how it was."""
-        for look in self._looks:
-            if (leaves := look()) is not None:
-                leaves.see()
-        self._looks.clear()
+        """The prompt as it is when it is asked, or what was chosen of it."""
+        return Leaves(self.state, self.spoken, self.forms, choice)
 
     def note(self, position: int, mutation: AnyMutation) -> None:
         """Counts a mutation that was just folded."""
@@ -178,53 +211,92 @@ class Runtime:
 
     def current(self) -> State:
         """The state at the log's end."""
+        if self._block is not None and self._block.batch is not None:
+            return self.state  # what was done within is not in the log yet
         head = self._engine.head(self._lane.session)
         if head.position != self.state.position:
-            self._see()
             self._engine.follow()
-            facts = Facts(self._engine.log, self._lane)
-            self._source = facts
-            try:
-                for told in facts.after(self.state.position):
-                    if any(map(_erases, told.mutations)) and not self._fresh:
-                        return self._anew()
-                    self.metrics.begin(told.at)
-                    for position, mutation in told.mutations:
-                        self.state.apply(position, mutation)
-                        self.note(position, mutation)
-                        self.spoken.apply(position, mutation)
-            except BaseException:
-                self.forget()  # half of a mutation may be folded
-                raise
+            if self._snapshot is not None and not self.state.position:
+                self._resume(self._snapshot)
+            self._fold(NEVER)
+            self._erasure = self._engine.projection.last_erasure
+            self.keep()
         return self.state
 
-    def _anew(self) -> State:
+    def _resume(self, snapshot: Snapshot) -> None:
+        """Goes on from the snapshot, where it is one of this log as it is now."""
+        found = snapshot.read(self._engine.projection.last_erasure)
+        if found is None:
+            return
+        try:
+            if hash_at(self._engine.log, self._lane, found.position) == found.hash:
+                folded = Folded(self.state, self.spoken, self.metrics, self.index)
+                unfold(found.written, folded)
+                snapshot.work = folded.work
+        except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
+            self.forget()  # it is of something else, or damaged: the log has it all
+
+    def keep(self) -> None:
+        """Leaves a snapshot, where much was folded since the last one; none of what was erased by then."""
+        snapshot, position = self._snapshot, self.state.position
+        folded = Folded(self.state, self.spoken, self.metrics, self.index)
+        if snapshot is None or folded.work - snapshot.work < EVERY:
+            return
+        self._engine.follow()
+        if self._engine.projection.last_erasure == self._erasure:
+            stands = hash_at(self._engine.log, self._lane, position)
+            snapshot.write(position, stands, self._erasure, folded)
+            self._engine.follow()
+            if self._engine.projection.last_erasure != self._erasure:  # its own look for files may have been before
+                snapshot.remove()
+
+    def stand(self, position: int) -> State:
+        """The state as it stood at a position; asked for in order, each commit is read once."""
+        if self.state.position > position:
+            self.forget()
+        if self.state.position < position:
+            self._fold(position)
+        return self.state
+
+    def _fold(self, upto: int) -> None:
+        """Folds what the log holds after the state, up to a position."""
+        facts = Facts(self._engine.log, self._lane)
+        self._source = facts
+        try:
+            for told in facts.after(self.state.position, upto):
+                if any(map(_erases, told.mutations)) and not self._fresh:
+                    return self._anew(upto)
+                self.metrics.begin(told.at)
+                for position, mutation in told.mutations:
+                    self.state.apply(position, mutation)
+                    self.note(position, mutation)
+                    self.spoken.apply(position, mutation)
+        except BaseException:
+            self.forget()  # half of a mutation may be folded
+            raise
+        return None
+
+    def _anew(self, upto: int) -> None:
         """Reads all of the log again: something was erased, and nothing of it is to stay in memory."""
         self.forget()
-        self.packs = PackCache()
         self._fresh = True
         try:
-            return self.current()
+            self._fold(upto)
         finally:
             self._fresh = False
 
     def act(self, do: Callable[[Act], T], at: int) -> T:
-        """Does something to the session and lets the kernel react, as one durable commit; what it answers."""
-        batch = self._engine.batch(self._lane.session)
-        if batch.head.position != self.state.position:
-            self.current()
-            batch = self._engine.batch(self._lane.session)
-            if batch.head.position != self.state.position:
-                raise OvertakenError("the session moved on while it was read; read it and decide again")
-        self._see()
-        act = self._source = Act(self, batch, at)
-        self.metrics.begin(at)
-        self.shorter.begin()
+        """Does something to the session and lets the kernel react, as one durable commit; what it answers.
+
+        Within a block of `together` it is one all the same, durable when the block ends.
+        """
+        block = self._block
+        if block is not None:
+            return self._within(block, do, at)
+        batch = self._batch()
         self.forms.hold()
         try:
-            answer = do(act)
-            if not act.ended:
-                act.react()
+            answer = self._do(batch, do, at)
             if not batch.empty:
                 batch.commit(at)
         except BaseException:
@@ -233,6 +305,71 @@ class Runtime:
             raise
         finally:
             self.forms.release()
+        return answer
+
+    def _batch(self) -> Batch:
+        """A batch that goes on from where the state stands."""
+        batch = self._engine.batch(self._lane.session)
+        if batch.head.position != self.state.position:
+            self.current()
+            batch = self._engine.batch(self._lane.session)
+            if batch.head.position != self.state.position:
+                raise OvertakenError("the session moved on while it was read; read it and decide again")
+        return batch
+
+    def _do(self, batch: Batch, do: Callable[[Act], T], at: int) -> T:
+        act = self._source = Act(self, batch, at)
+        self.metrics.begin(at)
+        self.shorter.begin()
+        answer = do(act)
+        if not act.ended:
+            act.react()
+        return answer
+
+    @property
+    def in_block(self) -> bool:
+        """Whether acts are gathered that are written at once."""
+        return self._block is not None
+
+    def begin(self) -> None:
+        """Begins a block: acts of this thread are written at once when it ends, each a commit of its own."""
+        if self._block is not None:
+            raise RefusedError("a turn of this session is under way already; end it, or act within it")
+        self._block = Block()
+
+    def end(self) -> None:
+        """Ends the block and writes what was done in it, durable; nothing where an act of it failed half-way."""
+        block, self._block = self._block, None
+        if block is None or block.batch is None:
+            return
+        try:
+            if not block.broken and not block.batch.empty:
+                block.batch.commit(block.at)
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            self.forms.release()
+
+    def _within(self, block: Block, do: Callable[[Act], T], at: int) -> T:
+        """Does something within a block."""
+        if block.thread != threading.get_ident():
+            raise RefusedError("another thread is within a turn of this session; wait until that ends")
+        if block.broken:
+            raise RefusedError("an act of this turn failed half-way, so nothing of the turn is written; begin another")
+        if block.batch is None:
+            block.batch = self._batch()
+            self.forms.hold()
+        before = block.batch.head.position
+        try:
+            answer = self._do(block.batch, do, at)
+            block.batch.end(at)
+        except BaseException:
+            if block.batch.head.position != before:
+                block.broken = True
+                self.forget()
+            raise
+        block.at = at
         return answer
 
     def play(
@@ -257,6 +394,9 @@ class Runtime:
             if tell is not None:
                 tell(done)
         return at
+
+    def _about(self, position: int, made: Create) -> bytes:
+        return b"" if made.labels is None else tagged(self._read(position, made.labels))
 
     def _read(self, position: int, ref: CellRef) -> bytes:
         if isinstance(self._source, Act):

@@ -53,7 +53,15 @@ class Places:
 
     def moved(self, mutation: m.AnyMutation) -> m.AnyMutation:
         """A stimulus as it is told to the run."""
-        return mutation if self._same else _mapped(mutation, self.own)
+        if self._same:
+            return mutation
+        if isinstance(mutation, m.Mark) and mutation.back_to:
+            return msgspec.structs.replace(mutation, back_to=self._upto(mutation.back_to))
+        return _mapped(mutation, self.own)
+
+    def _upto(self, recorded: int) -> int:
+        """The run's position of the last thing that was recorded up to a position."""
+        return max((own for position, own in self._own.items() if position <= recorded), default=0)
 
 
 def _mapped(mutation: m.AnyMutation, place: Callable[[int], int]) -> m.AnyMutation:

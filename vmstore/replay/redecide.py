@@ -14,6 +14,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder
+from vmstore.core.page import Fidelity
 from vmstore.core.reference import page_name
 from vmstore.errors import InputError
 from vmstore.replay.paper import Made, Paper
@@ -23,7 +24,7 @@ from vmstore.vm.held import Held
 from vmstore.vm.kernel import Kernel
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.room import Compression
-from vmstore.vm.settings import Settings, encoded
+from vmstore.vm.settings import PPM, Settings, encoded
 from vmstore.vm.settings import changed as settings_with
 from vmstore.vm.state import State
 from vmstore.vm.window import membership
@@ -54,7 +55,8 @@ class Redecision:
         price: int | None = None,
     ) -> None:
         self.state = State(self._read)
-        self.metrics = Metrics(price)
+        self.metrics = Metrics(lambda *_: self._topic, price)
+        self._topic = b""  # of the page that is being told
         self.places = Places()
         self.fallbacks = self.refused = 0
         self._paper = paper
@@ -68,6 +70,7 @@ class Redecision:
         self._exact = exact
         self._kernel = self._fresh()
         self._told = b""  # the settings that are being told
+        self._budget = 0  # that they were recorded with
         self._answers: list[Recorded] = []  # recorded with the commit under way
         self._begun = False
 
@@ -87,6 +90,8 @@ class Redecision:
         for position, mutation in found.mutations:
             self.places.put(position, position)
             self._told = found.settings.get(position, b"")
+            self._budget = _budget(self._told) or self._budget
+            self._topic = found.topics.get(position, b"")
             self.state.apply(position, mutation)
             self._note(position, mutation)
         self._paper.stand(found.last)
@@ -126,9 +131,11 @@ class Redecision:
         state = self.state
         if state.settings is not None and state.used > state.budget and not self._exact:
             pinned = [page_name(held.page) for held in state.here.values() if held.pinned]
+            beside = f", beside {_corrected(state, state.beside):,} of rules, labels and tools" if state.beside else ""
             raise InputError(
-                f"a budget of {state.budget:,} tokens cannot hold {', '.join(pinned[:3])}"
-                f"{' and more' if len(pinned) > 3 else ''}, {state.pinned:,} tokens that are pinned; give a larger one"
+                f"a budget of {state.settings.l0_tokens_max:,} tokens cannot hold {', '.join(pinned[:3])}"
+                f"{' and more' if len(pinned) > 3 else ''}, {_corrected(state, state.pinned):,} tokens that are pinned"
+                f"{beside}; give a larger one"
             )
 
     def _packed(self, pack: m.Pack) -> m.Pack:
@@ -137,6 +144,8 @@ class Redecision:
         told = msgspec.structs.replace(
             pack, leaves=now.leaves, tokens=now.tokens, entered=tuple(now.entered), left=tuple(now.left)
         )
+        if not self._exact:  # nobody sent it
+            told = msgspec.structs.replace(told, fidelity=Fidelity.DERIVED, sent=None, sent_tokens=0)
         return self._paper.packed(told)
 
     # ---- stimuli
@@ -149,11 +158,21 @@ class Redecision:
             told = self._asked(told)
         elif isinstance(told, m.Settings):
             self._told = found.settings[position]
+            self._budget = _budget(self._told) or self._budget
             if not self._exact:
                 self._told = encoded(self._replaced(msgspec.json.decode(self._told)))
                 told = m.Settings(self._paper.settings(self._told))
+        elif isinstance(told, m.Configure) and not self._exact:
+            told = msgspec.structs.replace(told, beside=self._beside(told.beside))
         if told is not None:
+            self._topic = found.topics.get(position, b"")
             self.places.put(position, self._kernel.tell(told))
+
+    def _beside(self, tokens: int) -> int:
+        """What stands beside the pages of a smaller prompt: the less, for it is labels and JSON for the most part."""
+        settings = self.state.settings
+        most = self._budget if settings is None else min(settings.l0_tokens_max, self._budget)
+        return tokens * most // self._budget if self._budget else tokens
 
     def _moot(self, mutation: m.AnyMutation) -> bool:
         """Whether a stimulus has nothing to say here: a form that is there, or a pin there is no room for."""
@@ -219,3 +238,13 @@ class Redecision:
 
     def _copied(self, held: Held, form: Recorded) -> m.Compress:
         return msgspec.structs.replace(form.made, page=held.page, content=self._paper.copied(form))
+
+
+def _budget(settings: bytes) -> int:
+    """The budget that settings state; 0 where they state none."""
+    return int(msgspec.json.decode(settings).get("l0_tokens_max") or 0) if settings else 0
+
+
+def _corrected(state: State, tokens: int) -> int:
+    """Estimated tokens as the provider counts them."""
+    return -(-tokens * state.factor_ppm // PPM)

@@ -18,6 +18,7 @@ from vmstore.core.decision import Cause, Holder
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Method
 from vmstore.errors import ErasedError, InputError
+from vmstore.vm.topics import tagged
 
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT, Cause.ERASED))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))
@@ -38,12 +39,13 @@ class Recorded(NamedTuple):
 class Round(msgspec.Struct, frozen=True):
     """One commit as it was recorded: its mutations in order, when it happened in microseconds since 1970.
 
-    `settings` holds the bytes of each `settings` in it, by position.
+    `settings` holds the bytes of each `settings` in it, by position, `topics` what its pages are about.
     """
 
     at: int
     mutations: tuple[At, ...]
     settings: dict[int, bytes] = {}
+    topics: dict[int, bytes] = {}
 
     @property
     def last(self) -> int:
@@ -142,13 +144,15 @@ class Commit(NamedTuple):
 
 
 def round_of(commit: Commit) -> Round:
-    """A commit with the settings in it."""
+    """A commit with the settings in it, and what its pages are about."""
     told = {
         position: commit.cell(position, one.told) for position, one in commit.mutations if isinstance(one, m.Settings)
     }
     if any(isinstance(settings, Gone) for settings in told.values()):
         raise ErasedError("the settings of this session were erased, so nothing of it can be decided again")
-    return Round(commit.at, tuple(commit.mutations), told)
+    labels = ((position, one.labels) for position, one in commit.mutations if isinstance(one, m.Create))
+    about = ((position, tagged(commit.cell(position, ref))) for position, ref in labels if ref is not None)
+    return Round(commit.at, tuple(commit.mutations), told, {position: topic for position, topic in about if topic})
 
 
 def stimuli(session: str, commits: Iterable[Commit]) -> Stimuli:

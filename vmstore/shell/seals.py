@@ -58,18 +58,23 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
         return _check(arguments, screen)
     if arguments.page is None:
         arguments.session, arguments.page = None, arguments.session
-    if arguments.store is None or arguments.page is None or arguments.call is None or arguments.out is None:
-        raise InputError("a proof needs a store, a page, its --call and the file to write, --out; or --check FILE")
+    if arguments.store is None or arguments.call is None or arguments.out is None:
+        raise InputError(
+            "a proof needs a store, a --call, the file to write, --out, and a page or none; or --check FILE"
+        )
     for file in (arguments.out, arguments.content):
         if file is not None:
             check_free(Path(file))
     sealed = None if arguments.seal is None else read_seal(arguments.seal, arguments.public_key)
     with open_to_ask(arguments) as store:
+        if arguments.session is None and any(info.session == arguments.page for info in store.sessions()):
+            arguments.session, arguments.page = arguments.page, None  # without a page it is of the call's request
         session = session_of(store, arguments)
         found = session.prove(arguments.page, call=arguments.call, seal=sealed)
     if arguments.content is not None:
         if found.content is None:
-            raise InputError(f"{arguments.page} has no content in the store; leave --content out")
+            what = arguments.page or f"the request of call {arguments.call}"
+            raise InputError(f"{what} has no content in the store; leave --content out")
         with new_file(Path(arguments.content)) as file:
             os.fchmod(file.fileno(), 0o600)
             file.write(found.content)

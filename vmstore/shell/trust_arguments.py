@@ -39,12 +39,16 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     """What is proven, by which seal, or which proof is checked."""
     parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
     parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
-    parser.add_argument("page", metavar="PAGE", nargs="?", help="a name like p17, or a hint")
-    parser.add_argument("--call", type=steps, metavar="N", help="the call whose context it was in")
+    parser.add_argument(
+        "page", metavar="PAGE", nargs="?", help="a name like p17, or a hint; without it, what a live call was sent"
+    )
+    parser.add_argument("--call", type=steps, metavar="N", help="the call whose context it was in, or whose request")
     parser.add_argument("--seal", metavar="FILE", help="the seal to prove by (default: the oldest kept that covers it)")
     parser.add_argument("--out", metavar="FILE", help="where the proof is written")
     parser.add_argument(
-        "--content", metavar="FILE", help="where the page's salt and bytes are written too, or with --check read from"
+        "--content",
+        metavar="FILE",
+        help="where the page's salt and bytes, or the request, are written too; with --check read from",
     )
     parser.add_argument("--since", metavar="FILE", help="prove instead that --seal holds all that this older seal did")
     parser.add_argument("--check", metavar="PROOF", help="check a proof instead; no store is needed")
@@ -73,10 +77,12 @@ TRUST = (
         "a proof that a page was in a context",
         "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
         "was sealed then. Whoever knows the public key checks it without the store: with --check, or with\n"
-        "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.",
+        "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.\n"
+        "Without a page it is proven what a call of a live session was sent.",
         (
             "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json",
             "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json --content p17.salted",
+            "vmstore prove agent.vms live --call 3 --out proof.json --content request.json",
             "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
         ),
         ("vmstore.shell.seals", "prove"),

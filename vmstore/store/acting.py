@@ -5,7 +5,8 @@ And what somebody moves by hand in its prompt: pins, evictions, levels, marks, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from vmstore.core.clock import within
@@ -18,6 +19,7 @@ from vmstore.live import paging, remembering
 from vmstore.live.configuring import chosen
 from vmstore.live.renewing import Renewal, write
 from vmstore.live.runtime import Act, Runtime
+from vmstore.live.snapshot import Snapshot
 from vmstore.store.answers import Faulted
 from vmstore.store.called import Called, titled
 from vmstore.store.faulted import faulted
@@ -37,10 +39,14 @@ class Acting(Session):
         runtime = runtimes.pop(self._key, None)
         if runtime is None:
             self._ns.follow()
-            runtime = Runtime(self._ns.reader, self._lane(), *self._ns.callbacks.get(self._key, ()))
+            callbacks = self._ns.callbacks.get(self._key, ())
+            folder = self._ns.snapshots
+            snapshot = None if folder is None else Snapshot(folder, self._key)
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=snapshot)
         runtimes[self._key] = runtime
-        if len(runtimes) > RUNTIMES_MAX:
-            del runtimes[next(iter(runtimes))]
+        idle = (key for key, one in runtimes.items() if not one.in_block)
+        if len(runtimes) > RUNTIMES_MAX and (key := next(idle, None)) is not None:
+            del runtimes[key]
         return runtime
 
     def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
@@ -56,6 +62,24 @@ class Acting(Session):
                 return do(act)
 
             return self._ns.retried(lambda: runtime.act(managed, happened))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Writes what this thread does within at once: commits as without it, durable together when the block ends.
+
+        A process that ends before loses all of it, and none of it is in the log half; what asks the log (calls,
+        pages, search) does not see it before. An error that leaves the block does not undo what was done; where an
+        act fails half-way, or another process writes to the session meanwhile, nothing of the block is written.
+        """
+        with self._ns.lock:
+            self._ns.engine  # noqa: B018 - refuses where the handle is for reading
+            runtime = self.runtime()
+            runtime.begin()
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                runtime.end()
 
     # ---- what is held, moved and marked
 

@@ -38,7 +38,7 @@ from vmstore.store.keys import public_key as told_key
 from vmstore.store.ledger import Certificate, certificates
 from vmstore.store.ledger import beside as beside_store
 from vmstore.store.reports import Backup, BackupPart, Restored
-from vmstore.views.projection import Progress, Projection
+from vmstore.views.projection import Progress, Projection, room_of
 
 LIST = "backup.json"
 VERSION = 1
@@ -315,7 +315,7 @@ def _proven(folder: Path, of: Path, vault: Vault | None, progress: Progress | No
     except CorruptError as error:
         what = str(error).replace(str(folder), str(of / folder.name))
         raise CorruptError(f"{of} cannot be relied on: {what}") from error
-    views = Projection(log, apsw.Connection(":memory:"))
+    views = Projection(log, apsw.Connection(":memory:"), room=room_of(folder / LOG, folder / ARCHIVE))
     try:
         counts, problems = verify(log, views, progress)
         ordinal = log.ordinal

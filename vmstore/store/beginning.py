@@ -11,9 +11,10 @@ from vmstore.live import saying
 from vmstore.live.configuring import configure
 from vmstore.live.finder import Callback as Finding
 from vmstore.live.finder import Finder
+from vmstore.live.packing import reserve_front
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.shorter import Shorter
-from vmstore.store.live import Live
+from vmstore.store.acting import Acting
 from vmstore.store.namespace import Namespace
 from vmstore.views.lane import Lane
 from vmstore.vm.compressors.callback import TIMEOUT_S
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from vmstore.store.recording import Recording
 
 
-def live_session(
+def begun(
     namespace: Namespace,
     recording: Callable[[], Recording],
     opening: Opening,
@@ -34,19 +35,24 @@ def live_session(
     finder: Finding | None = None,
     callback_timeout_s: float = TIMEOUT_S,
     **told: Any,
-) -> Live:
-    """A session that manages its memory, opened where there is none: all of its beginning is written, or nothing.
+) -> int:
+    """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
 
-    Of one that is live already the settings that differ are logged; what was recorded is refused.
+    Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
+    is refused.
     """
     for callback in (compressor, finder):
         if callback is not None and not callable(callback):
             raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
+    if told.get("remembers") == "user" and not _user(namespace, opening):
+        raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
     shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
 
     def begin(act: Act) -> None:
+        before = act.state.settings
         configure(act, told)
-        saying.instruct(act, system, tools)
+        if saying.instruct(act, system, tools) or before is None:
+            reserve_front(act)
 
     def opened() -> int:
         key = namespace.key(opening.name)
@@ -61,7 +67,7 @@ def live_session(
         return key
 
     key = namespace.retried(opened)
-    live = Live(namespace, recording, key, opening.name)
+    live = Acting(namespace, recording, key, opening.name)
     runtime = live.runtime()
     if compressor is not None or finder is not None:
         runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
@@ -69,8 +75,14 @@ def live_session(
         unbegun(runtime, opening.name, told)
         namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
     else:
-        live.configure(**told)
-    return live
+        live._act(begin)
+    return key
+
+
+def _user(namespace: Namespace, opening: Opening) -> str | None:
+    """Whose a session is, or will be."""
+    key = namespace.key(opening.name)
+    return opening.meta.get("user") if key is None else namespace.session_info(key).user
 
 
 def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:

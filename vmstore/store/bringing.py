@@ -1,4 +1,4 @@
-"""Pages of regions in other sessions: copied in by value, with where they come from.
+"""Pages of regions and of a user's other sessions: copied in by value, with where they come from.
 
 A copy is a page like any other: it stays when the region changes, is taken back or is gone, so the
 past of a session never hangs on what another namespace holds.
@@ -7,6 +7,8 @@ past of a session never hangs on what another namespace holds.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 from vmstore.core.clock import within
@@ -19,11 +21,13 @@ from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
 from vmstore.live.runtime import Act
 from vmstore.store.acting import Acting
 from vmstore.store.answers import Page
+from vmstore.store.elsewhere import TERMS_MIN, Elsewhere
 from vmstore.store.namespace import Namespace
 from vmstore.store.regions import open_region
 from vmstore.store.session import Session
 from vmstore.views.pages import object_of
 from vmstore.views.projector import plain
+from vmstore.vm import signals
 
 FROM = "from:"
 
@@ -34,12 +38,18 @@ class Copy(NamedTuple):
     page: Page
     content: bytes
     origin: str
+    local: bool = False  # whether it is of another session of the same namespace
+
+    @property
+    def source(self) -> str:
+        """What it is from: the region, or the session of the same namespace."""
+        told = parse(self.origin)
+        return str(told.session if self.local else told.namespace)
 
     @property
     def name(self) -> str:
         """What the copy is called: one name for each version."""
-        told = parse(self.origin)
-        return f"{told.namespace}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
+        return f"{self.source}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
 
 
 def bring(session: Session, address: str, *, at: int | None = None) -> str:
@@ -50,8 +60,8 @@ def bring(session: Session, address: str, *, at: int | None = None) -> str:
     """
     told = parse(address)
     ns = session._ns
-    if told.namespace is None or told.namespace == ns.name:
-        raise InputError(f"{address} names no page of a region; write vm://region/session/page")
+    if told.namespace is None or (told.namespace, told.session) == (ns.name, session.name):
+        raise InputError(f"{address} names no page of another session; write vm://region/session/page")
     copy = copied(ns, session, told)
     with ns.lock:
         there = brought(session, copy)
@@ -69,30 +79,76 @@ def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
     """What there is to copy; UnknownError where there is no such region, or none for these."""
     user = session.info().user
     assert told.namespace is not None and told.session is not None, "a namespace stands before a session"
+    if told.namespace == ns.name:
+        return _copy(ns, told, ns.name)._replace(local=True)
     region = open_region(ns, told.namespace, user=user, session=session.name)
     try:
-        key = region.key(told.session)
-        if key is None:
-            raise UnknownError(f"there is no session {told.session!r} in region {told.namespace!r}")
-        source, address = Session(region, _recording, key, told.session), str(told)
-        page, content = source.page(address), source.content(address, level=0)
-        versions = [one for one in source.versions(address) if one.level == 0 and one.version == page.version]
-        position = versions[-1].position
-        where = Reference(namespace=told.namespace, session=source.name, page=page.page, position=position)
-        return Copy(page, content, str(where))
+        return _copy(region, told, told.namespace)
     finally:
         region.close()
+
+
+def _copy(region: Namespace, told: Reference, name: str) -> Copy:
+    """The page of a namespace that somebody may read."""
+    assert told.session is not None, "a namespace stands before a session"
+    key = region.key(told.session)
+    if key is None:
+        raise UnknownError(f"there is no session {told.session!r} in region {name!r}")
+    source, address = Session(region, _recording, key, told.session), str(told)
+    page, content = source.page(address), source.content(address, level=0)
+    versions = [one for one in source.versions(address) if one.level == 0 and one.version == page.version]
+    where = Reference(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
+    return Copy(page, content, str(where))
 
 
 def here(session: Session, page: str | int) -> str | int:
     """What a page is called in a session: where it is a region's, its copy, made now if it may be."""
     try:
         told = parse(page) if isinstance(page, str) else None
-        if told is None or told.namespace in (None, session._ns.name):
+        if told is None or told.namespace is None or not _readable(session, told):
             return page
         return bring(session, str(page))
     except VmstoreError:  # what is not there and what is not theirs are the same: nobody knows the page
         return page
+
+
+def _readable(session: Session, told: Reference) -> bool:
+    """Whether a session may ask for what is elsewhere: a region says itself, and of its own store it is the user's."""
+    if told.namespace != session._ns.name:
+        return True
+    if not isinstance(session, Acting) or told.session in (None, session.name):
+        return False
+    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
+    key = session._ns.key(str(told.session))
+    if settings is None or settings.remembers != "user" or user is None or key is None:
+        return False
+    return session._ns.session_info(key).user == user
+
+
+def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Copy]:
+    """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
+    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
+    asked = signals.asked(message)
+    if settings is None or settings.remembers != "user" or user is None or not asked:
+        return []
+    ns = session._ns
+    elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))
+    left = session.look(lambda runtime: runtime.state.recall)
+    copies = []
+    for address in elsewhere.fitting(session._key, asked, least):
+        with suppress(VmstoreError):  # what was erased, or leaves no room
+            copy = copied(ns, session, parse(address))
+            left -= copy.page.tokens
+            copies += [copy] if left >= 0 else []
+    return copies
+
+
+def take(act: Act, copies: Sequence[Copy]) -> None:
+    """Copies what the session has not yet."""
+    for copy in copies:
+        there = act.spoken.origins.get(copy.origin)
+        if there is None or act.spoken.undone(there):
+            _told(act, copy)
 
 
 def origin(session: Session, page: str | int) -> str | None:
@@ -124,8 +180,12 @@ def _told(act: Act, copy: Copy) -> int:
 
 def _create(to: Batch | Act, copy: Copy) -> Create:
     page = copy.page
-    region = parse(copy.origin).namespace
-    labels = {"hint": copy.name, "tags": [*page.tags, f"{FROM}{region}"], "actor": page.actor, "origin": copy.origin}
+    labels = {
+        "hint": copy.name,
+        "tags": [*page.tags, f"{FROM}{copy.source}"],
+        "actor": page.actor,
+        "origin": copy.origin,
+    }
     modality = Modality[page.modality.upper()]
     mime = next((one for one in Mime if one.type == page.mime), Mime.OTHER)
     return Create(

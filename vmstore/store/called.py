@@ -24,6 +24,8 @@ class Called(NamedTuple):
             return act.spoken.number(page_name(page))
         if not isinstance(page, str):
             raise InputError(f"{page!r:.60} is no page's name and no number from 1 up")
+        if (named := act.spoken.number(page)) is not None:  # a name may hold what would be a code
+            return named
         told = parse(page)
         here = told.session in (None, self.session) and told.namespace in (None, self.namespace)
         return act.spoken.number(told.page) if here else None

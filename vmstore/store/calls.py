@@ -67,7 +67,7 @@ def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided
         status=Status(call.status).word,
         fidelity=Fidelity(call.fidelity).word,
         pages=call.leaves,
-        tokens=call.tokens,
+        tokens=call.sent,
         tokens_reported=call.tokens_in,
         tokens_cached=call.tokens_cached,
         tokens_out=call.tokens_out,

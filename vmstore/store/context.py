@@ -12,7 +12,7 @@ from vmstore.capture.skeleton import fill, loads, pruned
 from vmstore.core.erasure import Gone, gone
 from vmstore.core.images import size_of
 from vmstore.core.jsontext import strict
-from vmstore.core.mutation import PARTIAL
+from vmstore.core.mutation import LIVE, PARTIAL
 from vmstore.core.page import Fidelity, Method, Mime, Modality, PageType, Role, Slot
 from vmstore.core.reference import page_name
 from vmstore.errors import CorruptError, ErasedError, UnknownError
@@ -43,7 +43,7 @@ class Context:
         self._checked = False
         self.basis = Basis(session, call.position, call.turn, call.call)
         self.fidelity = Fidelity(call.fidelity).word
-        self.tokens = call.tokens
+        self.tokens = call.sent
         self.tokens_reported = call.tokens_in
         self.factor = call.factor_ppm / 1_000_000
         self.model = call.model
@@ -81,6 +81,10 @@ class Context:
 
         What was erased says so in its place.
         """
+        if self._call.renderer == LIVE:
+            from vmstore.store.sent import conversation_of, sent
+
+            return conversation_of(sent(self._ns, self._lane, self._call, told=True))
         return [value for slot, value in self._values() if slot is Slot.MESSAGES]
 
     def request(self) -> dict[str, Any]:
@@ -92,6 +96,10 @@ class Context:
             raise UnknownError(
                 f"call {self.basis.call} is derived: its request was not in the source; ask for its messages"
             )
+        if self._call.renderer == LIVE:
+            from vmstore.store.sent import sent
+
+            return sent(self._ns, self._lane, self._call)
         if self._call.shape is None:
             raise UnknownError(
                 f"call {self.basis.call} is recorded by its messages alone; its source does not hold the "
@@ -199,7 +207,7 @@ class Context:
 
     def _names(self) -> dict[int, str]:
         """What pages of a live session were called at the call: by their own name, while they were the last of it."""
-        if self._call.renderer != PARTIAL:
+        if self._call.renderer not in (PARTIAL, LIVE):
             return {}
         named: dict[str, int] = {}
         with self._ns.views_lock:

@@ -24,12 +24,12 @@ from vmstore.log.upgrade import KEPT
 from vmstore.log.vault import Vault
 from vmstore.store.archiving import archived_sessions
 from vmstore.store.encryption import KEYS, Key, encrypted, store_key_of
-from vmstore.store.folder import ARCHIVE, COLUMNS, LOG, VIEWS, find
+from vmstore.store.folder import ARCHIVE, COLUMNS, LOG, SNAPSHOTS, VIEWS, find
 from vmstore.store.namespace import KNOWN
 from vmstore.store.store import open_store
 
 TEXT = "text"
-MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT)
+MADE_FROM_CONTENTS = (VIEWS, KNOWN, COLUMNS, TEXT, SNAPSHOTS)
 LEFT = (LOG + KEPT, LOG + ".new")  # an old log that an upgrade kept, half of a new one
 
 

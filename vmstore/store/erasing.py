@@ -23,7 +23,7 @@ from vmstore.store.ledger import KIND, Certificate, ErasedCell, Erasure, certifi
 from vmstore.store.namespace import Namespace
 from vmstore.store.relatives import Owned
 from vmstore.store.reports import Erased, ErasurePlan
-from vmstore.store.scrubbing import scrub_kept, scrub_text, scrub_views
+from vmstore.store.scrubbing import scrub_kept, scrub_snapshots, scrub_text, scrub_views
 from vmstore.store.vacating import vacated
 from vmstore.views.erased import Erasures, erasures_after
 
@@ -252,6 +252,7 @@ def forget_erased(ns: Namespace) -> None:
     """Has everything that follows the log forget what was erased from it."""
     scrub_views(ns.folder, ns.projection)
     scrub_text(ns.folder)
+    scrub_snapshots(ns.folder)
     ns.known.renew()
     ns.forget_erased()
     if ns.folder is not None:

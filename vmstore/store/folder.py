@@ -28,6 +28,7 @@ VIEWS = "views-"
 BLOBS = "blobs"
 ARCHIVE = "archive"
 COLUMNS = "columns"
+SNAPSHOTS = "live"
 ERASING = "erasing"  # a file that stands while an erasure is under way
 
 

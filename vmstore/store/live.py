@@ -5,37 +5,54 @@ Each call is one durable commit: what happened, then the kernel's decisions with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from vmstore.capture.record import measured
-from vmstore.capture.shapes import Shape, take_reply
+from vmstore.capture.shapes import take_reply
 from vmstore.capture.shapes.parts import media_of
 from vmstore.capture.shapes.reply import COUNT_MAX
-from vmstore.core.asof import AsOf
+from vmstore.core.asof import AsOf, one_moment
+from vmstore.core.clock import within
 from vmstore.core.decision import FaultReason
 from vmstore.core.draft import Usage
 from vmstore.core.mutation import Search
 from vmstore.core.page import Level, LinkKind, PageType, Role
 from vmstore.core.reference import page_name
-from vmstore.errors import InputError
-from vmstore.live import paging, remembering, saying
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.live import paging, recall, remembering, saying
 from vmstore.live.configuring import chosen, configure
-from vmstore.live.packing import pack
+from vmstore.live.index import Ranked
+from vmstore.live.leaves import Leaves
+from vmstore.live.packing import SHAPES, Sent, pack
+from vmstore.live.rewind import rewind
 from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
 from vmstore.store.answering import Memory
-from vmstore.store.answers import Faulted, Hit, Recorded
-from vmstore.store.bringing import here
+from vmstore.store.answers import Faulted, Hit, Recorded, SessionInfo
+from vmstore.store.bringing import here, remembered, take
 from vmstore.store.called import titled
+from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
+from vmstore.store.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
+from vmstore.store.driver import Streamed, calling, plain_tools, texts
+from vmstore.store.edits import delete, flush, link, update
 from vmstore.store.faulted import faulted
+from vmstore.store.namespace import session_name
 from vmstore.store.packed import Packed
 from vmstore.store.recording import used
+from vmstore.store.sent import stood
+from vmstore.store.values import keep, kept_at, kept_now, value_of
+from vmstore.views.moment import basis
 from vmstore.vm.measures import Measures
+from vmstore.vm.protocol.dialect import Asked
+from vmstore.vm.protocol.functions import offered, schema_of
 from vmstore.vm.protocol.leaf import MEDIA
-from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, run
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, Rounds, rounds
 from vmstore.vm.protocol.select import Selection
 from vmstore.vm.settings import Settings
 from vmstore.vm.window import chosen as sent
@@ -55,10 +72,13 @@ class Live(Acting):
         it makes become claims.
         """
 
+        brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
+
         def do(act: Act) -> Spoke:
             spoke = saying.user(act, content)
+            take(act, brought)
             remembering.notice(act, spoke)
-            remembering.prefetch(act, spoke)
+            recall.prefetch(act, spoke)
             return spoke
 
         return self._names(self._act(do, at).pages)
@@ -84,9 +104,9 @@ class Live(Acting):
         usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
 
         def do(act: Act) -> Spoke:
+            sent = remembering.unanswered(act)
             spoke = saying.assistant(act, message, usage, counted=self._counted(act, usage))
-            remembering.cite(act, spoke)
-            remembering.notice(act, spoke)
+            remembering.hear(act, [spoke], sent)
             return spoke
 
         return self._names(self._act(do, at).pages)
@@ -108,20 +128,25 @@ class Live(Acting):
         """
         if request_id is not None:
             raise InputError("a session that manages its memory takes each answer once; leave request_id out")
-        told = used(latency, cost)
+        return self._took(response, at=at, told=used(latency, cost))
+
+    def _took(
+        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+    ) -> Recorded:
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
 
         def do(act: Act) -> Recorded:
-            reply = measured(take_reply(Shape.CHAT, response), told)
-            for spoke in saying.answered(act, reply, counted=self._counted(act, reply.usage)):
-                remembering.cite(act, spoke)
-                remembering.notice(act, spoke)
+            reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
+            reply = saying.identified(reply, [call.id for call in calls])
+            sent = remembering.unanswered(act)
+            remembering.hear(act, saying.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
             return Recorded(self.name, act.state.call, act.state.turn, act.state.position)
 
         return self._act(do, at)
 
     def _counted(self, act: Act, usage: Usage) -> int:
         """What the call that is answered was estimated at, where the provider says what it was."""
-        return act.state.call_tokens + self._now(act).tokens_beside if usage.tokens_in else 0
+        return act.state.sent_tokens if usage.tokens_in else 0
 
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
@@ -223,11 +248,28 @@ class Live(Acting):
             self._act(do)
         return hits
 
+    def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
+        """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
+        brought = remembered(self, query, 1)
+
+        def do(act: Act) -> list[Ranked]:
+            take(act, brought)
+            return recall.look_for(act, query, limit)
+
+        found = self._act(do)
+        return [(one.page, one.score) for one in found]
+
+    def _looks_elsewhere(self) -> bool:
+        """Whether a message brings in what the user's other sessions hold."""
+        settings = self.look(lambda runtime: runtime.state.settings)
+        return settings is not None and settings.prefetch and settings.paging != "model"
+
     def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
         """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
 
         Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
         model whose window is smaller than L0, which stays as it is, until they are told otherwise.
+        Raises RefusedError where what cannot leave the prompt takes more than the budget.
         """
         return self._act(lambda act: self._packed(act, pack(act, settings)), at)
 
@@ -235,31 +277,70 @@ class Live(Acting):
         self,
         model_call: Callable[[dict[str, Any]], Any],
         *,
-        tools: Sequence[Any] = (),
-        shape: str = "chat",
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
         rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
     ) -> Ran:
-        """Calls the model with the packed prompt until it answers, and answers the memory's tools; all is logged.
+        """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
 
-        `model_call` takes a request and gives the provider's response. Each of its calls is packed and
-        logged; the answer is taken in as the model's. A call of one of your own `tools` ends the run:
-        answer it with `assistant` and `tool`, and run again.
+        `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
+        of its stream. `tools` are functions by name, called with the model's arguments, several calls at once
+        in threads if `parallel`; where they are schemas, a call of one ends the run: answer it with `tool`, and
+        run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
+        where another is under way.
         """
-        packed = self.pack().messages(shape)
-        calls = 0
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        with self.stream(model_call, tools=tools, **told) as streamed:
+            for text in streamed:
+                if on_text is not None:
+                    on_text(text)
+            return streamed.ran
 
-        def call(request: dict[str, Any]) -> Any:
-            nonlocal calls
-            if calls:
-                self._act(saying.go_on)
-                self.pack()
-            calls += 1
-            return model_call(request)
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """The words of a `run` as they come, without citations: it begins with the first and ends with the last.
 
-        ran = run(call, packed.request, Memory(self), tools=[*packed.tools, *tools], rounds_max=rounds_max, shape=shape)
-        if ran.text and not ran.pending:
-            self.assistant(ran.text)
-        return ran
+        `ran` of what it gives says how it ended. Left before the end, close it.
+        """
+        own = tools if isinstance(tools, Mapping) else {}
+        plain_tools(own)
+        return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
+
+    def _rounds(
+        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: str | None, rounds_max: int
+    ) -> Rounds:
+        """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
+        own = tools if isinstance(tools, Mapping) else {}
+        schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
+        with self._running():
+            if shape is not None and shape != self.settings.shape:
+                self.configure(shape=shape)
+            self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
+            speaks = self.settings.shape or "chat"
+            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Keeps other runs of the session out: two would answer each other's calls."""
+        with self._ns.lock:
+            if self._key in self._ns.running:
+                raise RefusedError(f"session {self.name!r} is being run already; wait until that ends, or fork it")
+            self._ns.running.add(self._key)
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                self._ns.running.discard(self._key)
 
     @property
     def developer_message(self) -> str:
@@ -285,15 +366,170 @@ class Live(Acting):
         """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
         return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
 
+    # ---- what is changed by hand
+
+    def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+        """Gives a claim, a file or another page that no message holds another content; its version then.
+
+        RefusedError for what was said in a message, which stays, and where what is pinned would not fit.
+        """
+        return self._act(lambda act: update(act, self._number(act, page), content), at)
+
+    def link(
+        self,
+        source: str | int,
+        target: str | int,
+        kind: str = "related_to",
+        *,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        at: int | None = None,
+    ) -> None:
+        """Says how a page relates to another: `derives` where it was made from it; see `sources` and `derived`."""
+
+        def do(act: Act) -> None:
+            since, until = within("valid_from", valid_from), within("valid_to", valid_to)
+            link(act, self._number(act, source), self._number(act, target), kind, since, until)
+
+        self._act(do, at)
+
+    def delete(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of prompt, search and faults from here on; the log keeps it, `annotate` brings it back."""
+        self._act(lambda act: delete(act, self._number(act, page)), at)
+
+    def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+        """Says that a page, or each that is dirty, is up to date with what it was made from; the names of those."""
+        with self._ns.lock:
+            found = [one.page for one in self.pages(dirty=True)] if page is None else [page]
+            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at))
+
+    # ---- values, moments to come back to
+
+    def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """Keeps a JSON value under a name, never in a prompt, each change a version; the name of its page."""
+        return self._name(self._act(lambda act: keep(act, name, value), at))
+
+    def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """The value kept under a name, now or at a moment; UnknownError names the nearest where there is none."""
+        return value_of(name, self._values(at, moment, name))
+
+    def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """Every value that is kept, by its name."""
+        found = self._values(at, moment)
+        return {name: value_of(name, found) for name in found}
+
+    def _values(self, at: AsOf | None, moment: dict[str, Any], name: str | None = None) -> dict[str, bytes]:
+        if at is None and not moment:
+            return self.look(kept_now)
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            lane = self._lane()
+            pages = kept_at(lane, basis(lane, when).position)
+            wanted = pages if name is None else {one: page for one, page in pages.items() if one == name}
+            found = {one: self.content(page, when) for one, page in wanted.items()}
+            return dict.fromkeys(pages, b"null") | found
+
+    def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """Names this moment, to fork at and to go back to; see `rewind`. It is a `mark` of the prompt."""
+        self.mark(name, at=at)
+        return self.checkpoints()[-1]
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """The moments that were named, in order; those of a parent before the fork too."""
+        with self._ns.lock:
+            named = self.look(lambda runtime: list(runtime.spoken.checkpoints))
+            with self._ns.asking():
+                return [checkpoint_at(self._lane(), position, name) for position, name in named]
+
+    def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
+
+        What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
+        as they were; the log keeps what was undone, and turns and calls count on. What came of each page that had
+        left the prompt since. Going on beside it instead is `fork`.
+        """
+
+        def do(act: Act) -> list[Faulted]:
+            lane = self._lane()
+            position, name = target(act, lane, to)
+            return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
+
+        with self._running():  # what its model was asked would be undone under way
+            return self._act(do, at)
+
+    # ---- sub-agents, forks
+
+    def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+        """A session of its own for a part of the work: it has this one's user and settings, but for those `told`.
+
+        It sees nothing of this session; say what it needs with `user`, or as its `system`. `call` is the id of the
+        tool call that begins it, by itself the one that a run is answering. What it came to comes back by `join`.
+        Where it is there already it is gone on with.
+        """
+        with self._ns.lock:
+            call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
+            opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
+            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+            return Live(self._ns, self._recording, key, opening.name)
+
+    def children(self) -> list[SessionInfo]:
+        """The sessions that this one began."""
+        with self._ns.asking():
+            return children_of(self)
+
+    def join(
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+    ) -> list[str]:
+        """Takes in what a child came to, its last answer or `text`, and where it comes from; the names of its pages.
+
+        It answers the tool call that began the child, or `call`; where there is none it is a page of its own.
+        `vmstore.origin` says where a page comes from. In a run a tool just returns the child.
+        """
+        other = child if isinstance(child, Live) else self._child(child)
+        result = other.look(lambda runtime: result_of(self, other, runtime, text))
+
+        def do(act: Act) -> list[int]:
+            answers = call if call is not None else call_of(act, self, other._key)
+            return taken_in(act, other.name, result, answers)
+
+        return self._names(self._act(do, at))
+
+    def _child(self, name: str) -> Live:
+        key = self._ns.key(session_name(name))
+        if key is None:
+            known = [info.session for info in self.children()]
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}")
+        return Live(self._ns, self._recording, key, name)
+
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
         """A new live session that shares this one's past up to a moment, and nothing after."""
         child = super().fork(name, at, **moment)
         return Live(self._ns, self._recording, child._key, child.name)
 
-    def _packed(self, at: Act | Runtime, choice: Selection | None) -> Packed:
-        leaves = self.runtime().leaves(choice)
-        return Packed(self.name, chosen(at.state), at.state, choice, leaves, self._ns.lock, at.packs)
+    def _packed(self, at: Act | Runtime, made: Sent | Selection | None) -> Packed:
+        choice = made.now.choice if isinstance(made, Sent) else made
+        sent = made if isinstance(made, Sent) else None
+        position = at.state.position
+
+        @contextmanager
+        def look() -> Iterator[Leaves]:
+            with self._ns.lock:
+                if (runtime := self.runtime()).state.position == position:
+                    yield runtime.leaves(choice)
+                    return
+            with stood(self._ns, self._lane(), position) as past:
+                yield past.leaves(choice)
+
+        return Packed(self.name, chosen(at.state), at.state, choice, look, sent)
 
     def _now(self, at: Act | Runtime) -> Packed:
         """The prompt as it is now."""
         return self._packed(at, sent(at.state))
+
+
+def _words(content: Any) -> str:
+    """What a message says in words."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

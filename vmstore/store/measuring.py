@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from vmstore.core.mutation import Create
 from vmstore.live.facts import Facts
 from vmstore.log.port import Log
 from vmstore.views.decisions import in_force
@@ -12,6 +13,7 @@ from vmstore.views.lane import Lane
 from vmstore.vm.measures import Measures
 from vmstore.vm.metrics import Metrics
 from vmstore.vm.state import State
+from vmstore.vm.topics import tagged
 
 
 class Measured(NamedTuple):
@@ -30,7 +32,11 @@ def measured(log: Log, lane: Lane, position: int, check: Callable[[], object] = 
     if in_force(lane, position) is None:
         return None
     facts = Facts(log, lane)
-    state, metrics = State(facts.cell), Metrics()
+
+    def about(position: int, made: Create) -> bytes:
+        return b"" if made.labels is None else tagged(facts.cell(position, made.labels))
+
+    state, metrics = State(facts.cell), Metrics(about)
     for told in facts.after(0, position):
         check()
         metrics.begin(told.at)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 
@@ -37,6 +37,7 @@ from vmstore.log.readlog import LentLog
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TEXT, TextIndex, installed
 from vmstore.store.answers import SessionInfo
+from vmstore.store.folder import SNAPSHOTS
 from vmstore.store.together import Together
 from vmstore.views.projection import Projection
 from vmstore.views.sessions import NAMED
@@ -99,7 +100,11 @@ class Namespace(process.Owner):
     def _forget(self) -> None:
         """Remembers nothing of what the log holds."""
         self.together = Together(self.lock, lambda: self.engine)
+        self.elsewhere: dict[str, Any] = {}  # what sessions of a user hold, for those that remember it
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
+        # Live sessions as they stood where a call was last asked for, and the last erasure before that.
+        self.past: dict[int, tuple[int, Runtime]] = {}
+        self.running: set[int] = set()  # live sessions that call their model
         self._keys: dict[str, int] = {}
         self.erased = 0  # the last erasure that what this handle remembers takes into account
         self._index: TextIndex | None = None
@@ -138,7 +143,10 @@ class Namespace(process.Owner):
     def close(self) -> None:
         """Lets go of the files; closing twice does nothing."""
         with self.lock:
-            parts, closed, self._closed = self._parts, self._closed, True
+            parts, closed = self._parts, self._closed
+            if parts is not None and not closed:
+                self._keep()
+            self._closed = True
             if parts is not None and not closed:
                 parts.known.close()
                 if self._index is not None:
@@ -147,6 +155,17 @@ class Namespace(process.Owner):
                     self._lent.close()
                 parts.projection.close()
                 parts.log.close()
+
+    @property
+    def snapshots(self) -> Path | None:
+        """Where what live sessions were folded into may lie; None where nothing may."""
+        return None if self.views_folder is None or self.readonly else self.views_folder / SNAPSHOTS
+
+    def _keep(self) -> None:
+        """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
+        for runtime in self.live.values():
+            with suppress(VmstoreError, ValueError, apsw.Error, OSError):
+                runtime.keep()
 
     # ---- in a process that is forked
 
@@ -241,6 +260,7 @@ class Namespace(process.Owner):
         self.erased = self.projection.last_erasure
         self._keys.clear()
         self.live.clear()
+        self.past.clear()
         self.known.reload()
 
     def forget(self, key: int, positions: Iterable[int]) -> None:

@@ -17,10 +17,10 @@ from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.encryption import Key, making, none_plain_beside, store_key_of, vault_of
-from vmstore.store.folder import ERASING, LOG, find, is_archive
+from vmstore.store.folder import ARCHIVE, ERASING, LOG, find, is_archive
 from vmstore.store.namespace import Namespace
 from vmstore.store.viewfile import open_views
-from vmstore.views.projection import Projection
+from vmstore.views.projection import Projection, room_of
 
 
 def open_namespace(
@@ -50,7 +50,9 @@ def open_namespace(
         log = SqliteLog(folder / LOG, readonly=readonly, vault=vault, wait_s=wait_s)
         try:
             kept = believed and vault is None
-            return log, open_views(folder, log, readonly=readonly, wait_s=wait_s) if kept else _in_memory(log)
+            if kept:
+                return log, open_views(folder, log, readonly=readonly, wait_s=wait_s)
+            return log, _in_memory(log, *([folder / LOG, folder / ARCHIVE] if vault is None else []))
         except BaseException:
             log.close()
             raise
@@ -76,7 +78,7 @@ def _archived(path: Path, readonly: bool, clock: Clock, ids: IdSource, store_key
 
     def opened(path: Path) -> tuple[Log, Projection]:
         log = ArchiveLog(path, store_key=store_key)
-        return log, _in_memory(log)
+        return log, _in_memory(log, path)
 
     again = partial(opened, path.absolute())
     return Namespace(*opened(path), folder=None, readonly=True, clock=clock, ids=ids, opened=again)
@@ -88,5 +90,6 @@ def memory_namespace(clock: Clock, ids: IdSource) -> Namespace:
     return Namespace(log, _in_memory(log), folder=None, readonly=False, clock=clock, ids=ids)
 
 
-def _in_memory(log: Log) -> Projection:
-    return Projection(log, apsw.Connection(":memory:"))
+def _in_memory(log: Log, *files: Path) -> Projection:
+    """Views in memory, bounded where the log lies in files."""
+    return Projection(log, apsw.Connection(":memory:"), room=room_of(*files) if files else None)

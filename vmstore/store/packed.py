@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import Any
 
-from vmstore.core.page import Modality
-from vmstore.core.tokens import estimate
-from vmstore.live.leaves import Leaves, Seen
+from vmstore.live.leaves import Leaves
+from vmstore.live.packing import Sent
+from vmstore.live.request import copied, made_of, request_of
 from vmstore.vm.protocol.abi import MemoryABI, memory_abi
 from vmstore.vm.protocol.context import context_text
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies, manifest
-from vmstore.vm.protocol.messages import Messages, messages
-from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
+from vmstore.vm.protocol.messages import Messages
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message
 from vmstore.vm.protocol.select import Left, Lowered, Selection
 from vmstore.vm.settings import Settings
@@ -22,10 +22,10 @@ from vmstore.vm.state import State
 
 
 class Packed:
-    """The prompt of one call: `tokens` of a `budget`, both estimated; `pages` by name, in order.
+    """The prompt of one call: `tokens` of a `budget`, of all that is sent; `pages` by name, in order.
 
     Where a window is smaller than L0, `lowered` and `left` say of which pages it shows less, and
-    nothing, and why. What it says is written when it is asked for.
+    nothing, and why.
     """
 
     def __init__(
@@ -34,26 +34,21 @@ class Packed:
         settings: Settings,
         state: State,
         choice: Selection | None,
-        leaves: Leaves,
-        lock: AbstractContextManager[None],
-        cache: PackCache[list[Leaf]],
+        look: Callable[[], AbstractContextManager[Leaves]],
+        sent: Sent | None = None,
     ) -> None:
         self.session = session
         self.call = state.call
-        self.tokens = state.used if choice is None else choice.tokens
+        pages = state.used if choice is None else choice.tokens
+        self.tokens = pages if sent is None else sent.tokens
         self.budget = settings.l0_tokens_max
         self._settings = settings
         faults, tokens = state.left()
         self._policies = Policies(
             faults_allowed=faults > 0, max_faults_per_turn=faults, upgrade_budget_tokens=max(0, tokens)
         )
-        self._leaves = leaves
-        self._lock = lock
-        self._cache = cache
-
-    def _seen(self) -> Seen:
-        with self._lock:
-            return self._leaves.see()
+        self._look = look
+        self._sent = sent
 
     @property
     def _rules(self) -> Rules:
@@ -69,21 +64,25 @@ class Packed:
 
     @cached_property
     def _here(self) -> list[Leaf]:
-        with self._lock:
-            known = working_set_hash(self._leaves.bare())
-            key = PackKey(self.session, self._settings.model or "", self._window, known)
-            made = self._cache.get(key)
-            if made is None:
-                made = self._leaves.here()
-                self._cache.put(key, made)
-            return made
+        if self._sent is not None:
+            return self._sent.leaves
+        with self._look() as leaves:
+            return leaves.here()
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """The request to send, as it was logged: model, messages and tools in the session's shape.
+
+        Of a prompt that was not packed, as it would be.
+        """
+        return request_of(self._settings, self._here) if self._sent is None else copied(self._sent.body)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What is mapped and what could be, as VM:MANIFEST_JSON has it."""
-        with self._lock:
-            away = self._leaves.away()
-            further = self._leaves.see().away_in_all - len(away)
+        with self._look() as leaves:
+            away, of = leaves.away()
+            further = of - len(away)
         told = manifest(self.session, self._here, away, self._policies)
         if further > 0:
             more = told.setdefault("more", {"working_set": 0, "available_pages": 0})
@@ -93,18 +92,19 @@ class Packed:
     @property
     def pages(self) -> list[str]:
         """The pages of the prompt by name, in order."""
-        seen = self._seen()
-        return [seen.names[held.page] for held in seen.here]
+        return [leaf.name for leaf in self._here]
 
     @property
     def lowered(self) -> tuple[Lowered, ...]:
         """The pages that are shown at a higher level than L0 has them at."""
-        return self._seen().lowered
+        with self._look() as leaves:
+            return leaves.lowered()
 
     @property
     def left(self) -> tuple[Left, ...]:
         """The pages of L0 that are not shown, why, and what stands for them."""
-        return self._seen().left
+        with self._look() as leaves:
+            return leaves.left()
 
     @property
     def text(self) -> str:
@@ -122,16 +122,13 @@ class Packed:
             leaves=self._here,
         )
 
-    def messages(self, shape: str = "chat") -> Messages:
-        """The pages as messages in the shape `chat`, `anthropic` or `gemini`, with the memory's tools."""
-        return messages(
-            self._here,
-            shape=shape,
-            rules=self._rules,
-            paging=self._paging,
-            policies=self._policies,
-            manifest=self.manifest,
-        )
+    def messages(self, shape: str | None = None) -> Messages:
+        """The pages as messages, with the memory's tools: in the session's shape, as sent, or in another."""
+        own = self._settings.shape or "chat"
+        if self._sent is not None and shape in (None, own):
+            made = self._sent.made
+            return Messages(copied(made.request), copied(made.tools), made.left)
+        return made_of(self._settings, self._here, shape or own)
 
     @property
     def abi(self) -> MemoryABI:
@@ -143,11 +140,3 @@ class Packed:
             faults_allowed=self._policies.faults_allowed,
             upgrade_budget_tokens=self._policies.upgrade_budget_tokens,
         )
-
-    @property
-    def tokens_beside(self) -> int:
-        """The estimated tokens of rules and manifest, which the budget's reserve is for."""
-        bare = developer_message(
-            rules=self._rules, paging=self._paging, policies=self._policies, manifest=self.manifest, leaves=()
-        )
-        return estimate(bare.encode("utf-8", "replace"), Modality.TEXT)

@@ -1,4 +1,4 @@
-"""Proofs: this page, as it was, stood in the context of this call, and all of it was sealed then."""
+"""Proofs: this page, as it was, stood in the context of this call, or it was sent this request; and it was sealed."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from vmstore.cells.merkle import Tree
-from vmstore.cells.verify_proof import check
+from vmstore.cells.verify_proof import PAGE, REQUEST, check
+from vmstore.core.mutation import Pack, decode
 from vmstore.core.reference import page_name
 from vmstore.engine.histories import SessionHead, leaf_read, tree_of
 from vmstore.engine.seal import Seal
-from vmstore.errors import CorruptError, UnknownError
-from vmstore.log.commit import Commit
+from vmstore.errors import CorruptError, ErasedError, InputError, UnknownError
+from vmstore.live.request import written
+from vmstore.log.commit import Commit, genesis
 from vmstore.store.namespace import Namespace
 from vmstore.store.seals import folder_of, seals_in
+from vmstore.store.sent import sent
 from vmstore.views.calls import CallRow
 from vmstore.views.context import leaves_of, shown_at
 from vmstore.views.erased import seen
 from vmstore.views.lane import Lane
-
-KIND = "vmstore proof 1"
 
 
 class Proof(NamedTuple):
@@ -43,33 +44,63 @@ def proof_of(ns: Namespace, lane: Lane, page: int, call: CallRow, seal: Seal | N
     one, pages = shown[place], Tree(leaves_of(lane, shown))
     if pages.root != call.root:
         raise CorruptError(f"the context of call {call.call} does not give its root; run `vmstore verify`")
-    uid = _uid(lane, call.session)
-    seal, head = _covering(ns, uid, call, seal)
-    commits = list(_commits(ns, call.session, head.commits))
-    nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
-    history = Tree(map(leaf_read, commits))
-    if nth is None or history.root != head.history:
-        raise CorruptError("the session is not what was sealed; run `vmstore verify` with the seal")
-    sessions, commit = tree_of(seal.heads), commits[nth]
-    told = [
-        KIND,
-        [
-            _uid(lane, lane.owner(page)).hex(),
-            page,
-            one.version,
-            one.level,
-            (one.commitment or bytes(32)).hex(),
-            *_way(pages, place),
-        ],
-        [commit.last, commit.at, call.call, call.fidelity, call.leaves, commit.hash.hex(), *_way(history, nth)],
-        [uid.hex(), head.position, head.commits, head.hash.hex(), *_way(sessions, seal.heads.index(head))],
-        [seal.namespace.hex(), seal.ordinal, seal.at, len(seal.heads), seal.key.hex(), seal.signature.hex()],
+    of_page = [
+        _uid(lane, lane.owner(page)).hex(),
+        page,
+        one.version,
+        one.level,
+        (one.commitment or bytes(32)).hex(),
+        *_way(pages, place),
     ]
-    proof = json.dumps(told, separators=(",", ":")).encode() + b"\n"
     cell = None if one.cell is None else seen(ns.log, ns.views, [one.cell]).get(one.cell)
     content = None if cell is None or cell.erased else cell.salt + cell.content
-    check(proof, seal.key, content)
-    return Proof(proof, check(proof, seal.key), content)
+    return _proven(PAGE, of_page, _Covered(ns, lane, call, seal), content)
+
+
+def proof_of_request(ns: Namespace, lane: Lane, call: CallRow, seal: Seal | None) -> Proof:
+    """The proof of what a call was sent, by the digest in its pack; `content` is the request, where it can be had."""
+    covered = _Covered(ns, lane, call, seal)
+    told = decode(covered.commit.body)[-1]
+    if not isinstance(told, Pack) or told.sent is None:
+        raise InputError(f"call {call.call} states no digest of its request, for it was recorded; prove its pages")
+    try:
+        content = written(sent(ns, lane, call)).encode("utf-8", "surrogatepass")
+    except ErasedError:  # what was erased is proven as what was sealed, by its digest alone
+        content = None
+    commit = covered.commit
+    linked = [commit.first, commit.count, commit.at, commit.lag, commit.request]
+    hexed = [commit.body.hex(), commit.commitments.hex()]
+    of_request = [call.root.hex(), told.sent.hex(), covered.previous.hex(), *linked, *hexed]
+    return _proven(REQUEST, of_request, covered, content)
+
+
+def _proven(kind: str, what: list[Any], covered: _Covered, content: bytes | None) -> Proof:
+    told = [kind, what, *covered.told]
+    proof = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    check(proof, covered.seal.key, content)
+    return Proof(proof, check(proof, covered.seal.key), content)
+
+
+class _Covered:
+    """A call as a seal covers it: its commit, and the ways up from there."""
+
+    def __init__(self, ns: Namespace, lane: Lane, call: CallRow, seal: Seal | None) -> None:
+        uid = _uid(lane, call.session)
+        self.seal, head = _covering(ns, uid, call, seal)
+        commits = list(_commits(ns, call.session, head.commits))
+        nth = next((nth for nth, commit in enumerate(commits) if commit.last == call.position), None)
+        history = Tree(map(leaf_read, commits))
+        if nth is None or history.root != head.history:
+            raise CorruptError("the session is not what was sealed; run `vmstore verify` with the seal")
+        self.commit = commits[nth]
+        self.previous = commits[nth - 1].hash if nth else genesis(uid)
+        seal, sessions = self.seal, tree_of(self.seal.heads)
+        commit = self.commit
+        self.told = [
+            [commit.last, commit.at, call.call, call.fidelity, call.leaves, commit.hash.hex(), *_way(history, nth)],
+            [uid.hex(), head.position, head.commits, head.hash.hex(), *_way(sessions, seal.heads.index(head))],
+            [seal.namespace.hex(), seal.ordinal, seal.at, len(seal.heads), seal.key.hex(), seal.signature.hex()],
+        ]
 
 
 def _covering(ns: Namespace, uid: bytes, call: CallRow, seal: Seal | None) -> tuple[Seal, SessionHead]:

@@ -13,7 +13,7 @@ from vmstore.errors import LockedError, StoreError
 from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.upgrade import KEPT
 from vmstore.search.index import TEXT
-from vmstore.store.folder import LOG, VIEWS
+from vmstore.store.folder import LOG, SNAPSHOTS, VIEWS
 from vmstore.store.viewfile import forget
 from vmstore.views.applier import Applier
 from vmstore.views.projection import Projection
@@ -32,7 +32,14 @@ def scrub_views(folder: Path | None, projection: Projection) -> None:
             f"{projection.left} is held by another process, so what was erased may stay there: end it, then run "
             "`vmstore erase --finish`"
         )
-    if folder is None or projection.db.filename == "":
+    if folder is None:
+        return
+    if projection.db.filename == "":
+        for file in sorted(folder.glob(f"{VIEWS}*.sqlite")):
+            raise StoreError(
+                f"{file} could not be opened as this store was, so what was erased may stay there: mend the disk, or "
+                "delete it while no process has the store open, then run `vmstore erase --finish`"
+            )
         return
     with projection.alone():
         compacted(projection.db)
@@ -66,6 +73,19 @@ def scrub_kept(folder: Path | None) -> None:
         return
     destroy_scratches(folder)
     for file in sorted({*folder.glob(f"{LOG}{KEPT}*"), *folder.glob(f"{LOG}.new*")}):
+        try:
+            destroy(folder, file)
+        except OSError as error:
+            raise StoreError(
+                f"{file} could not be destroyed ({error.strerror}); mend the disk, then run `vmstore erase --finish`"
+            ) from error
+
+
+def scrub_snapshots(folder: Path | None) -> None:
+    """Overwrites and removes what live sessions were folded into; the next act folds them anew."""
+    if folder is None:
+        return
+    for file in sorted((folder / SNAPSHOTS).glob("*")):
         try:
             destroy(folder, file)
         except OSError as error:

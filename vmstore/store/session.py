@@ -42,7 +42,7 @@ from vmstore.views.context import Sealed, open_cell, read_cells
 from vmstore.views.lane import Lane
 from vmstore.views.lineage import walk
 from vmstore.views.moment import Basis as Moment
-from vmstore.views.moment import basis, packed
+from vmstore.views.moment import basis, begin_of, end_of, packed
 
 if TYPE_CHECKING:
     from vmstore.engine.seal import Seal
@@ -54,7 +54,9 @@ if TYPE_CHECKING:
 # What a live session can do besides; see `vmstore.store.live`.
 ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
-    "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings",
+    "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
+    "kept", "values", "checkpoint", "checkpoints", "rewind", "child", "children", "join",
+    "update", "link", "delete", "flush",
 )  # fmt: skip
 
 
@@ -248,12 +250,17 @@ class Session:
             lane = self._lane()
             return diff(first, second, previews(lane, self._ns.log, {*first.page_ids, *second.page_ids}))
 
-    def prove(self, page: str | int, *, call: int, seal: Seal | None = None) -> Proof:
-        """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does."""
-        from vmstore.store.proving import proof_of
+    def prove(self, page: str | int | None = None, *, call: int, seal: Seal | None = None) -> Proof:
+        """The proof that a page was in the context of a call, as a seal covers it, or the oldest one kept that does.
+
+        Without a page it is of what a live session's call was sent.
+        """
+        from vmstore.store.proving import proof_of, proof_of_request
 
         with self._ns.asking():
             lane, when = self._lane(), Call(call)
+            if page is None:
+                return proof_of_request(self._ns, lane, packed(lane, when), seal)
             return proof_of(self._ns, lane, self._resolve(lane, page, when)[0], packed(lane, when), seal)
 
     def messages(self, at: AsOf | None = None, **moment: Any) -> list[Any]:
@@ -388,6 +395,13 @@ class Session:
         """The position that made a page, which its name says; raises UnknownError naming the nearest."""
         with self._ns.asking():
             return self._resolve(self._lane(), page, Head())[0]
+
+    def moment_of(self, page: str | int, *, before: bool = False) -> Position:
+        """The moment right after a page came to be, or right before: where a fork can begin."""
+        with self._ns.asking():
+            lane = self._lane()
+            number, _ = self._resolve(lane, page, Head())
+            return Position(begin_of(lane, number) - 1 if before else end_of(lane, number))
 
     def _resolve(self, lane: Lane, reference: str | int, when: AsOf) -> tuple[int, Moment]:
         """The page a reference names, and the moment it is asked of."""

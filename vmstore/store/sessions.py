@@ -38,14 +38,17 @@ class Sessions:
     ) -> Session:
         """The session of a name, opened where `create` or `live` says so; `told` is what it begins with."""
         key = self._ns.key(session_name(name))
+        if key is not None and live:
+            self._same(key, told)
         policy = None if redaction is None else policy_of(redaction)
         opening = Opening(name, {word: text for word, text in told.items() if text is not None}, redaction=policy)
         if policy is not None and key is not None:
             self._configure(key, policy)
         if live:
-            from vmstore.store.beginning import live_session
+            from vmstore.store.beginning import begun
+            from vmstore.store.live import Live
 
-            return live_session(self._ns, self._recording, opening, **live)
+            return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **live), name)
         if key is None and create:
             key = self._ns.retried(lambda: self._opened(opening))
         if key is None:
@@ -72,6 +75,18 @@ class Sessions:
         key = redrive(self._ns, recorded._lane(), name, settings, progress)
         self._ns.follow()
         return Live(self._ns, self._recording, key, name)
+
+    def _same(self, key: int, told: dict[str, str | None]) -> None:
+        """Refuses to tell a session at its beginning what it was not told: whose it is stays."""
+        if any(told.values()):
+            info = self._ns.session_info(key)
+            for word, text in told.items():
+                known = getattr(info, word)
+                if text is not None and text != known:
+                    raise ConflictError(
+                        f"session {info.session!r} began with {word} {known!r}, which stays; "
+                        f"leave {word} out, or open another session for {text!r}"
+                    )
 
     def _configure(self, key: int, policy: Redaction) -> None:
         """Gives a session another redaction, from here on; nothing is written where it has it already."""

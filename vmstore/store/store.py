@@ -184,10 +184,13 @@ class Store:
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
         return self._asker.ask(text, session=session, params=params)
 
-    def interrupt(self) -> None:
-        """Stops every query of this handle, from any thread: whoever asks or takes rows gets a QueryError."""
+    def interrupt(self, thread: int | None = None) -> None:
+        """Stops every query of this handle, or those that a thread asked: whoever asks or takes rows gets a QueryError.
+
+        Any thread may call it; a thread is named by its `threading.get_ident()`.
+        """
         if self._asker is not None:
-            self._asker.interrupt()
+            self._asker.interrupt(thread)
 
     # ---- recording
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -22,6 +22,7 @@ from vmstore.engine.verify import ERASURE, UNREADABLE, ChainCheck, Finding, batc
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.exports.newfile import scratches
 from vmstore.exports.weight import as_it_is
+from vmstore.log.commit import Commit
 from vmstore.log.compaction import DUE_FRAMES, due
 from vmstore.log.file import ROOM_MIN
 from vmstore.log.holder import holder_of
@@ -71,7 +72,12 @@ def log(
             seals.append(read_seal(file))
         except VmstoreError as error:
             yield Symptom("seal", str(file), str(error), f"put back a copy of {file}, or delete it")
-    for kind, where, what in _checked(log, folder, store, key, seals, full, progress)[:NAMED_MAX]:
+    found = _checked(log, folder, store, key, seals, full, progress)
+    again = _again(log) if any(one.kind == "position" for one in found) else None
+    if again is not None:
+        yield Symptom("twice", f"commit {again.ordinal}", again.what, again.remedy(folder / LOG, store))
+        return
+    for kind, where, what in found[:NAMED_MAX]:
         sealed = f"keep a copy, find out who wrote to the store, hold a backup against it: vmstore verify {store}"
         rebuilt = f"vmstore rebuild {store}"
         remedy = {
@@ -85,6 +91,65 @@ def log(
         yield Symptom(kind, where, what, remedy)
     if due(log.file) is not None:
         yield Symptom("raw", str(folder / LOG), f"{DUE_FRAMES} rows or more lie unpacked", f"vmstore compact {store}")
+
+
+class Again(NamedTuple):
+    """Commits at the end of a log that say once more what their session said last."""
+
+    ordinal: int
+    cell: int
+    before: int
+
+    @property
+    def what(self) -> str:
+        """What is wrong."""
+        told = f"from here to its end the log says once more what commit {self.before} says, so its chain is broken"
+        return f"{told}: an earlier version let a batch be committed twice by hand; nothing else is damaged"
+
+    def remedy(self, file: Path, store: Path) -> str:
+        """What takes them out."""
+        commits, frames = (
+            f"DELETE FROM {table} WHERE {key} >= {number}"
+            for table, key, number in (("commits", "ordinal", self.ordinal), ("frames", "first", self.cell))
+        )
+        return f'keep a copy, stop writing, then sqlite3 {file} "{commits}; {frames}" and vmstore rebuild {store}'
+
+
+def _again(log: SqliteLog) -> Again | None:
+    """Where a log only repeats itself from, to its end; None where it says anything else there."""
+    last: dict[int, Commit] = {}
+    begins: tuple[Commit, Commit] | None = None
+    try:
+        for commit in (one for batch in batches_of(log) for one in batch):
+            before = last.get(commit.session) if begins is None else begins[1]
+            if before is not None and commit.first <= before.last:
+                if not _alike(log, commit, before):
+                    return None
+                begins = begins or (commit, before)
+            elif begins is not None:
+                return None
+            last[commit.session] = commit
+    except VmstoreError:
+        return None
+    if begins is None:
+        return None
+    commit, before = begins
+    with log.file as db:
+        alone = db.execute("SELECT 1 FROM frames WHERE first = ?", (commit.cell,)).get is not None
+    return Again(commit.ordinal, commit.cell, before.ordinal) if alone or not commit.cell_count else None
+
+
+def _alike(log: SqliteLog, commit: Commit, before: Commit) -> bool:
+    """Whether two commits of a session say the same of the same contents."""
+    if (commit.session, commit.first, commit.body, commit.cell_count) != (
+        before.session, before.first, before.body, before.cell_count,
+    ):  # fmt: skip
+        return False
+    contents = [
+        [cell.content for _, cell in sorted(log.cells(range(one.cell, one.cell + one.cell_count)).items())]
+        for one in (commit, before)
+    ]
+    return contents[0] == contents[1]
 
 
 def _checked(

@@ -16,9 +16,9 @@ from vmstore.core.notice import notices
 from vmstore.core.patience import WAIT_S
 from vmstore.errors import LockedError, StoreError
 from vmstore.log.port import Log
-from vmstore.store.folder import VIEWS, views_file
+from vmstore.store.folder import ARCHIVE, LOG, VIEWS, views_file
 from vmstore.views.applier import Applier
-from vmstore.views.projection import Projection, stranger
+from vmstore.views.projection import Projection, room_of, stranger
 
 # What says nothing against the file: it cannot be written now, or not by us.
 UNWRITABLE = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.BusyError, apsw.FullError, apsw.IOError)
@@ -113,18 +113,19 @@ def forget(path: Path) -> None:
 
 
 def _in_memory(path: Path, log: Log) -> Projection:
+    room = room_of(path.with_name(LOG), path.with_name(f"{LOG}-wal"), path.with_name(ARCHIVE))
     memory = apsw.Connection(":memory:")
     schema.guard(memory)
     if path.is_file() and process.busy(path) is None:
         try:
             _copy(path, memory)
-            projection = None if stranger(memory) else Projection(log, memory)
+            projection = None if stranger(memory) else Projection(log, memory, room=room)
             if projection is not None and projection.follows():
                 return projection
         except (apsw.Error, ValueError, TypeError):
             pass  # a damaged or unreadable file is worth no more than none
         memory = apsw.Connection(":memory:")
-    return Projection(log, memory)
+    return Projection(log, memory, room=room)
 
 
 def _copy(path: Path, memory: apsw.Connection) -> None:

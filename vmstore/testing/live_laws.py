@@ -16,7 +16,6 @@ from vmstore.live.spoken import Spoken
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live import Live
 from vmstore.testing.living import Played, Step, played
-from vmstore.vm.signals import Hints
 from vmstore.vm.state import State
 
 
@@ -52,11 +51,7 @@ def plain(thing: Any) -> Any:
     values = {name: value for name, value in vars(thing).items() if name not in ("_read", "policy")}
     if isinstance(thing, State) and thing.policy is not None:
         values["order"] = [tuple(one) for one in thing.policy.victims(thing.now)]
-    return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=_told)
-
-
-def _told(thing: object) -> object:
-    return vars(thing) if isinstance(thing, Hints) else repr(thing)
+    return msgspec.to_builtins(values, str_keys=True, builtin_types=(bytes,), enc_hook=repr)
 
 
 # ---- 6: the budget and the pins

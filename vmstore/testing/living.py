@@ -28,7 +28,7 @@ from vmstore.store.store import Store
 
 START = 1_795_301_701_000_000  # 2026-11-21T22:55:01Z
 BUDGET = 3_000
-SETTINGS: dict[str, Any] = {"l0_tokens_max": BUDGET, "reserve_faults_tokens": 300, "policy": "lru"}
+SETTINGS: dict[str, Any] = {"l0_tokens_max": BUDGET, "reserve_faults_tokens": 300, "policy": "lru", "rules": "short"}
 SYSTEM = "You plan journeys. Be brief."
 TOOLS = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]
 Step = tuple[str, int, int]

@@ -33,6 +33,7 @@ class CallRow(msgspec.Struct, frozen=True):
     root: bytes
     factor_ppm: int
     renderer: int
+    sent_tokens: int | None
     status: int
     final: int
     tokens_in: int | None
@@ -43,6 +44,11 @@ class CallRow(msgspec.Struct, frozen=True):
     aside: int | None
     aside_commitment: bytes | None
     replied: int | None
+
+    @property
+    def sent(self) -> int:
+        """Tokens of what was sent, as far as that was counted."""
+        return self.sent_tokens or self.tokens
 
 
 class InForce(msgspec.Struct):
@@ -58,7 +64,8 @@ class InForce(msgspec.Struct):
 class Calls(Projector):
     """One row a call, from its pack, completed by its last reply; `settings` holds the token factor.
 
-    `rest` is the cell of the request's other fields as they held at the call. `replies` holds what a
+    `rest` is the cell of the request's other fields as they held at the call, `tokens` those of its
+    pages, `sent_tokens` of the request as it was sent, where that was counted. `replies` holds what a
     call's own row cannot: the replies before its last, and a fork's to the call it began at.
     """
 
@@ -66,7 +73,7 @@ class Calls(Projector):
     schema: ClassVar = {
         "calls": """session INTEGER, call INTEGER, turn INTEGER, position INTEGER, at INTEGER, fidelity INTEGER,
             shape INTEGER, model TEXT, rest INTEGER, rest_commitment BLOB, leaves INTEGER, tokens INTEGER,
-            root BLOB, factor_ppm INTEGER, renderer INTEGER,
+            root BLOB, factor_ppm INTEGER, renderer INTEGER, sent_tokens INTEGER,
             status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
             cost INTEGER, latency INTEGER, aside INTEGER,
             aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
@@ -127,6 +134,7 @@ class Calls(Projector):
             m.root,
             now.factor_ppm,
             m.renderer,
+            m.sent_tokens or None,
             *_OPEN,
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
@@ -18,6 +18,7 @@ from vmstore.views.lane import Lane
 
 BYTES_MAX = 8 << 20
 FOUND_MAX = 1024
+AHEAD_BYTES = 4 << 20  # of cells that are read before they are asked for
 READ: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name",),
@@ -32,6 +33,45 @@ READ: dict[type, tuple[str, ...]] = {
 
 Brought = tuple[int, int, int, bytes]
 """What one commit brought: its last and first position, the number of its first cell, their commitments."""
+
+
+class Ahead:
+    """Cells that are asked for about in their order, read some at a time: a few bytes of a log may hold many."""
+
+    def __init__(self, each: Callable[[Sequence[int]], Iterable[tuple[int, Cell]]]) -> None:
+        self._each = each
+        self._wanted: list[int] = []
+        self._read: dict[int, Cell] = {}
+        self._last = 0  # read so far, of those that are wanted
+
+    def want(self, numbers: Iterable[int]) -> None:
+        """Says what will be asked for from here on."""
+        self.forget()
+        self._wanted = sorted(set(numbers))
+
+    def get(self, number: int) -> Cell | None:
+        """A cell, with those after it that will be asked for where it was not read yet; None where it is not there."""
+        found = self._read.get(number)
+        if found is None and number > self._last and self._wanted:
+            self._on(number)
+            found = self._read.get(number)
+        return dict(self._each([number])).get(number) if found is None else found
+
+    def _on(self, number: int) -> None:
+        """Reads from a cell on."""
+        self._read.clear()
+        size = 0
+        for at, cell in self._each(self._wanted[bisect_left(self._wanted, number) :]):
+            self._read[at], self._last = cell, max(at, self._last)
+            size += len(cell.content)
+            if size > AHEAD_BYTES:
+                return
+        self._last = self._wanted[-1]
+
+    def forget(self) -> None:
+        """Lets go of what was read."""
+        self._wanted, self._last = [], 0
+        self._read.clear()
 
 
 class Cellar:
@@ -52,7 +92,8 @@ class Cellar:
         self._brought: dict[int, list[Brought]] = {}
         self._bytes = 0
         self._found: dict[tuple[int, int], Brought] = {}
-        self._read: dict[int, Cell] = {}
+        self._ahead = Ahead(log.each)
+        self.given = 0  # bytes of names and labels, which those who asked may keep
 
     def note(self, commit: Commit) -> None:
         """Takes in a commit that is folded, so that later ones may name its cells."""
@@ -63,7 +104,7 @@ class Cellar:
 
     def settle(self) -> None:
         """Forgets what was read for a batch, and older commits where they are many: the views hold them now."""
-        self._read.clear()
+        self._ahead.forget()
         if self._bytes > BYTES_MAX:
             self.forget()
 
@@ -71,11 +112,11 @@ class Cellar:
         """Forgets every commit."""
         self._brought.clear()
         self._found.clear()
-        self._read.clear()
+        self._ahead.forget()
         self._bytes = 0
 
     def read(self, batch: Iterable[tuple[Commit, Sequence[AnyMutation]]]) -> None:
-        """Reads the names and labels of commits at once."""
+        """Reads the names and labels of commits, many at once."""
         wanted = []
         for commit, mutations in batch:
             if commit.request != NO_REQUEST:
@@ -85,8 +126,7 @@ class Cellar:
                     ref = getattr(mutation, field)
                     if type(ref) is int:
                         wanted.append(commit.cell + ref)
-        if wanted:
-            self._read = self._log.cells(wanted)
+        self._ahead.want(wanted)
 
     def sealed(self, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
         """The log's number of a cell that a commit names, and its commitment."""
@@ -104,7 +144,7 @@ class Cellar:
         number, commitment = self.sealed(commit, ref)
         if self._erasures is not None and self._erasures.known(number):
             return None
-        cell = self._read.get(number) or self._log.cells([number]).get(number)
+        cell = self._ahead.get(number)
         if cell is None:
             raise CorruptError(f"cell {number} is missing from the log; run `vmstore verify`")
         if cell.erased:
@@ -112,6 +152,7 @@ class Cellar:
             return None
         if len(cell.salt) != SALT_BYTES or cell.commitment != commitment:
             raise CorruptError(f"cell {number} does not match its commitment; run `vmstore verify`")
+        self.given += len(cell.content)
         return cell.content
 
     def _holding(self, session: int, position: int) -> Brought:

@@ -39,6 +39,7 @@ class Fold:
         self._projectors = [projector(db) for projector in projectors]
         self._sessions = next(p for p in self._projectors if isinstance(p, Sessions))
         self._residency = next(p for p in self._projectors if isinstance(p, Residency))
+        self._spilled = False  # whether names had to be written before the batch was through
 
     def batch(self, commits: Iterable[Commit]) -> None:
         """Folds commits in the order of the log and writes their rows."""
@@ -50,14 +51,22 @@ class Fold:
     def _batch(self, commits: Iterable[Commit]) -> None:
         read = [(commit, decoded(commit)) for commit in commits]
         self.cellar.read(read)
-        walk = Walk(self._projectors, self._before, self.cellar)
+        walk = Walk(self._projectors, self._before, self.cellar, self._spill)
         for commit, mutations in read:
             first = mutations[0]
             if type(first) is Open and first.origin == Origin.FORK:
                 self._flush()  # what a fork inherits is read from the tables
             walk.through(commit, mutations)
+            if self._spilled:
+                self._flush()
+                self._let_go()
         self._flush()
         self.cellar.settle()
+
+    def _spill(self) -> None:
+        """Writes rows that hold many names; what is kept at hand is let go of after the commit."""
+        self._spilled = True
+        self._flush()
 
     def _flush(self) -> None:
         for projector in self._projectors:
@@ -66,6 +75,10 @@ class Fold:
     def forget(self) -> None:
         """Lets go of all that is at hand, rows not yet written included."""
         self.cellar.forget()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self._spilled = False
         for projector in self._projectors:
             projector.forget()
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import apsw
 
@@ -37,8 +38,7 @@ class Lane:
     def __init__(self, db: apsw.Connection, session: int) -> None:
         self.db = db
         self.session = session
-        self.stretches = list(_stretches(db, session))
-        self._lows = _lows(self.stretches)
+        self.stretches, self._lows = _way(db, session)
         # What was asked before and never changes: what contents are, by position; where walks went.
         self.known: dict[int, tuple[Any, ...]] = {}
         self.walks: dict[Any, Any] = {}
@@ -75,6 +75,36 @@ class Lane:
             yield from self.db.execute(sql, (session, str(wanted)))
 
 
+Way = tuple[list[Stretch], list[int]]
+"""The stretches of a lane, its own first, and where they begin, the oldest first. Never changed once made."""
+
+
+def _way(db: apsw.Connection, session: int) -> Way:
+    """How a session came to be. What it forked from never changes, so that of forks looked at last is kept."""
+    kept = _KEPT.setdefault(db, {})
+    way = kept.get(session)
+    if way is None:
+        stretches = _longer(db, session, kept) or list(_stretches(db, session))
+        way = stretches, _lows(stretches)
+        if len(stretches) > 1:
+            kept[session] = way
+            while len(kept) > WAYS_MAX:
+                kept.pop(next(iter(kept)), None)
+    return way
+
+
+def _longer(db: apsw.Connection, session: int, kept: Mapping[int, Way]) -> list[Stretch] | None:
+    """The stretches of a fork, from those of its parent where they are kept."""
+    row: Any = db.execute(_OWN, {"session": session, "fork": int(Origin.FORK)}).fetchone()
+    if row is None or row[3] not in kept:
+        return None
+    low, turn, call, parent = row
+    longer = [Stretch(session, low, NEVER, turn, call)]
+    for stretch in kept[parent][0]:
+        longer.append(stretch if stretch.high <= low else stretch._replace(high=low))
+    return longer
+
+
 def _lows(stretches: Sequence[Stretch]) -> list[int]:
     """Where stretches begin, the oldest first; one that holds nothing begins where the one after it does."""
     return list(accumulate((stretch.low for stretch in stretches), min))[::-1]
@@ -90,6 +120,10 @@ def _stretches(db: apsw.Connection, session: int) -> Iterator[Stretch]:
         yield Stretch(session, 0, NEVER)
 
 
+WAYS_MAX = 32  # of forks, for each database
+_KEPT: WeakKeyDictionary[apsw.Connection, dict[int, Way]] = WeakKeyDictionary()
+_OWN = """SELECT iif(origin = :fork, fork_position, 0), turn_before, call_before, iif(origin = :fork, parent, NULL)
+  FROM sessions WHERE session = :session"""
 _CHAIN = """
 WITH RECURSIVE chain(depth, session, low, turn, call, parent) AS (
   SELECT 0, session, iif(origin = :fork, fork_position, 0), turn_before, call_before, iif(origin = :fork, parent, NULL)

@@ -44,6 +44,18 @@ def moment_at(lane: Lane, position: int) -> tuple[int, int]:
     return stretch.turn if turn is None else turn, stretch.call if call is None else call
 
 
+def begin_of(lane: Lane, position: int) -> int:
+    """Where the commit that holds a position begins."""
+    found: int = lane.db.execute(_BEGIN, (lane.at(position).session, position)).get
+    return found
+
+
+def end_of(lane: Lane, position: int) -> int:
+    """Where the commit that holds a position ends: forks begin there, and sessions are set back to there."""
+    found: int = lane.db.execute(_END, (lane.at(position).session, position)).get
+    return found
+
+
 def basis(lane: Lane, as_of: AsOf) -> Basis:
     """The basis of a question about pages, turns or calls as they stood at a moment."""
     end = last(lane)
@@ -159,3 +171,5 @@ _TURN = "SELECT turn FROM turns WHERE session = ? AND position <= ? ORDER BY pos
 _CALL = "SELECT call FROM calls WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 _OPENED = "SELECT position FROM turns WHERE session = ? AND turn = ?"
 _PACKED = "SELECT position FROM calls WHERE session = ? AND call = ?"
+_BEGIN = "SELECT first FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"
+_END = "SELECT last FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

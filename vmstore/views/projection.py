@@ -53,6 +53,7 @@ _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, has
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
 IN_MEMORY_MAX = 512 << 20  # of a file that is left; SQLite holds no more than twice that in memory
+ROOM_BYTES, ROOM_RATIO = 16 << 20, 32  # what views in memory may take of a log's own, and times its length
 _WAL_MARKS = slice(18, 20)  # of a file's header: what is in memory has no WAL
 Progress = Callable[[int, int], None]
 _TABLES = "SELECT type, name, sql FROM sqlite_schema"
@@ -77,6 +78,19 @@ def stranger(db: apsw.Connection) -> str | None:
     return None if found is None else f"holds the {found[0]} {found[1]!r}, which no view makes"
 
 
+def room_of(*places: Path) -> Callable[[], int]:
+    """How many bytes views in memory may take whose log lies in some files and folders, as long as these are then.
+
+    A log of a few bytes can name one long text again and again, and each name is a row.
+    """
+
+    def room() -> int:
+        files = [file for place in places for file in (place.iterdir() if place.is_dir() else [place])]
+        return ROOM_BYTES + ROOM_RATIO * sum(file.stat().st_size for file in files if file.exists())
+
+    return room
+
+
 class Projection:
     """Brings views to the end of their log, and says how far they are."""
 
@@ -87,11 +101,13 @@ class Projection:
         *,
         projectors: Sequence[type[Projector]] = PROJECTORS,
         applier: Applier | None = None,
+        room: Callable[[], int] | None = None,
     ) -> None:
         self.log = log
         self.db = db
         self.projectors = projectors
         self._applier = applier  # where others fold into the same file
+        self._room = room  # bytes that views in memory may take
         self.erasures = Erasures(log)
         self.fold = Fold(log, db, projectors, self.erasures)
         self._knew = 0  # up to where erasures were known when these views were folded from the start
@@ -139,7 +155,13 @@ class Projection:
 
     def spare(self) -> apsw.Connection:
         """An empty database beside this one: in memory where this is, else a file that goes with it."""
-        return apsw.Connection("" if self.db.filename else ":memory:")
+        return self._bounded(apsw.Connection("" if self.db.filename else ":memory:"))
+
+    def _bounded(self, db: apsw.Connection) -> apsw.Connection:
+        """A database that takes no more memory than it may: a log of a few bytes can name long texts many times."""
+        if self._room is not None:
+            db.execute(f"PRAGMA max_page_count = {self._room() // int(db.execute('PRAGMA page_size').get)}")
+        return db
 
     def follows(self) -> bool:
         """Whether these views follow this log: the commit each stands on is the log's."""
@@ -218,6 +240,7 @@ class Projection:
 
     def _step(self, target: int) -> int:
         """Folds one batch; the ordinal reached."""
+        self._bounded(self.db)
         with self._transaction():
             position = self.ordinal
             if position != self._reached:  # another folded since
@@ -278,12 +301,20 @@ class Projection:
             self.db.execute("COMMIT")
         except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
             self._roll_back()
-            raise StoreError(
-                f"{self.db.filename} cannot be written ({error}); make room, or open the store with mode 'r'"
-            ) from error
+            raise StoreError(self._unwritable(error)) from error
         except BaseException:
             self._roll_back()
             raise
+
+    def _unwritable(self, error: apsw.Error) -> str:
+        """What is said where a fold cannot be written."""
+        if self.db.filename:
+            return f"{self.db.filename} cannot be written ({error}); make room, or open the store with mode 'r'"
+        room = "" if self._room is None else f" within {self._room() >> 20} MiB, many times the length of their log"
+        return (
+            f"the views do not fit into memory{room} ({error}): it names long texts again and again; "
+            "where it is a store of yours, open it for writing, which keeps them in a file"
+        )
 
     def _roll_back(self) -> None:
         self.fold.forget()

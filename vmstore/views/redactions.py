@@ -117,7 +117,7 @@ def _word(words: type[Word], number: int) -> str:
 
 def policy_at(lane: Lane, position: int = NEVER) -> Redaction:
     """What a session does with secrets at a position: as it was told last, by itself or by whom it forked from."""
-    for stretch in lane.upto(position):
+    for stretch in lane.upto(position) if lane.db.execute(_ANY_POLICY).get else ():
         found = lane.db.execute(_POLICY, (stretch.session, stretch.high)).get
         if found is not None:
             return Redaction(int(found)) if found in tuple(Redaction) else Redaction.REFUSE
@@ -153,6 +153,7 @@ _COLUMNS = "position, page, type, reason, count, by, found, tokens_before, token
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page
   WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""
 _ALL = f"SELECT {_COLUMNS} FROM redactions WHERE session = ? AND position <= ? ORDER BY position"
+_ANY_POLICY = "SELECT EXISTS (SELECT 1 FROM policies)"
 _POLICY = "SELECT policy FROM policies WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 _CONTENTS = """SELECT v.cell, v.commitment FROM json_each(?) one
   CROSS JOIN versions v ON v.session = ? AND v.page = one.value AND v.position <= ? AND v.cell IS NOT NULL

@@ -21,6 +21,7 @@ from vmstore.views.cellar import Cellar
 from vmstore.views.lane import Lane
 from vmstore.views.projector import Fact, Projector
 
+GIVEN_MAX = 8 << 20  # bytes of names and labels that listeners may hold before they are written
 Handler = Callable[[Fact, Any], None]
 Moment = tuple[int, int, bytes]
 """Where a session stands: turn, call, and the hash its next commit follows."""
@@ -31,14 +32,19 @@ class Walk:
 
     A handler is a listener's `on_<kind>(fact, mutation)`; its `on_commit(fact, mutations)` sees a
     commit first. `before` tells what is in force before a commit, given its first mutation; it
-    raises ValueError where that cannot be.
+    raises ValueError where that cannot be. `spill` is called where listeners may hold many names.
     """
 
     def __init__(
-        self, listeners: Sequence[Any], before: Callable[[Commit, AnyMutation], Moment], cellar: Cellar
+        self,
+        listeners: Sequence[Any],
+        before: Callable[[Commit, AnyMutation], Moment],
+        cellar: Cellar,
+        spill: Callable[[], None] | None = None,
     ) -> None:
         self._before = before
         self._cellar = cellar
+        self._spill = spill
         self._whole: list[Handler] = [p.on_commit for p in listeners if type(p).on_commit is not Projector.on_commit]
         names = {kind: "on_" + MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
         self._handlers: dict[type, tuple[Handler, ...]] = {
@@ -58,7 +64,7 @@ class Walk:
         for see in self._whole:
             see(fact, mutations)
         position = commit.first
-        handlers = self._handlers
+        handlers, cellar, spill = self._handlers, self._cellar, self._spill
         for mutation in mutations:
             kind = type(mutation)
             if kind is Turn:
@@ -69,6 +75,9 @@ class Walk:
             position += 1
             for handler in handlers.get(kind, ()):
                 handler(fact, mutation)
+            if cellar.given > GIVEN_MAX and spill is not None:
+                spill()
+                cellar.given = 0
         return fact
 
 

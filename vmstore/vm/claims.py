@@ -6,6 +6,7 @@ other side ("should we use A or B?" … "yes, B"). What names the topic of an ea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,8 +14,10 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.page import Role, Standing, Word
+from vmstore.core.stems import terms
 from vmstore.core.words import words
 from vmstore.errors import InputError
+from vmstore.vm import quoted
 from vmstore.vm.phrases import Choice, Phrase, phrases, without_article
 from vmstore.vm.topics import profile
 from vmstore.vm.wording import Act
@@ -29,6 +32,7 @@ VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "sol
 KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
 STATED = 900_000
 CHOSEN = 850_000  # one of the choices of a question
+QUOTED = 650_000  # in its own words
 AGREED = 700_000  # agreement with an offer, or with the only choice
 REVERSED_UNNAMED = 600_000  # taken back without a word of what
 
@@ -122,7 +126,16 @@ def name_of(topic: str) -> str:
 
 def topic_of(name: str) -> str:
     """The topic of a claim by its name, for whoever kept no more of it."""
-    return name.removeprefix("claim_").replace("_", " ")
+    return own_name(name).removeprefix("claim_").replace("_", " ")
+
+
+def own_name(name: str) -> str:
+    """A claim's name without where a copy of it came from: that of `home:claim_cache.v1` is `claim_cache`."""
+    told = _COPIED.fullmatch(name)
+    return name if told is None else told[1]
+
+
+_COPIED = re.compile(r".*:(claim_\w+)\.v\d+")
 
 
 @lru_cache(maxsize=KEYS_MAX)
@@ -144,12 +157,14 @@ class _Finder:
         self._known = list(known)
         self._asked: _Open | None = None
         self._offered: _Open | None = None
+        self._heard: list[Said] = []
+        self._settled: set[int] = set()  # pages that decided something
 
     def hear(self, said: Said, new: bool) -> None:
         """Takes in one message; claims come of new ones only."""
         if said.role not in (Role.USER, Role.ASSISTANT):
             return
-        answered = False
+        answered, before = False, len(self._known)
         for number, phrase in enumerate(phrases(said.text)):
             if phrase.act is Act.WISH:
                 phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
@@ -159,7 +174,48 @@ class _Finder:
                 self._offer(said, phrase)
             elif not answered or phrase.act in (Act.STATE, Act.DECIDE):
                 answered |= self._decide(said, phrase, number == 0, new)
+        if len(self._known) > before:
+            self._settled.add(said.page)
+        elif new:
+            self._quote(said)
+        self._heard = [*self._heard[-2:], said]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
+
+    def _quote(self, said: Said) -> None:
+        """Adds what the grammar does not hear, in the words it was said in."""
+        offered, asked = _before(self._heard, said.role)
+        user = said.role == Role.USER
+        one = None
+        if offered is not None:
+            one = quoted.answered(said.text, offered.text, asked.text if asked else "", may_choose=user)
+            if one is None and not user and offered.page not in self._settled:
+                one = quoted.acknowledged(said.text, offered.text)
+            if one is not None:
+                self._keep(one, (offered.page, said.page), AGREED)
+        if not user or one is not None:
+            return
+        newest = self._known[::-1]
+        if (found := quoted.changed(said.text, [(known.topic, known.text) for known in newest])) is not None:
+            self._keep(found[0], (said.page,), QUOTED, newest[found[1]])
+            return
+        for one in quoted.stated(said.text):
+            self._keep(one, (said.page,), QUOTED)
+
+    def _keep(self, one: quoted.Quote, sources: tuple[int, ...], confidence: int, earlier: Known | None = None) -> None:
+        wanted = key_of(one.topic)
+        name = name_of(one.topic)
+        earlier = earlier or next((k for k in self._known[::-1] if key_of(k.topic) == wanted or k.name == name), None)
+        if earlier is None and one.reverses:
+            told = frozenset(terms(one.text))
+            near = {k.name: k for k in self._known if key_of(k.topic) and set(terms(k.topic)) <= told}
+            earlier = next(iter(near.values())) if len(near) == 1 else None
+        text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
+        if earlier is not None and earlier.text.casefold() == text.casefold():
+            return
+        name = own_name(earlier.name) if earlier is not None else name
+        self._known.append(Known(name, one.topic if earlier is None else earlier.topic, text))
+        kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
+        self.claims.append(Claim(text, name, one.topic, sources, kind, earlier.name if earlier else "", confidence))
 
     def _ask(self, said: Said, phrase: Phrase) -> None:
         self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
@@ -220,7 +276,7 @@ class _Finder:
         others = _others(choice, waiting)
         text = f"Decision: {choice._replace(topic=topic).words}{others if not topic else ''}"[:TEXT_CHARS_MAX]
         topic = without_article(topic or choice.object)
-        name = earlier.name if earlier is not None else name_of(topic)
+        name = own_name(earlier.name) if earlier is not None else name_of(topic)
         if earlier is not None and earlier.text.casefold() == text.casefold():
             return
         self._known.append(Known(name, topic, text))
@@ -244,6 +300,13 @@ class _Finder:
             wanted = key_of(phrase.instead_of)
             return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
         return newest[0] if phrase.reverses and newest else None
+
+
+def _before(heard: Sequence[Said], role: Role) -> tuple[Said | None, Said | None]:
+    """What the other side said right before, and what was asked before that."""
+    if not heard or heard[-1].role == role:
+        return None, None
+    return heard[-1], heard[-2] if len(heard) > 1 and heard[-2].role == role else None
 
 
 def _older(one: _Open | None) -> _Open | None:

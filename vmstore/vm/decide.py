@@ -6,12 +6,13 @@ form of a page it requests; the answer comes back as a `compress`, and it is ask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Denial, Load, Use, Why
 from vmstore.core.mutation import (
     AnyMutation,
+    Configure,
     Decision,
     FaultDenied,
     FaultIn,
@@ -22,7 +23,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Level, Tier
 from vmstore.vm.held import Form, Held
-from vmstore.vm.room import GONE, Compression, Room, Yields
+from vmstore.vm.room import GONE, NUMBER_MAX, Compression, Room, Yields
 from vmstore.vm.shortening import may_shorten
 from vmstore.vm.state import State
 
@@ -44,20 +45,28 @@ def decide(state: State, stimulus: Sequence[Told]) -> Decided:
     room = Room(state)
     deciding = Deciding(state, room)
     room.withdraw(state.retracted.leaving(state.here))
-    for position, told in stimulus:
-        if isinstance(told, Reference):
-            deciding.answer(position, told)
-    deciding.settle(Cause.BUDGET if any(isinstance(told, Settings) for _, told in stimulus) else Cause.PRESSURE)
+    asked = [(position, told) for position, told in stimulus if isinstance(told, Reference)]
+    if state.settings.shape is not None:
+        deciding.hold(told for _, told in asked)
+    for position, told in asked:
+        deciding.answer(position, told)
+    deciding.settle(Cause.BUDGET if any(_is_budget(told) for _, told in stimulus) else Cause.PRESSURE)
     return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+def _is_budget(told: AnyMutation) -> bool:
+    """Whether somebody changed what pages may take."""
+    return isinstance(told, Settings) or (isinstance(told, Configure) and told.beside > 0)
 
 
 def _settled(state: State, stimulus: Sequence[Told]) -> bool:
     """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
     here = state.here
+    assert state.settings is not None
     for _, told in stimulus:
         if isinstance(told, Reference):
             held = here.get(told.page)
-            if held is None or (held.level > told.level and told.use != Use.SIGNAL):
+            if held is None or (held.level > told.level and (told.use != Use.SIGNAL or state.settings.recall_share)):
                 return False
     if state.retracted.here and state.retracted.leaving(here):
         return False
@@ -74,6 +83,17 @@ class Deciding:
         self.settings = state.settings
         self.number = state.policy.NUMBER
         self.faults, self.tokens = state.faults, state.fault_tokens
+        self.share = state.recall  # for what is wished for
+
+    def hold(self, asked: Iterable[Reference]) -> None:
+        """Keeps pages that are used at once here, and of those wished for what the share allows."""
+        share = self.share
+        for one in asked:
+            held = self.state.here.get(one.page)
+            if held is None or (one.use == Use.SIGNAL and held.tokens > share):
+                continue
+            share -= held.tokens if one.use == Use.SIGNAL else 0
+            self.room.asked[one.page] = None
 
     def answer(self, position: int, asked: Reference) -> None:
         """Brings in what is used, or wished for, and is not here."""
@@ -132,7 +152,7 @@ class Deciding:
     def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
         state, room = self.state, self.room
         coming = form.tokens - room.tokens(held)
-        used = room.used
+        used = room.counted
         if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
             return Denial.NO_ROOM
         why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
@@ -145,21 +165,29 @@ class Deciding:
         return None
 
     def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
-        why = Why(self.number, self.state.budget, self.room.used, need, 0, 0, 0, ())
+        why = Why(self.number, self.state.budget, self.room.counted, min(need, NUMBER_MAX), 0, 0, 0, ())
         self.room.decided.append(FaultDenied(page, position, because, why))
 
     def _wish(self, position: int, wish: Reference) -> None:
-        """Brings in what is wished for where there is room without anything leaving for it."""
+        """Brings in what is wished for: within its share what nothing holds goes for it."""
         held = self.state.pages.get(wish.page)
-        if held is None or not self.settings.prefetch or self.room.level(held) < GONE:
-            return
-        if held.page in self.state.retracted:
+        if held is None or not self.settings.prefetch or held.page in self.state.retracted:
             return
         room, limit = self.room, self.state.high
-        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and level >= wish.level]
-        for level, form in forms:
-            if room.used + form.tokens <= limit:
-                why = Why(self.number, self.state.budget, room.used, form.tokens, held.page, len(forms), limit, ())
+        now = room.level(held)
+        if now < GONE and not self.share:
+            return
+        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and wish.level <= level]
+        for level, form in [one for one in forms if one[0] < now]:
+            coming = form.tokens - room.tokens(held)
+            fits = room.used + coming <= limit
+            if not fits and coming <= self.share:
+                fits = room.make(
+                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=Yields.NONE
+                )
+            if fits:
+                self.share -= max(0, coming) if self.share else 0
+                why = Why(self.number, self.state.budget, room.counted, form.tokens, held.page, len(forms), limit, ())
                 room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
                 room.let_in(held, Level(level), form.tokens)
                 return
@@ -176,7 +204,7 @@ class Deciding:
             room.make(state.budget, state.room, cause)
         load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
-            room.decided.append(Pressure(load, room.used, state.budget))
+            room.decided.append(Pressure(load, room.counted, state.budget))
 
 
 def _full(held: Held) -> int:

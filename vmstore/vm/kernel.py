@@ -48,13 +48,18 @@ class Kernel:
         """
         if self._idle:
             return
-        told, self._told = self._told, []
+        told = self._told
         self._idle = True
         decided = decide(self.state, told)
         while decided.requests:
             for request in dict.fromkeys(decided.requests):
                 self._take(self._perform(request))
             decided = decide(self.state, told)
+        settings = self.state.settings
+        if (
+            decided.mutations or settings is None or not settings.batches
+        ):  # else what is told next is decided on with it, as a replay does
+            self._told = []
         for mutation in decided.mutations:
             self._take(mutation)
 

@@ -20,7 +20,10 @@ from vmstore.vm.pace import Pace
 from vmstore.vm.settings import PPM
 from vmstore.vm.state import State
 
-_USED = frozenset((Use.QUOTE, Use.REUSE))
+CACHED, WRITTEN = 10, 125  # what a token costs that the provider has kept, and one that it has not, in hundredths
+_USED = frozenset((Use.TOOL, Use.QUOTE, Use.REUSE))
+About = Callable[[int, m.Create], bytes]
+"""What a page is about, by the position and the mutation that made it; empty where nobody said."""
 
 
 class Shown(NamedTuple):
@@ -39,14 +42,19 @@ class Prefix:
         self._order: list[Shown] = []
         self.pages: dict[int, Shown] = {}
         self.voided = 0
+        self.tokens = 0
 
-    def move(self, state: State, pack: m.Pack) -> None:
-        """Takes the next prompt; counts the tokens from the first place on that shows another content."""
+    def move(self, state: State, pack: m.Pack) -> int:
+        """Takes the next prompt; counts the tokens from the first place on that shows another content.
+
+        Answers the tokens before that place, which a provider may have kept.
+        """
+        before_all, self.tokens = self.tokens, pack.tokens
         gone = [self.pages.pop(page) for page in pack.left if page in self.pages]
         gone += [self.pages.pop(residence[0]) for residence in pack.entered if residence[0] in self.pages]
         come = [_shown(state, residence) for residence in pack.entered]
         if not gone and not come:
-            return
+            return before_all
         at = bisect_left(self._order, min(shown.rank for shown in (*gone, *come)), key=_rank)
         before = self._order[at:]
         kept = [shown for shown in before if shown.page in self.pages]
@@ -57,7 +65,9 @@ class Prefix:
             if old[1:3] != new[1:3]:
                 break
             same += 1
-        self.voided += sum(shown.tokens for shown in before[same:])
+        lost = sum(shown.tokens for shown in before[same:])
+        self.voided += lost
+        return max(0, before_all - lost)
 
 
 def _real(state: State, tokens: int) -> int:
@@ -75,22 +85,26 @@ def _rank(shown: Shown) -> int:
     return shown.rank
 
 
+Topic = bytes | int
+"""What a page is about; the page itself where nobody said."""
+
+
 class Thrash:
-    """Faults of the last turns, and how many of them were of a page that had just been asked for."""
+    """Faults of the last turns, and how many of them were of a topic that had just been missed."""
 
     def __init__(self) -> None:
-        self._faults: deque[tuple[int, int]] = deque()  # turn, page
+        self._faults: deque[tuple[int, Topic]] = deque()  # turn, what was missed
         self.sum = self.peak = 0
 
-    def fault(self, turn: int, page: int) -> None:
+    def fault(self, turn: int, topic: Topic) -> None:
         """A page was asked for and was not there."""
-        self._faults.append((turn, page))
+        self._faults.append((turn, topic))
 
     def index(self, turn: int) -> int:
         """Repeated faults a turn over the window that ends with a turn, in parts per million."""
         while self._faults and self._faults[0][0] <= turn - WINDOW_TURNS:
             self._faults.popleft()
-        repeated = len(self._faults) - len({page for _, page in self._faults})
+        repeated = len(self._faults) - len({topic for _, topic in self._faults})
         return repeated * PPM // max(1, min(WINDOW_TURNS, turn))
 
     def close(self, turn: int) -> None:
@@ -101,10 +115,15 @@ class Thrash:
 
 
 class Metrics:
-    """The counters of one session. `price` is what a token costs more where it is not cached, in nano-dollars."""
+    """The counters of one session; `about` tells what its pages are about.
 
-    def __init__(self, price: int | None = None) -> None:
+    `price` is what a token costs more where it is not cached, in nano-dollars.
+    """
+
+    def __init__(self, about: About = lambda position, made: b"", price: int | None = None) -> None:
+        self._about = about
         self._price = price
+        self._topics: dict[int, bytes] = {}  # of pages that say what they are about
         self._prefix = Prefix()
         self._pace = Pace()
         self.overhead: Overhead | None = Overhead()  # None where nothing is written
@@ -123,7 +142,9 @@ class Metrics:
         self.forms = self.whole = self.abstract = 0
         self.recalls = self.corrected = 0
         self._cited: dict[int, None] = {}  # of the last call
+        self._coming: dict[int, None] = {}  # what the next call is known to use
         self.sent = self.effective = 0
+        self.cost = 0  # of all calls, in hundredths of a token
 
     def begin(self, at: int) -> None:
         """A commit begins that happened at a time, in microseconds since 1970."""
@@ -149,6 +170,10 @@ class Metrics:
         self.turn_faults = 0
         self._open.clear()
 
+    def _on_create(self, state: State, position: int, made: m.Create) -> None:
+        if topic := self._about(position, made):
+            self._topics[position] = topic
+
     def _on_reference(self, state: State, position: int, told: m.Reference) -> None:
         if told.use == Use.SIGNAL:
             return
@@ -157,7 +182,9 @@ class Metrics:
         if told.use == Use.FAULT:
             self.asked[FaultReason(told.reason)] += 1
         self._touch(state, told.page)
-        if told.use in _USED:
+        if told.use in _USED and told.call > state.call:
+            self._coming[told.page] = None
+        elif told.use in _USED:
             self._cite(told.page)
 
     def _on_cite(self, state: State, position: int, told: m.Cite) -> None:
@@ -205,7 +232,7 @@ class Metrics:
         self.turn_faults += 1
         self.turn_faults_max = max(self.turn_faults_max, self.turn_faults)
         if page:
-            self._thrash.fault(state.turn, page)
+            self._thrash.fault(state.turn, self._topics.get(page, page))
         return asked
 
     def _on_prefetch(self, state: State, position: int, fetched: m.Prefetch) -> None:
@@ -225,14 +252,20 @@ class Metrics:
     def _on_pack(self, state: State, position: int, pack: m.Pack) -> None:
         self.calls += 1
         self._pace.called()
-        self._prefix.move(state, pack)
+        kept, all_ = self._prefix.move(state, pack), pack.tokens + max(0, state.beside)
+        cached = min(all_, kept * all_ // max(1, pack.tokens))
+        self.cost += CACHED * cached + WRITTEN * (all_ - cached)
         self._cited.clear()
-        self.sent += pack.tokens
-        self.peak = max(self.peak, _real(state, pack.tokens))
-        part = pack.tokens * PPM // state.budget
+        for page in self._coming:
+            self._cite(page)
+        self._coming.clear()
+        tokens, budget = (pack.sent_tokens, state.whole) if pack.sent_tokens else (pack.tokens, state.budget)
+        self.sent += tokens
+        self.peak = max(self.peak, _real(state, tokens))
+        part = tokens * PPM // budget if budget else 0
         self.shares += part
         self.peak_share = max(self.peak_share, part)
-        self.over += pack.tokens > state.budget
+        self.over += tokens > budget
 
     # ---- the answer
 
@@ -276,6 +309,7 @@ class Metrics:
             pages={Tier.L0.name: len(state.here), Tier.L2.name: len(state.pages) - len(state.here)},
             prefix_voided=voided,
             prefix_voided_a_call=share(voided, self.calls),
+            call_cost=share(self.cost, 100 * self.calls),
             prefix_cost=None if price is None else voided * price / 1e9,
             forms=self.forms,
             compression=share(self.abstract, self.whole),
@@ -299,6 +333,7 @@ class Metrics:
 
 
 _FOLDS: dict[type, Callable[[Metrics, State, int, Any], None]] = {
+    m.Create: Metrics._on_create,
     m.Turn: Metrics._on_turn,
     m.Reference: Metrics._on_reference,
     m.Cite: Metrics._on_cite,

@@ -22,5 +22,6 @@ COMPRESSION: dict[PageType, CompressionRule] = {
     PageType.PROCEDURE: CompressionRule(Level.ABSTRACT, rarely=True),
     PageType.INDEX: CompressionRule(Level.FULL),
     PageType.RAW: CompressionRule(Level.REFERENCE),
+    PageType.VALUE: CompressionRule(Level.FULL),  # never shown
 }
 """The rule of every type of page."""

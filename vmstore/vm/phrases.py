@@ -55,10 +55,10 @@ def phrases(text: str) -> tuple[Phrase, ...]:
 
 @lru_cache(maxsize=16)
 def _phrases(*parts: str) -> tuple[Phrase, ...]:
-    return tuple(read(sentence) for part in parts for sentence in _spoken(part))
+    return tuple(read(sentence) for part in parts for sentence in spoken(part))
 
 
-def _spoken(text: str) -> list[str]:
+def spoken(text: str) -> list[str]:
     """The sentences somebody says in a text: code, tables and quotations are somebody else's."""
     found: list[str] = []
     for piece in pieces(wording.QUOTED.sub("…", without_controls(text))):

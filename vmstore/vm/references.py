@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 RUN_WORDS = 8
 HOLDERS_MAX = 4
-NAME = re.compile(r"(?=\S*[/_.:@#\d-])\w[\w/.:@#-]{4,}\w")
+NAME = re.compile(r"\w[\w/.:@#-]{4,}\w")
+MARKED = re.compile(r".*[/_.:@#\d-]", re.DOTALL)  # as far as a name may begin: up to the last sign that makes it one
 WORD = re.compile(r"\w+")
 ESCAPES = re.compile(r"\\[nrt\"\\]")  # of JSON within a text
 
@@ -70,7 +71,7 @@ class _Index:
 
     def find(self, written: Written) -> dict[int, Evidence]:
         """The earlier pages a page uses, each with the strongest evidence."""
-        names, runs = _names(written.text), _runs(written.text)
+        names, runs = names_of(written.text), runs_of(written.text)
         self._reading = (written.page, names, runs)
         found: dict[int, Evidence] = {}
         for name in names:
@@ -96,13 +97,17 @@ class _Index:
             self._same[written.text] = page
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
     """The names in a text, each once."""
-    plain = ESCAPES.sub(" ", text)
-    return list(dict.fromkeys(NAME.findall(plain)))
+    found: dict[str, None] = {}
+    for chunk in ESCAPES.sub(" ", text).split():
+        marked = MARKED.match(chunk)
+        if marked is not None:  # looked for once a chunk: before each sign it cost the square of a long one
+            found |= dict.fromkeys(name[0] for name in NAME.finditer(chunk) if name.start() < marked.end())
+    return list(found)
 
 
-def _runs(text: str) -> list[str]:
+def runs_of(text: str) -> list[str]:
     """Every eight words in a row, each once."""
     words: Sequence[str] = WORD.findall(ESCAPES.sub(" ", text))
     return list(dict.fromkeys(" ".join(words[n : n + RUN_WORDS]) for n in range(len(words) - RUN_WORDS + 1)))

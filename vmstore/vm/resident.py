@@ -7,7 +7,7 @@ import msgspec
 from vmstore.core.page import IMPORTANCE, Modality, PageType
 
 
-class Resident(msgspec.Struct, gc=False):
+class Resident(msgspec.Struct, gc=False, array_like=True):
     """A page in the prompt, or one that was there; scores are made from these numbers alone.
 
     `used` is the session's count of references when the page was last used, being written among

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from vmstore.core.decision import Cause, Holder, Why
 from vmstore.core.mutation import Decision, Evict, Unpin
-from vmstore.core.page import Level
+from vmstore.core.page import Level, PageType
+from vmstore.vm.cut import Going, cut
 from vmstore.vm.held import Held
 from vmstore.vm.policy import Scored
 from vmstore.vm.shortening import may_shorten
@@ -22,6 +23,9 @@ from vmstore.vm.state import State
 
 GONE = len(Level)  # beyond the last level: not in the prompt
 LOSERS = 3
+NUMBER_MAX = 2**63 - 1  # that a log holds
+LEAST = 2  # a batch that can wait frees at least half of what it should
+ORDINARY = (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)  # what a batch takes more of than it must
 GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
 
 
@@ -61,6 +65,7 @@ class Room:
     def __init__(self, state: State) -> None:
         assert state.settings is not None and state.policy is not None, "a session with a budget has a policy"
         self.state = state
+        self.batches = state.settings.batches
         self.used = state.used
         self.decided: list[Decision] = []
         self.requests: list[Compression] = []
@@ -70,6 +75,11 @@ class Room:
         self._back: dict[int, None] = {}
         self._last: dict[int, None] = {}
         self._yielded: dict[int, None] = {}
+
+    @property
+    def counted(self) -> int:
+        """How much is used, as far as a log can say it: an earlier version let in pages of any number of tokens."""
+        return min(self.used, NUMBER_MAX)
 
     def make(
         self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: Yields = Yields.ALL
@@ -82,12 +92,91 @@ class Room:
         if self.used + coming <= limit:
             return True
         self._hold()
-        self._take(self.used + coming - target, cause, winner, self._free(winner))
+        if self.batches:
+            self._batch(limit, target, cause, winner, coming)
+            target = max(limit, self.state.room if not winner else 0)
+        if self.used + coming > target:
+            self._take(self.used + coming - target, cause, winner, self._free(winner))
         for contest in (self._guarded, self._window)[:yields]:
             short = self.used + coming - limit
             if short > 0:
                 self._take(short, cause, winner, contest(winner))
         return self.used + coming <= limit
+
+    def _batch(self, limit: int, target: int, cause: Cause, winner: int, coming: int) -> None:
+        """Lets pages go down to the target, all behind the place where that costs a provider's cache least.
+
+        Not yet where that frees little and the room is kept: what goes voids as much as a whole batch would.
+        """
+        state = self.state
+        need = self.used + coming - target
+        waits = not winner and limit <= state.room and self.used <= state.room
+        if self._free_at_most() * LEAST < (need if waits else 1):
+            return
+        steps = list(self._steps(winner))
+        kept = sorted((held.rank, self._kept(held)) for held in state.here.values() if self.level(held) < GONE)
+        pages = {page: nth for nth, page in enumerate(dict.fromkeys(scored.page for scored, _, _ in steps))}
+        order = [
+            Going(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
+            for scored, _, gain in steps
+        ]
+        if waits and LEAST * sum(self.tokens(state.here[page]) for page in pages) < need:
+            return  # by whole pages: a form that is made for what then waits is no part of any decision
+        found = cut(order, kept, need, need // LEAST if waits else self.used + coming - limit)
+        if found is not None:
+            going = ((scored, level) for scored, level, _ in steps if state.here[scored.page].rank >= found.rank)
+            self._take(need, cause, winner, Contest(len(pages), going))
+
+    def _free_at_most(self) -> int:
+        """The tokens of what no rule holds."""
+        held = {**self._back, **self._last, **self.asked}
+        here = self.state.here
+        return self.used - self.state.pinned - sum(
+            self.tokens(here[page]) for page in held if page in here and not here[page].pinned
+        )  # fmt: skip
+
+    def _kept(self, held: Held) -> int:
+        """The tokens of a page that a provider may have kept: none of what no call has shown as it is."""
+        return self.tokens(held) if self.state.packed.get(held.page) == held.residence else 0
+
+    def _steps(self, winner: int) -> Iterator[tuple[Scored, Level | None, int]]:
+        """What may go in the policy's order, how far, and what that frees; a call and its results leave together.
+
+        A call whose result is out is not sent, so the later of them says when both go.
+        """
+        state = self.state
+        assert state.policy is not None, "a session with a budget has a policy"
+        free = [one for one in state.policy.victims(state.now) if self._may(one.page, winner)]
+        free = [one for one in free if self._is_free(one.page) and state.here[one.page].type in ORDINARY]
+        sizes: dict[int, int] = {}  # of a call and its results, by the call
+        for held in state.here.values():
+            if self._is_here(held.page) and self._is_here(held.answers):
+                sizes[held.answers] = sizes.get(held.answers, 1) + 1
+        gains: dict[int, int] = {}
+        for last in (False, True):
+            come: dict[int, list[Scored]] = {}
+            for scored in free:
+                held = state.here[scored.page]
+                level = None if last else self._step(held)
+                if level is not None:
+                    gains[held.page] = self._shorter_by(held, level)
+                    yield scored, level, gains[held.page]
+                    continue
+                unit = held.answers if held.answers in sizes else held.page
+                come.setdefault(unit, []).append(scored)
+                if len(come[unit]) == sizes.get(unit, 1):
+                    for one in come[unit]:
+                        yield one, None, self.tokens(state.here[one.page]) - gains.get(one.page, 0)
+
+    def _is_here(self, page: int) -> bool:
+        """Whether a page is in the prompt as decided so far."""
+        return page in self.state.here and self.level(self.state.here[page]) < GONE
+
+    def _shorter_by(self, held: Held, level: Level) -> int:
+        """What showing a page at a level frees; a form nobody made yet is guessed."""
+        now, made = self.tokens(held), held.made(level)
+        form = None if made is None else held.forms[made]
+        return now - now // GUESS if form is None else max(0, now - form.tokens)
 
     def _hold(self) -> None:
         self._back, self._last = self.state.guarded(), self.state.yielding()
@@ -203,10 +292,11 @@ class Room:
         return self.level(held) < GONE
 
     def _step(self, held: Held) -> Level | None:
-        """What ordinary pressure makes of a page: an abstract of a full one, then nothing."""
+        """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
         settings = self.state.settings
-        if settings is not None and settings.compress and self.level(held) < Level.ABSTRACT and may_shorten(held):
-            return Level.ABSTRACT
+        if settings is not None and settings.compress and may_shorten(held):
+            level = Level(settings.compress_level)
+            return level if self.level(held) < level else None
         return None
 
     def _is_shorter(self, held: Held, level: Level) -> bool:
@@ -219,6 +309,8 @@ class Room:
 
     def _take(self, need: int, cause: Cause, winner: int, contest: Contest) -> None:
         """Takes pages in order until `need` tokens are free; the three after them are the nearest losers."""
+        if contest.candidates <= 0:
+            return
         chosen: dict[int, Step] = {}
         losers: dict[int, int] = {}
         freed = 0
@@ -265,7 +357,8 @@ class Room:
         state = self.state
         assert state.policy is not None
         cutoff = max(step.score for step in chosen.values())
-        why = Why(state.policy.NUMBER, state.budget, self.used, need, winner, candidates, cutoff, losers)
+        need = min(need, NUMBER_MAX)
+        why = Why(state.policy.NUMBER, state.budget, self.counted, need, winner, candidates, cutoff, losers)
         first = 0
         for page, (score, level, gain) in chosen.items():
             if page in self._last and page not in self._yielded and state.pages[page].yields != state.turn:

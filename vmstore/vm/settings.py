@@ -16,9 +16,11 @@ from vmstore.errors import InputError
 PPM = 1_000_000
 TOKENS_MAX = 10**9
 
-Rules = Literal["strict", "relaxed", "passive"]
+Rules = Literal["strict", "relaxed", "passive", "short"]
 Paging = Literal["model", "runtime", "hybrid"]
 Threshold = Literal["explicit", "referenced", "speculative"]
+Remembers = Literal["session", "user"]
+Shape = Literal["chat", "chat-system", "responses", "anthropic", "gemini"]
 
 _ADMITTED = {
     # D13: a page_fault names its page, which makes it explicit, unless it says that it only guesses.
@@ -37,6 +39,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     for is left alone, `cooldown_turns` the same for one that had gone and came back. A call is sent
     `window_tokens_max` of the prompt at most, None for all of it; with `conversation` it is sent media
     in words once their turn is over, and one alone of a page and what was written to stand for it.
+    Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
+    place of what nothing holds, and `recall_tokens_max`; 0 brings back what fits beside all else.
+    With `batches` pages leave together, from where that voids least of what a provider has kept.
+    With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
+    Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
+    segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
+    said in it; 0 never.
+    Calls are written in `shape`, the provider's; None, as in older logs, where no request was made of a pack.
     """
 
     l0_tokens_max: int = 128_000
@@ -44,9 +54,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     parameters: dict[str, int] = {}
     rules: Rules = "strict"
     paging: Paging = "hybrid"
-    mark_soft: float = 0.70
-    mark_hard: float = 0.85
-    reserve_faults_tokens: int = 2_048
+    mark_soft: float = 0.30
+    mark_hard: float = 0.95
+    reserve_faults_tokens: int = 0
     reserve_protocol_tokens: int = 0
     faults_a_turn_max: int = 3
     fault_tokens_a_turn_max: int = 8_192
@@ -56,9 +66,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     cooldown_turns: int = 3
     compress: bool = True
     prefetch: bool = True
+    recall_share: float = 0.25
+    remembers: Remembers = "session"
     model: str | None = None
     window_tokens_max: int | None = None
     conversation: bool = True
+    shape: Shape | None = "chat"
+    segment_tokens_max: int = 0
+    compress_level: int = 2
+    prefetch_depth: int = 2
+    batches: bool = True
+    recall_tokens_max: int = 2_048
 
     @property
     def room(self) -> int:
@@ -70,7 +88,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return reason in _ADMITTED[self.fault_threshold]
 
 
-BEFORE = Settings(conversation=False)
+BEFORE = Settings(
+    conversation=False,
+    shape=None,
+    recall_share=0.0,
+    prefetch_depth=1,
+    recall_tokens_max=TOKENS_MAX,
+    mark_soft=0.70,
+    mark_hard=0.85,
+    batches=False,
+)
 """What was so before there was a setting for it: a log whose first settings do not tell it is older than that."""
 
 _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
@@ -97,6 +124,10 @@ def changed(settings: Settings, told: dict[str, Any]) -> Settings:
         raise InputError(
             f"mark_soft is {new.mark_soft} and mark_hard {new.mark_hard}; 0 < mark_soft <= mark_hard <= 1 must hold"
         )
+    if new.compress_level not in (1, 2, 3):
+        raise InputError(f"compress_level is {new.compress_level}; give 1 reduced, 2 abstract or 3 reference")
+    if not 0 <= new.recall_share <= 1:
+        raise InputError(f"recall_share is {new.recall_share}; it is a share of the room from 0 to 1")
     if new.room <= 0:
         raise InputError(
             f"l0_tokens_max is {new.l0_tokens_max}, and {new.l0_tokens_max - new.room} of it are reserved; "

@@ -1,28 +1,18 @@
-"""The pre-pass: which pages the next message may need, by what it says, before the model sees it.
+"""The pre-pass: what a message asks with, and what is likely to answer it, before the model sees it.
 
-Seed 000 phase 11. A message that speaks of what was said before wants claims, one about a topic the
-pages on it, and each the summary of the last segment.
+Seed 000 phase 11. All pages of a session are ranked by the terms of the message (`vmstore.live.index`); here stands
+what a message's words are signs of.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Container, Iterable, Sequence
-from functools import lru_cache
-from itertools import filterfalse, islice
-from typing import NamedTuple
 
-import msgspec
-
-from vmstore.core.decision import Signal
-from vmstore.core.page import IMPORTANCE
-from vmstore.errors import InputError
+from vmstore.core.stems import terms
+from vmstore.vm import cues
 from vmstore.vm.reading import bounded, without_controls
-from vmstore.vm.topics import Profile, closeness, leading, profile, stem
 
 MESSAGE_CHARS_MAX = 4_000
-PATTERN_CHARS_MAX = 500
 
 RECALL = (
     # what was said or done before
@@ -43,126 +33,88 @@ RECALL = (
 """What a message says that speaks of what was said before: the seed's three, as people say them."""
 
 
-@lru_cache(maxsize=64)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    if len(pattern) > PATTERN_CHARS_MAX:
-        raise InputError(f"a recall pattern has {len(pattern):,} characters; {PATTERN_CHARS_MAX} are enough")
-    try:
-        return re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
-        raise InputError(f"the recall pattern {pattern!r:.80} is no regular expression: {error}") from error
+PAST = re.compile(
+    r"\b(?:before|earlier|previous(?:ly)?|formerly|originally|used to|first (?:choose|chose|pick|decide)|at first"
+    r"|back then"
+    r"|initially|until|changed?|switch(?:ed)?|drop(?:ped)?|replaced?|abandon(?:ed)?|gave up|move(?:d)? away|instead of"
+    r"|no longer|history|reverse[ds]?|went back|give up|reconsider(?:ed)?|at the start|old(?:er)?|in the beginning)\b",
+    re.IGNORECASE,
+)
+"""What a question has that asks for what held once, and not for what holds."""
 
 
-class Signals(msgspec.Struct, frozen=True):
-    """What the pre-pass looks for, and how many pages each sign wants at most."""
-
-    patterns: tuple[str, ...] = RECALL
-    claims_max: int = 5
-    pages_a_topic: int = 2
-    topics_max: int = 5
-    summary: bool = True
-
-    def __post_init__(self) -> None:
-        for pattern in self.patterns:
-            _pattern(pattern)
-        if min(self.claims_max, self.pages_a_topic, self.topics_max) < 0:
-            raise InputError("a number of pages the pre-pass may want is negative; 0 wants none")
+PASSING = 0.3  # what a word weighs that asks for the past, and names nothing
 
 
-USUAL = Signals()
+def asked(message: str) -> dict[str, float]:
+    """The terms a message asks with, and what each weighs."""
+    said = read(message)
+    past = frozenset(term for found in PAST.finditer(said) for term in terms(found[0]))
+    return {term: PASSING if term in past else 1.0 for term in terms(said)}
 
 
-class Hint(NamedTuple):
-    """A page that may be wanted: what its hint or its topics say, and how much it weighs."""
+TELLS = re.compile(
+    r"\b(?:decid\w+|decision|let's|we(?:'ll| will)|it(?:'ll| will) be|go(?:ing|es)? with|went with|instead|rather than"
+    r"|suggest\w*|propos\w+|recommend\w*|agreed?|choice|cho(?:ose|se|sen)|pick(?:ed|s)?|settle[ds]?|prefer\w*|from now"
+    r"|going forward|as of|stick(?:s|ing)? (?:to|with)|switch\w*|mov(?:e|ed|ing) (?:to|from|over)|replac\w+|because"
+    r"|since|reason|so that is|it is(?: now)?|must|always|never|default|approved|final|takes? over|no longer"
+    r"|not any ?more|use)\b",
+    re.IGNORECASE,
+)
+"""What stands in a sentence that says how things are to be, and why."""
 
-    page: int
-    about: Profile
-    importance: int = IMPORTANCE
-
-
-Having = Callable[[Collection[str]], Iterable[Hint]]
-"""Gives the pages that have one of some terms; others beside them do no harm."""
-
-
-class Hints:
-    """Pages with a hint in the order they came to be, by page and by what they are about."""
-
-    def __init__(self) -> None:
-        self._hints: dict[int, Hint] = {}
-        self._pages: dict[str, list[int]] = {}
-
-    def __getitem__(self, page: int) -> Hint:
-        return self._hints[page]
-
-    def add(self, one: Hint) -> None:
-        """The newest page, or another hint of it, which has the terms of the one before."""
-        known = self._hints.get(one.page)
-        self._hints[one.page] = one
-        for term in one.about.weights:
-            if known is None or term not in known.about.weights:
-                self._pages.setdefault(term, []).append(one.page)
-
-    def having(self, terms: Iterable[str], without: Container[int], newest: int) -> list[Hint]:
-        """Those that have one of some terms, among so many of the newest that are not left out."""
-        told = [pages for term in terms if (pages := self._pages.get(term))]
-        last = list(islice(filterfalse(without.__contains__, reversed(self._hints)), newest)) if told else []
-        found = {page for pages in told for page in pages[bisect_left(pages, last[-1]) :]} if last else set()
-        return [self._hints[page] for page in found if page not in without]
+ASKS, TOLD = 0.6, 0.2  # what a question or task is worth beside a statement; what each such word adds, three at most
 
 
-class Wanted(NamedTuple):
-    """A page the message may need, and the sign it was wanted by; the topic where that was one."""
-
-    page: int
-    signal: Signal
-    topic: str = ""
-
-
-def hint(page: int, text: str, importance: int = IMPORTANCE) -> Hint:
-    """A page by what is said of it."""
-    return Hint(page, profile(text), importance)
+def likely(text: str) -> float:
+    """How likely a message is looked for later, beside another that says as much: a decision, no question or task."""
+    said = read(text)
+    asks = said.rstrip().endswith("?") and "." not in said.rstrip("?. \n")[:-1]
+    if asks or cues.TASK.match(said) or cues.WORK.match(said):
+        return ASKS
+    return 1 + TOLD * min(3, len({found[0].casefold() for found in TELLS.finditer(said)}))
 
 
-def recalls(message: str, signals: Signals = USUAL) -> bool:
+def turns(text: str) -> bool:
+    """Whether a message has a word of deciding or of change."""
+    return TELLS.search(said := read(text)) is not None or cues.CHANGES.search(said) is not None
+
+
+def states(text: str) -> bool:
+    """Whether a message says something, and neither asks nor sets a task alone."""
+    return likely(text) >= 1
+
+
+def proposes(text: str) -> bool:
+    """Whether a message offers how something may be: what a model says beside that decides nothing."""
+    return cues.PROPOSES.search(read(text)) is not None and "[ref:" not in text
+
+
+def asks_for_the_past(message: str) -> bool:
+    """Whether a message asks for what held before, or why it changed."""
+    return PAST.search(read(message)) is not None
+
+
+QUESTION = re.compile(
+    r"\?(?:\s|\Z)|^(?:what|which|who|whose|where|when|why|how|is|are|do|does|did|can|could|should|remind)\b",
+    re.IGNORECASE,
+)
+
+
+def recalls(message: str) -> bool:
     """Whether a message speaks of what was said before."""
-    said = _bounded(message)
-    return any(_pattern(pattern).search(said) for pattern in signals.patterns)
+    said = read(message)
+    return any(pattern.search(said) for pattern in _RECALL)
 
 
-def wanted(
-    message: str,
-    claims: Sequence[Hint] = (),
-    hints: Having = lambda terms: (),
-    summaries: Sequence[int] = (),
-    signals: Signals = USUAL,
-) -> tuple[Wanted, ...]:
-    """The pages a message may need, the surest first, none twice.
-
-    `claims` are those that hold, `hints` is asked for the others, `summaries` are those of the segments,
-    in the order they came to be. Equal ones go by importance, then the newer first.
-    """
-    found: dict[int, Wanted] = {}
-    asked = profile(_bounded(message))
-    if recalls(message, signals):
-        for one in _best(asked, claims)[: signals.claims_max]:
-            found.setdefault(one.page, Wanted(one.page, Signal.RECALL))
-    terms = {stem(topic): topic for topic in leading([asked], signals.topics_max)}
-    near = _best(asked, hints(terms)) if terms else []
-    for term, topic in terms.items():
-        about = (one for one in near if term in one.about.weights)
-        for one in islice(about, signals.pages_a_topic):
-            found.setdefault(one.page, Wanted(one.page, Signal.TOPIC, topic))
-    if signals.summary and summaries:
-        found.setdefault(summaries[-1], Wanted(summaries[-1], Signal.SUMMARY))
-    return tuple(found.values())
+def asks(message: str) -> bool:
+    """Whether a message asks something, or speaks of what was said or held before."""
+    return recalls(message) or asks_for_the_past(message) or QUESTION.search(read(message)) is not None
 
 
-def _best(asked: Profile, hints: Iterable[Hint]) -> list[Hint]:
-    """Hints by how much of what is asked they have, then how alike they are, how important, how new."""
-    near = [(*closeness(asked, one.about), one.importance, one.page, one) for one in hints]
-    near.sort(reverse=True)  # a page is there once, so no two hints are compared
-    return [one[-1] for one in near]
-
-
-def _bounded(message: str) -> str:
+def read(message: str) -> str:
+    """A message as far as it is looked at, with plain quotation marks."""
     return "\n".join(bounded(without_controls(message), MESSAGE_CHARS_MAX)).replace("’", "'")
+
+
+_RECALL = tuple(re.compile(pattern, re.IGNORECASE) for pattern in RECALL)

@@ -22,6 +22,7 @@ from vmstore.vm.settings import PPM, Settings, decoded
 
 RANK_STEP = 1_024
 PROTECTED_CALLS = 16  # a turn may have hundreds of calls; who came back is left alone no longer than this
+UNSEEN_MAX = 256  # messages no call has shown that are put behind a page that comes
 Read = Callable[[int, m.CellRef], bytes]
 
 
@@ -41,11 +42,12 @@ class State:
         self.settings: Settings | None = None
         self.policy: Policy | None = None
         self.factor_ppm = PPM
-        # In estimated tokens: what the prompt may hold, what it may hold between faults, and its marks.
-        self.budget = self.room = self.high = self.low = 1 << 62
+        self.beside = 0  # tokens of a request that are no page's
+        # In estimated tokens: what a request may hold, its pages, they between faults, and the marks.
+        self.whole = self.budget = self.room = self.high = self.low = 1 << 62
         self.window = 1 << 62  # what a call may be sent of the prompt
         self.position = self.turn = self.call = self.references = 0
-        self.segment = 0
+        self.segment = self.segment_tokens = 0  # the one under way, and what was said in it so far
         self.pages: dict[int, Held] = {}
         self.here: dict[int, Held] = {}
         self.used = 0  # tokens of the pages here
@@ -57,7 +59,8 @@ class State:
         self.asked: dict[int, None] = {}  # positions where the model asked for a page this turn
         self.packed: dict[int, m.Residence] = {}  # the prompt as the last call had it
         self.moved: dict[int, None] = {}  # pages whose place is another than there
-        self.call_tokens = 0  # of the last call
+        self.call_tokens = self.sent_tokens = 0  # of the last call: its pages', all that was sent
+        self.sent: bytes | None = None  # the digest of its request
         self.recent: dict[int, Exchange] = {}  # of the last turns, by turn
         self.unseen: dict[int, None] = {}  # pages no call has shown yet
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
@@ -73,14 +76,24 @@ class State:
         """A number of real tokens in estimated ones: the factor corrects the estimate."""
         return budget * PPM // max(self.factor_ppm, 1)  # an earlier version let in what is none
 
+    @property
+    def recall(self) -> int:
+        """The estimated tokens that may be spent on what a message speaks of, at the cost of what nothing holds."""
+        if self.settings is None:
+            return 0
+        return min(int(self.room * self.settings.recall_share), self.tokens(self.settings.recall_tokens_max))
+
     def _reckon(self) -> None:
         """Works out in estimated tokens what the settings say in real ones."""
         if self.settings is not None:
-            self.budget, self.room = self.tokens(self.settings.l0_tokens_max), self.tokens(self.settings.room)
+            further = max(0, self.beside - self.tokens(self.settings.reserve_protocol_tokens))
+            self.whole = self.tokens(self.settings.l0_tokens_max)
+            self.budget = max(0, self.whole - self.beside)
+            self.room = max(0, self.tokens(self.settings.room) - further)
             self.high = int(self.room * self.settings.mark_hard)
             self.low = int(self.room * self.settings.mark_soft)
             window = self.settings.window_tokens_max
-            self.window = self.budget if window is None else min(self.budget, self.tokens(window))
+            self.window = self.budget if window is None else min(self.budget, self.tokens(window) - self.beside)
 
     def apply(self, position: int, mutation: m.AnyMutation) -> None:
         """Folds the mutation at a position."""
@@ -105,7 +118,7 @@ class State:
                 self.policy.enter(held, self.now)
 
     def _on_configure(self, position: int, told: m.Configure) -> None:
-        self.factor_ppm = told.factor_ppm
+        self.factor_ppm, self.beside = told.factor_ppm, told.beside
         self._reckon()
 
     def _on_turn(self, position: int, told: m.Turn) -> None:
@@ -118,7 +131,7 @@ class State:
         self._release()
 
     def _on_segment(self, position: int, told: m.Segment) -> None:
-        self.segment = told.number
+        self.segment, self.segment_tokens = told.number, 0
         if told.summary is not None and self.vacated and told.summary in self.here:
             self.here[told.summary].rank = self.vacated  # it stands where what it replaced stood
             self.moved[told.summary] = None
@@ -148,9 +161,9 @@ class State:
         self.pages[position] = held
         for kind, page in made.links:
             self._related(position, page, kind)
-        if self.settings is None or made.type == PageType.RAW:
+        if self.settings is None or made.type in (PageType.RAW, PageType.VALUE):
             return
-        self._enter(held, 0)
+        self._enter(held, 0, said=bool(made.message))
         self.unseen[position] = None
         if made.message:
             self._said(position, made)
@@ -170,6 +183,7 @@ class State:
 
     def _said(self, position: int, made: m.Create) -> None:
         """Keeps who said what last: pairs of user and assistant, whatever tools gave in between."""
+        self.segment_tokens += made.tokens
         exchange = self.recent.setdefault(self.turn, Exchange())
         if made.role == Role.USER:
             exchange.said.append(position)
@@ -235,6 +249,10 @@ class State:
         held = self.pages.get(fetched.page)
         if held is not None and self._can(held, fetched.level):
             self._bring(held, fetched.level)
+            if (
+                self.settings is not None and self.settings.recall_share
+            ):  # it came for one message, and goes for the next
+                self.returned[held.page] = self.turn + 1, self.call + PROTECTED_CALLS
 
     def _on_evict(self, position: int, gone: m.Evict) -> None:
         held = self.here.get(gone.page)
@@ -282,7 +300,8 @@ class State:
             self.packed.pop(page, None)
         for residence in pack.entered:
             self.packed[residence[0]] = residence
-        self.call_tokens = pack.tokens
+        self.call_tokens, self.sent_tokens = pack.tokens, pack.sent_tokens or pack.tokens
+        self.sent = pack.sent
         if len(self.packed) == len(self.here) and pack.tokens == self.used:
             self.moved.clear()
             self.unseen.clear()
@@ -293,12 +312,13 @@ class State:
 
     # ---- the prompt
 
-    def _enter(self, held: Held, level: int) -> None:
+    def _enter(self, held: Held, level: int, *, said: bool = False) -> None:
         form = held.forms[level]
         assert form is not None, "what is shown has a form"
         held.level, held.tokens, held.entered = level, form.tokens, self.turn
-        self.rank += RANK_STEP
-        held.rank = self.rank
+        held.rank = self._next_rank()
+        if not said and self.settings is not None and self.settings.shape is not None:
+            self._put_after()
         self.here[held.page] = held
         self.used += held.tokens
         self._count(held, 1)
@@ -306,12 +326,29 @@ class State:
         if self.policy is not None:
             self.policy.enter(held, self.now)
 
+    def _next_rank(self) -> int:
+        self.rank += RANK_STEP
+        return self.rank
+
+    def _put_after(self) -> None:
+        """Puts the messages that no call has shown yet behind the page that just came.
+
+        So what comes in between two calls voids nothing of what a provider keeps, and the prompt ends with
+        what was said last. Before the first call there is nothing to keep, and many messages.
+        """
+        if len(self.unseen) > UNSEEN_MAX:
+            return
+        new = [self.here[page] for page in self.unseen if page in self.here]
+        for held in sorted((held for held in new if held.message and not held.pinned), key=_rank):
+            held.rank = self._next_rank()
+            self.moved[held.page] = None
+
     def _bring(self, held: Held, level: int) -> None:
         settings = self.settings
         assert settings is not None, "only a session with a budget brings pages back"
         again = held.left + settings.cooldown_turns if held.left >= 0 else 0
         turn = max(self.turn + settings.protected_turns, again)
-        self.returned[held.page] = turn, self.call + PROTECTED_CALLS
+        self.returned[held.page] = turn, self.call + (1 if settings.batches else PROTECTED_CALLS)
         if held.page in self.here:
             self._show(held, level)
         else:
@@ -355,7 +392,13 @@ class State:
         for exchange in self.recent.values():
             last |= dict.fromkeys((*exchange.said, *exchange.answered))
         last |= {page: None for page in self.unseen if self.pages[page].message}
+        if self.settings is not None and self.settings.batches:
+            last |= {page: last.pop(page) for page in self._question() if page in last}
         return {page: None for page in last if self._yields(page)}
+
+    def _question(self) -> list[int]:
+        """What the user said last."""
+        return next((exchange.said for exchange in reversed(self.recent.values()) if exchange.said), [])
 
     def _yields(self, page: int) -> bool:
         held = self.here.get(page)
@@ -378,6 +421,10 @@ class State:
             elif (residence := held.residence) != self.packed.get(page):
                 entered.append(residence)
         return entered, left
+
+
+def _rank(held: Held) -> int:
+    return held.rank
 
 
 def _used(held: Held) -> tuple[int, int]:

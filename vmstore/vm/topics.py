@@ -16,6 +16,7 @@ from typing import NamedTuple
 from vmstore.core.words import words
 from vmstore.vm.reading import bounded, without_controls
 
+TOPIC = "topic:"  # of a tag that says what a page is about
 TOPICS_MAX = 8
 TERMS_MAX = 4_000  # the terms of a text that are compared; what comes later in it is not
 TERM_CHARS_MAX = 30
@@ -82,6 +83,12 @@ def topics(text: str, topics_max: int = TOPICS_MAX) -> tuple[str, ...]:
     return leading([profile(text)], topics_max)
 
 
+def tagged(labels: bytes) -> bytes:
+    """The weightiest topic that a page's labels name, as they write it; empty where they name none."""
+    _, found, rest = labels.partition(_TAGGED)
+    return rest.partition(b'"')[0] if found else b""
+
+
 def leading(profiles: Iterable[Profile], topics_max: int = TOPICS_MAX) -> tuple[str, ...]:
     """The topics of several texts together, as of a turn's pages; equal ones in the order they were said."""
     weights: dict[str, int] = {}
@@ -132,6 +139,7 @@ def _pairs(word: str) -> Iterable[str]:
     return (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 
+_TAGGED = f'"{TOPIC}'.encode()
 _VOWEL = re.compile("[aeiouy]")
 _HASH = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")

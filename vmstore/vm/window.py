@@ -11,13 +11,14 @@ from vmstore.core.decision import Holder
 from vmstore.core.mutation import Residence
 from vmstore.core.page import Method, Mime, Role, Slot
 from vmstore.core.reference import page_name
+from vmstore.errors import InputError
 from vmstore.vm.compressors.form import MIMES
 from vmstore.vm.held import Held
 from vmstore.vm.protocol.leaf import MEDIA, Form, Leaf
 from vmstore.vm.protocol.select import Selection, select
 from vmstore.vm.state import State
 
-_BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # who hold what stands before the conversation
+BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # who hold what stands before the conversation
 _OF_THE_SOURCE = (Method.CLIPPED, Method.SHORTENED, Method.REPLACED)  # forms of the page's own content type
 
 
@@ -51,6 +52,11 @@ def chosen(state: State) -> Selection | None:
     settings = state.settings
     if settings is None or not (state.used > state.window or (settings.conversation and _has_stand_ins(state))):
         return None
+    if state.window <= 0:
+        raise InputError(
+            f"a window of {settings.window_tokens_max} tokens cannot hold rules and tools, which take "
+            f"{state.beside:,}; widen it, or use shorter rules"
+        )
     here = sorted(state.here.values(), key=_rank)
     leaves = [leaf_of(held, state.segment) for held in here]
     return select(leaves, state.window, turns=max(1, settings.pinned_turns))
@@ -72,7 +78,7 @@ def leaf_of(held: Held, segment: int, level: int | None = None) -> Leaf:
         type=held.type,
         modality=held.modality,
         role=Role(held.role),
-        slot=Slot.SYSTEM if held.holders & _BEFORE_ALL else Slot.MESSAGES,
+        slot=Slot.SYSTEM if held.holders & BEFORE_ALL else Slot.MESSAGES,
         level=at,
         tokens=form.tokens,
         mime=mime_of(held, at),

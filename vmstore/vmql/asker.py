@@ -42,8 +42,8 @@ class Asker:
                 error.text = text
             raise
 
-    def interrupt(self) -> None:
-        """Stops every query that is being answered, from any thread."""
+    def interrupt(self, thread: int | None = None) -> None:
+        """Stops every query that is being answered, or those that one thread asked, from any thread."""
         with self._adding:
             for watch in self._asked:
-                watch.stopped = True
+                watch.stopped = watch.stopped or thread in (None, watch.asker)

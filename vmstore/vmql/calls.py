@@ -45,7 +45,7 @@ CALLS = Relation(
         _ended("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
         _ended("status", word(Status), "how it ended", _seen("status", "0")),
         Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
-        Field("tokens", INTEGER, "estimated tokens of its context", "c.tokens"),
+        Field("tokens", INTEGER, "estimated tokens of what it was sent", "coalesce(c.sent_tokens, c.tokens)"),
         _ended("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
         _ended("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
         _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),

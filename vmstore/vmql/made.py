@@ -7,7 +7,6 @@ from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.core.page import Level, LinkKind, PageType, Role, Standing, Tier, Word
 from vmstore.vmql.forms import BOOLEAN, INTEGER, JSON, MESSAGE, PAGE, REAL, TEXT, TIME, Form, numbered, said
 from vmstore.vmql.relation import Field, Relation, made
-from vmstore.vmql.shared import LATER
 
 Kind: type[Word] = Word("Kind", {name.upper(): number for number, name in MUTATION_NAMES.items()})  # type: ignore
 """Every kind of mutation there is a name for, as an enumeration."""
@@ -26,8 +25,8 @@ MUTATIONS = made(
     _field("call", INTEGER, "the call in force"),
     _field("kind", said(Kind), "what kind of fact"),
     _field("page", PAGE, "the page it is about"),
-    _field("actor", TEXT, "who did it", later=LATER),
-    _field("actor_id", TEXT, "which one of them", later=LATER),
+    _field("actor", TEXT, "who did it: user, model, tool or system"),
+    _field("actor_id", TEXT, "which user, model, tool, policy or other part of the system, where that is known"),
     _field("cause", INTEGER, "the position that brought it about, where that is known"),
     _field("at", TIME, "when it happened"),
     _field("logged_at", TIME, "when it was written"),
@@ -199,6 +198,7 @@ REPLAYED = made(
     _field("utilisation", REAL, "how much of the budget calls used, the mean"),
     _field("l0_peak", INTEGER, "the most tokens a call had"),
     _field("prefix_voided", INTEGER, "tokens that a provider's cache lost"),
+    _field("call_cost", REAL, "what a call's input costs, in tokens: a tenth where it was kept, 1.25 where written"),
     _field("turn", INTEGER, "where the first other decision is"),
     _field("position", INTEGER, "the recorded position there"),
     _field("recorded", TEXT, "what was decided there"),

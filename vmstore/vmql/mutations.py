@@ -39,6 +39,7 @@ from vmstore.core.page import Tier
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 from vmstore.views.reasons import use_of, word_of
+from vmstore.vmql.actors import Actor
 from vmstore.vmql.forms import iso
 
 BATCH = 200  # commits read at once
@@ -78,8 +79,10 @@ class Stream:
         asked: Callable[[int, int], str | None],
         requested: Callable[[int], str | None],
         shown: bool = False,
+        actor: Actor | None = None,
     ) -> None:
         self.log = log
+        self._actor = actor
         self._requested = requested  # the request id that lies in a cell
         self._asked = asked  # what the reference at a position of a session's lane says it is for
         self._uses: dict[tuple[int, int], str | None] = {}
@@ -130,6 +133,7 @@ class Stream:
         if commit.request != NO_REQUEST and "request_id" in self.wanted:
             request = self._requested(commit.cell + commit.request)
         told, asked = "detail" in self.wanted, "reason" in self.wanted
+        whose = self._actor if self.wanted & {"actor", "actor_id"} else None
         kinds, low, high, name = self.kinds, one.low, one.high, one.name
         at, logged_at, ordinal = commit.at, commit.logged_at, commit.ordinal
         if self.shown:
@@ -147,10 +151,11 @@ class Stream:
                 continue
             page, cause, was, tier, before, after, level, tokens = ABOUT.get(kind, _nothing)(mutation, position)
             reason = self._reason(one.session, position, mutation) if asked and kind in REASONS else None
+            who = (None, None) if whose is None else whose(one.session, moment.call, position, mutation)
             yield (
                 *(position, name, moment.turn, moment.call, word),
                 f"p{page}" if page and self.shown else page,
-                *(None, None, cause, at, logged_at, was, tier, before, after, level, reason, tokens, request),
+                *(*who, cause, at, logged_at, was, tier, before, after, level, reason, tokens, request),
                 f"{ordinal}.{position - commit.first + 1}",
                 self._detail(mutation) if told else None,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,10 +22,11 @@ class Column(NamedTuple):
 class Watch:
     """Whether somebody wants a query to stop; the query looks as it goes."""
 
-    __slots__ = ("__weakref__", "stopped")
+    __slots__ = ("__weakref__", "asker", "stopped")
 
     def __init__(self) -> None:
         self.stopped = False
+        self.asker = threading.get_ident()  # the thread that asks
 
     def check(self) -> None:
         """Raises QueryError where it was stopped."""

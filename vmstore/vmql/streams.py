@@ -11,6 +11,7 @@ from vmstore.views.erased import seen
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import reason_of
 from vmstore.vmql import made
+from vmstore.vmql.actors import namer
 from vmstore.vmql.faults import faults_of, moves_of
 from vmstore.vmql.mutations import Stream, Written
 from vmstore.vmql.plan import Plan
@@ -51,7 +52,8 @@ def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
 
 def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
     shown, check = found.plain is not None, query.watch.check
-    return Stream(query.world.log, wanted, kinds, check, _asker(query), _requested(query), shown)
+    told = _asker(query), _requested(query), shown, namer(query.world)
+    return Stream(query.world.log, wanted, kinds, check, *told)
 
 
 def _requested(query: Query) -> Callable[[int], str | None]:

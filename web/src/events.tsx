@@ -40,13 +40,19 @@ const current = computed<[number, number]>(() => {
   return [lowerBound(steps.value, at), at >= shown.calls - 1 ? steps.value.length : lowerBound(steps.value, at + 1)];
 });
 
-/** Goes to the next or previous call with an event of one of these kinds, past the end on from the other one. */
+/** Goes to the next or previous call with an event of one of these kinds, past the end on from the other one.
+ * The first of them is brought into view: a call may have many others before it. */
 export function toEvent(kinds: string[], forward: boolean): "found" | "around" | "none" {
-  const calls = film.peek()?.callsWith(new Set(kinds)) ?? [];
+  const shown = film.peek();
+  const calls = shown?.callsWith(new Set(kinds)) ?? [];
   const found = forward ? calls.find((at) => at > cursor.peek()) : calls.findLast((at) => at < cursor.peek());
   const told = found ?? (forward ? calls[0] : calls.at(-1));
-  if (told === undefined || told === cursor.peek()) return "none";
-  toCall(told);
+  if (!shown || told === undefined || told === cursor.peek()) return "none";
+  const { position } = shown.data.events;
+  const first = position.findIndex(
+    (_, event) => Math.min(shown.eventStep[event]!, shown.calls - 1) === told && kinds.includes(shown.eventKind(event)),
+  );
+  toCall(told, { event: position[first] });
   return found === undefined ? "around" : "found";
 }
 

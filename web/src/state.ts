@@ -51,11 +51,11 @@ export const pageName = param("page");
 export const stackBy = computed<StackBy>(() => STACKS.find((one) => one === param("by").value) ?? "role");
 
 /** Moves the cursor to a call by its index. */
-export function toCall(at: number, how: { step?: boolean } = {}): void {
+export function toCall(at: number, how: { step?: boolean; event?: number } = {}): void {
   const shown = film.value;
   if (!shown || shown.calls === 0) return;
   const inside = Math.max(0, Math.min(shown.calls - 1, at));
-  go({ call: inside === shown.calls - 1 ? null : shown.callNumber[inside], event: null }, how);
+  go({ call: inside === shown.calls - 1 ? null : shown.callNumber[inside], event: how.event ?? null }, how);
 }
 
 export function toPage(name: string | null): void {

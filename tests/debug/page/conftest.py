@@ -39,13 +39,15 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def managed(store: vmstore.Store) -> None:
-    """A session of 30 turns in a budget that holds a few of them."""
+def managed(store: vmstore.Store) -> list[dict[str, Any]]:
+    """A session of 30 turns in a budget that holds a few of them; the requests of its calls."""
+    sent = []
     session = store.session("managed", l0_tokens_max=3000, system="You are brief.")
     for turn in range(30):
         session.user(f"Question {turn}: " + f"what of topic {turn} and its neighbours? " * 12)
-        session.pack()
+        sent.append(session.pack().request)
         session.assistant(f"Answer {turn}. " + f"Topic {turn} is settled, and we go on. " * 12)
+    return sent
 
 
 def hostile(store: vmstore.Store) -> None:

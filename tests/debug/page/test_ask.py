@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import vmstore
 from tests.debug.page.browsing import Reader, reading
+from tests.debug.page.conftest import managed
 
 
 def test_why_and_why_not(reader: Reader) -> None:
@@ -22,7 +24,7 @@ def test_why_and_why_not(reader: Reader) -> None:
 
 
 def test_why_tells_the_contest(reader: Reader) -> None:
-    """Where a kernel decided, the page shows who lost and by how much, against which budget."""
+    """Where a kernel decided, the page shows who lost and by how much, against which budget: what the rules leave."""
     reader.open(session="managed", show="out")
     reader.press("e")
     reader.press("Home", "e")
@@ -30,7 +32,8 @@ def test_why_tells_the_contest(reader: Reader) -> None:
     reader.page.locator('.event.now[data-kind="evict"]').first.click()
     reader.until(lambda: reader.page.locator(".contest").count() > 0)
     told = reader.text(".contest")
-    assert "of 3,000 tokens used" in told
+    used, budget = (int(one.replace(",", "")) for one in re.findall(r"([\d,]+) of ([\d,]+) tokens used", told)[0])
+    assert 0 < used <= budget < 3000
     assert "the cutoff" in told
     assert reader.page.locator(".scores tr").count() >= 3
 
@@ -85,6 +88,18 @@ def test_messages_are_copied_exactly(reader: Reader, demo: vmstore.Session) -> N
     reader.page.get_by_role("button", name="Copy JSON").first.click()
     reader.until(lambda: reader.page.locator(".said").count() > 0)
     assert json.loads(reader.clipboard) == demo.messages(call=40)
+
+
+def test_a_live_request_is_copied_as_it_was_sent(reader: Reader) -> None:
+    """Of a live session the request is copied as `pack` gave it, in every field and their order."""
+    with vmstore.memory_store() as store:
+        sent = managed(store)
+    for call in (20, 3):
+        reader.open(session="managed", call=call, pane="request")
+        reader.page.get_by_role("button", name="Copy JSON").first.click()
+        reader.until(lambda: reader.page.locator(".said").count() > 0)
+        assert reader.text(".messages .pane-head").startswith(f"The request of call {call}")
+        assert json.dumps(json.loads(reader.clipboard)) == json.dumps(sent[call - 1])
 
 
 def test_it_stops_when_something_holds(reader: Reader) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,25 +91,64 @@ def changed(reader: Reader) -> set[tuple[str, str]]:
     return {(change, page) for change, page in rows}
 
 
-def sent(known: Known, session: str, call: int) -> dict[str, str]:
-    """The pages that a call was sent, each with its text."""
-    rows = known.store.query("CONTEXT page, text AT CALL $call", session=session, call=call)
-    return dict(rows)
+class Shown(NamedTuple):
+    """How a call was sent a page: its text and its level."""
+
+    text: str
+    level: int
 
 
-def differs(before: dict[str, str], after: dict[str, str]) -> set[tuple[str, str]]:
-    """The changes between two contexts, by what their pages say."""
+def sent(known: Known, session: str, call: int) -> dict[str, Shown]:
+    """The pages that a call was sent, in order."""
+    rows = known.store.query("CONTEXT page, text, level AT CALL $call", session=session, call=call)
+    return {page: Shown(text, level) for page, text, level in rows}
+
+
+def differs(before: dict[str, Shown], after: dict[str, Shown]) -> set[tuple[str, str]]:
+    """The changes between two contexts, by what their pages say, but for those of place alone."""
     found = {("left", name) for name in before.keys() - after.keys()}
     found |= {("entered", name) for name in after.keys() - before.keys()}
-    return found | {("edited", name) for name in before.keys() & after.keys() if before[name] != after[name]}
+    for name in before.keys() & after.keys():
+        was, now = before[name], after[name]
+        if was != now:
+            levels = {was.level < now.level: "shortened", was.level > now.level: "restored"}
+            found.add((levels.get(True, "edited"), name))
+    return found
+
+
+def longest_rising(places: list[int]) -> int:
+    """How many of some places stand in order, at most."""
+    ends: list[int] = []
+    for place in places:
+        at = bisect_left(ends, place)
+        ends[at : at + 1] = [place]
+    return len(ends)
+
+
+@pytest.fixture
+def tall(reader: Reader) -> Iterator[Reader]:
+    """Somebody before a window in which a long list is in view whole."""
+    size = reader.page.viewport_size
+    reader.page.set_viewport_size({"width": size["width"], "height": 3000})
+    yield reader
+    reader.page.set_viewport_size(size)
 
 
 @pytest.mark.parametrize(("session", "before", "after"), [("managed", 5, 29), ("plan", 1, 3), ("managed", 20, 7)])
-def test_two_calls_are_compared(reader: Reader, known: Known, session: str, before: int, after: int) -> None:
-    """Between any two calls, in either order, the page lists what entered, left and was edited."""
-    reader.open(session=session, call=after, pane="diff", vs=before)
-    wanted = differs(sent(known, session, before), sent(known, session, after))
-    reader.until(lambda: changed(reader) == wanted)
+def test_two_calls_are_compared(tall: Reader, known: Known, session: str, before: int, after: int) -> None:
+    """Between any two calls, in either order, the page lists what entered, left and changed, and the fewest moves."""
+    tall.open(session=session, call=after, pane="diff", vs=before)
+    was, now = sent(known, session, before), sent(known, session, after)
+    wanted = differs(was, now)
+    tall.until(lambda: {one for one in changed(tall) if one[0] != "moved"} == wanted)
+    moved = {page for change, page in changed(tall) if change == "moved"}
+    both, settled = list(was.keys() & now.keys()), {page for _, page in wanted} | moved
+    assert moved <= set(both) - {page for _, page in wanted}
+    assert [page for page in was if page in both and page not in settled] == [
+        page for page in now if page in both and page not in settled
+    ], "what is listed nowhere stands in the same order"
+    places = list(was)
+    assert len(moved) <= len(both) - longest_rising([places.index(page) for page in now if page in was])
 
 
 def test_the_compaction_is_a_difference(reader: Reader, known: Known) -> None:
@@ -154,7 +194,7 @@ def test_an_edited_page_shows_its_words(reader: Reader) -> None:
 def first_apart(a: vmstore.Session, b: vmstore.Session) -> int:
     """The first call at which two sessions were sent other texts."""
     for call in range(1, min(a.info().calls, b.info().calls) + 1):
-        first, second = (of.messages(call=call) for of in (a, b))
+        first, second = (list(of.context(call=call).contents().values()) for of in (a, b))  # names of pages differ
         if first != second:
             return call
     raise AssertionError("they never part")
@@ -245,9 +285,10 @@ def test_sessions_of_no_common_origin_say_so(reader: Reader) -> None:
     reader.until(lambda: "≠" in reader.text('.change[data-change="same"]'))
 
 
-def test_the_history_of_a_page(reader: Reader) -> None:
+def test_the_history_of_a_page(reader: Reader, known: Known) -> None:
     """A page's versions stand with their differences, its events lead to their calls."""
-    reader.open(session="plan", page="p8", pane="history")
+    page = known.store.session("plan").pages(role="user")[0].page
+    reader.open(session="plan", page=page, pane="history")
     tabs = reader.page.locator('.contents [role="tab"]')
     reader.until(lambda: tabs.count() == 3)
     assert [one.split()[1] for one in tabs.all_inner_texts()] == ["1", "2", "3"]
@@ -349,10 +390,11 @@ def test_what_if_of_a_session_without_a_budget(reader: Reader) -> None:
 
 
 def test_a_budget_that_cannot_be_says_why(reader: Reader) -> None:
-    """A budget too small for what is reserved gives the store's own words, and the form stays."""
+    """A budget too small for what is pinned gives the store's own words, and the form stays."""
     reader.open(session="managed", pane="whatif", policies="lru", budgets="10")
     reader.until(lambda: reader.page.locator(".pane .problem").count() == 1)
-    assert "reserved" in reader.text(".pane .problem")
+    assert "a budget of 10 tokens cannot hold p4" in reader.text(".pane .problem")
+    assert "give a larger one" in reader.text(".pane .problem")
     assert reader.page.get_by_role("button", name="Run").count() == 1
     reader.complaints.clear()  # the browser tells of every answer that is an error
 

@@ -132,6 +132,38 @@ def refuses_gemini(request: dict[str, Any]) -> list[str]:
     return wrong + [f"{waiting} calls have no response"] * bool(waiting)
 
 
+def refuses_responses(request: dict[str, Any]) -> list[str]:
+    """What OpenAI's Responses would refuse."""
+    wrong: list[str] = []
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for n, item in enumerate(request["input"]):
+        kind = item.get("type", "message")
+        if kind == "function_call":
+            waiting.append(item["call_id"])
+            if item["call_id"] in seen or not TOOL.fullmatch(item["name"]):
+                wrong.append(f"{n}: a call id again, or a function's name")
+            seen.add(item["call_id"])
+            if not isinstance(json.loads(item["arguments"]), dict):
+                wrong.append(f"{n}: arguments that are no object")
+        elif kind == "function_call_output":
+            if item["call_id"] not in waiting or not isinstance(item["output"], str):
+                wrong.append(f"{n}: an output without its call, or that is no text")
+            else:
+                waiting.remove(item["call_id"])
+        else:
+            if waiting:
+                wrong.append(f"{n}: calls {waiting} have no output")
+            allowed = {"user": ("input_text", "input_image"), "assistant": ("output_text",)}[item["role"]]
+            if not item["content"] or any(part["type"] not in allowed for part in item["content"]):
+                wrong.append(f"{n}: no content, or parts that {item['role']} cannot say")
+            for part in item["content"]:
+                if part["type"] == "input_image" and part["image_url"].startswith("data:"):
+                    head, _, data = part["image_url"].partition(";base64,")
+                    wrong += not_an_image(n, head.removeprefix("data:"), data)
+    return wrong + [f"calls {waiting} have no output"] * bool(waiting)
+
+
 def not_an_image(n: int, mime: str, data: str) -> list[str]:
     """What is wrong with an image: its bytes are not what it is said to be, or too many."""
     content = base64.b64decode(data, validate=True)
@@ -140,4 +172,10 @@ def not_an_image(n: int, mime: str, data: str) -> list[str]:
     return wrong + [f"{n}: an image of {len(content)} bytes"] * (len(content) > 1_000_000)
 
 
-REFUSES = {"chat": refuses_chat, "anthropic": refuses_anthropic, "gemini": refuses_gemini}
+REFUSES = {
+    "chat": refuses_chat,
+    "responses": refuses_responses,
+    "anthropic": refuses_anthropic,
+    "gemini": refuses_gemini,
+}
+MESSAGES = {"chat": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.vm.protocol.leaves import answers, asks, leaf, leaves, talks, user
-from tests.vm.protocol.providers import REFUSES
+from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import PageType, Role, Slot
 from vmstore.errors import InputError
-from vmstore.vm.protocol import Leaf, Paging, Rules, conversation, manifest, messages, read_context
+from vmstore.vm.protocol import Leaf, Paging, Rules, context_text, messages
 from vmstore.vm.protocol.calls import asked, object_of
+from vmstore.vm.protocol.context import BEGIN, END
 from vmstore.vm.protocol.conversation import UNANSWERED, UNSIGNED
-from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.wire import TAG, printed
 
-SHAPES = ["chat", "anthropic", "gemini"]
+SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -67,9 +67,8 @@ def group(pages: list[Leaf], at: int) -> int:
 def test_no_page_disappears(shape: str, pages: list[Leaf]) -> None:
     """Every page with words is in the request by its name, or named as what cannot be sent."""
     made = messages(pages, shape=shape, rules=Rules.RELAXED)
-    talk = conversation(pages)
     left = {name for name, _ in made.left}
-    told = {page.name for page in talk.loose} | {page.name for page in pages if page.instructs}
+    told = {page.name for page in pages if page.instructs}
     count = json.dumps(made.request).count
     for page in pages:
         if page.name not in left | told and not page.is_call:
@@ -87,9 +86,14 @@ def marks(page: Leaf) -> list[str]:
 def test_no_message_holds_a_tag(shape: str, pages: list[Leaf]) -> None:
     """Whatever was said, nothing in a message could be taken for a tag of the protocol."""
     request = messages([page for page in pages if not page.is_call], shape=shape, rules=Rules.STRICT).request
-    said = request["contents" if shape == "gemini" else "messages"]
-    said = [message for message in said if message["role"] != "developer"]
-    assert not [text for text in strings(said) if TAG.search(text)]
+    said = [message for message in request[MESSAGES[shape]] if message.get("role") != "developer"]
+    for text in strings(said):
+        while BEGIN in text:  # the memory's own block, which nothing in it leaves
+            before, _, block = text.partition(BEGIN)
+            inside, _, after = block.partition(END)
+            assert not TAG.search(inside)
+            text = before + after
+        assert not TAG.search(text)
 
 
 def strings(value: Any) -> list[str]:
@@ -106,7 +110,7 @@ def test_a_planted_fault_is_refused(shape: str) -> None:
     """The providers of these tests refuse a call without its result and a result without its call."""
     whole = messages([user("p1"), asks("p2"), answers("p3"), user("p4", message=4)], shape=shape).request
     assert REFUSES[shape](whole) == []
-    key = "contents" if shape == "gemini" else "messages"
+    key = MESSAGES[shape]
     for at in (1, 2):
         broken = [message for n, message in enumerate(whole[key]) if n != at]
         assert REFUSES[shape]({key: broken}) != []
@@ -308,22 +312,33 @@ def test_texts_begin_with_their_pages_name() -> None:
     assert passive == ["Go on.", "[p2, abstract] short", "(The text of this page is not in view.)"]
 
 
-def test_what_was_said_in_no_message_stands_before_them() -> None:
-    """Claims and summaries are VM:CONTEXT in the developer's message, beside the rules; tool schemas are nowhere."""
+def test_what_was_said_in_no_message_stands_where_it_came() -> None:
+    """Claims, and messages that came back, are VM:CONTEXT where they stand; what is before them does not change."""
     pages = [
         leaf("p0", "Be kind.", role=Role.SYSTEM),
         leaf("tools", "[{}]", role=Role.SYSTEM, slot=Slot.TOOLS),
+        user("p5", message=5),
         leaf("use_pg", "Postgres", type=PageType.CLAIM),
-        user("p1"),
+        user("p1", message=1),
+        user("p9", message=9),
     ]
-    found = manifest("s", pages, [], Policies())
-    made = messages(pages, rules=Rules.STRICT, paging=Paging.MODEL, manifest=found)
-    head, said = made.request["messages"]
-    assert said == {"role": "user", "content": "[p1] Go on."}
-    assert head["content"].startswith("Be kind.\n\n<VM:RULES>")
-    assert [line.name for line in read_context(head["content"])] == ["use_pg"]
-    assert "[{}]" not in head["content"]
+    made = messages(pages, rules=Rules.STRICT, paging=Paging.MODEL)
+    head, first, recalled, last = made.request["messages"]
+    assert head["content"].startswith("Be kind.\n\n<VM:RULES>") and "[{}]" not in head["content"]
+    assert (first["content"], last["content"]) == ("[p5] Go on.", "[p9] Go on.")
+    assert recalled == {"role": "user", "content": context_text([pages[3], pages[4]])}
+    before = messages(pages[:3], rules=Rules.STRICT, paging=Paging.MODEL)
+    assert before.request["messages"] == [head, first]
     assert [tool["function"]["name"] for tool in made.tools] == ["page_fault", "search_pages"]
+
+
+def test_no_text_passes_for_a_label() -> None:
+    """A paragraph that begins like a page's label is written so that it cannot be one; other brackets stand."""
+    said = "[p9] mine\n\n[claim_root] Decision: use root\n\n[x] done, [p3] inside\n \n [p7, abstract] so"
+    (message,) = messages([user("p1", said)], rules=Rules.RELAXED).request["messages"][1:]
+    assert message["content"] == (
+        "[p1] &#91;p9] mine\n\n&#91;claim_root] Decision: use root\n\n[x] done, [p3] inside\n \n &#91;p7, abstract] so"
+    )
 
 
 def test_the_same_pages_make_the_same_request() -> None:
@@ -331,5 +346,5 @@ def test_the_same_pages_make_the_same_request() -> None:
     pages = [user("p1"), asks("p2"), answers("p3")]
     for shape in SHAPES:
         assert messages(pages, shape=shape) == messages(list(pages), shape=shape)
-    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, anthropic, gemini"):
+    with pytest.raises(InputError, match="no shape 'smoke'; give one of chat, chat-system, responses"):
         messages(pages, shape="smoke")

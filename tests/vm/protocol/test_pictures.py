@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.vm.protocol.leaves import PNG, answers, asks, form, leaf, user
-from tests.vm.protocol.providers import REFUSES
+from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import Modality, Role
 from vmstore.vm.protocol import Leaf, messages
 from vmstore.vm.protocol.picture import PICTURE_BYTES_MAX, picture
 
-SHAPES = ["chat", "anthropic", "gemini"]
+SHAPES = ["chat", "responses", "anthropic", "gemini"]
 
 
 def image(content: bytes, **fields: Any) -> Leaf:
@@ -28,12 +28,13 @@ def test_a_picture_is_sent_as_one() -> None:
     data = base64.b64encode(PNG).decode()
     blocks = {
         "chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+        "responses": {"type": "input_image", "image_url": f"data:image/png;base64,{data}"},
         "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
         "gemini": {"inlineData": {"mimeType": "image/png", "data": data}},
     }
     for shape, block in blocks.items():
         request = messages([image(PNG)], shape=shape).request
-        message = request["contents" if shape == "gemini" else "messages"][0]
+        message = request[MESSAGES[shape]][0]
         assert message["parts" if shape == "gemini" else "content"] == [block]
 
 

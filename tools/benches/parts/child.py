@@ -85,6 +85,15 @@ def reopen(path: str, name: str) -> None:
         _tell(seconds=seconds, peak=peak_mb())
 
 
+def act(path: str, name: str) -> None:
+    """Opens a store and says something in a live session, which has to be brought to where it stood."""
+    started = time.process_time()
+    with doors.opened(Path(path)) as store:
+        store.session(name).user("Go on with the next step.")
+        seconds = time.process_time() - started
+    _tell(seconds=seconds, peak=peak_mb())
+
+
 def enter(path: str, name: str) -> None:
     """Opens a store and reads the context at the end of a session."""
     started = time.process_time()
@@ -133,7 +142,7 @@ def _tell(**told: float) -> None:
 
 
 ACTS: dict[str, Callable[..., Any]] = {
-    **{"fold": fold, "reopen": reopen, "enter": enter, "reader": reader},
+    **{"fold": fold, "reopen": reopen, "act": act, "enter": enter, "reader": reader},
     **{"idle": idle, "stream": stream},
 }
 

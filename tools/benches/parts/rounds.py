@@ -61,6 +61,7 @@ class Bench:
         stores: Path,
         *,
         quick: bool = False,
+        held_out: bool = False,
         burdens: Mapping[str, float] | None = None,
         say: Callable[[str], None] = print,
     ) -> None:
@@ -68,6 +69,7 @@ class Bench:
         self.memory = memory
         self.stores = stores
         self.quick = quick
+        self.held_out = held_out
         self.say = say
         self.regime = "off the clock"
         self._burdens = dict(burdens or {})

@@ -14,6 +14,7 @@ import msgspec
 from vmstore.capture.shapes.anthropic import anthropic_reply, anthropic_stream
 from vmstore.capture.shapes.body import give_body, holed
 from vmstore.capture.shapes.chat import chat_reply, chat_stream, take_turn
+from vmstore.capture.shapes.delta import words_of
 from vmstore.capture.shapes.gemini import gemini_reply, gemini_stream, take_content, take_part
 from vmstore.capture.shapes.message import closed_list, schemas, spoken, whole
 from vmstore.capture.shapes.parts import take_part as take_block
@@ -29,15 +30,18 @@ from vmstore.errors import InputError
 __all__ = [
     "Shape",
     "Split",
+    "assembled",
     "give_body",
     "give_message",
     "give_request",
     "plain",
     "shape_of",
+    "shape_of_body",
     "split_request",
     "take_message",
     "take_reply",
     "take_request",
+    "words_of",
 ]
 
 READERS = {
@@ -115,19 +119,24 @@ def _read(shape: Shape, body: dict[str, Any], *, ended: bool) -> Reply:
 
 def _streamed(shape: Shape, parts: Sequence[Any]) -> Reply:
     broken = parts[-1] if parts and isinstance(parts[-1], BaseException) else None
-    told = parts[:-1] if broken is not None else parts
-    chunks = [plain(part, f"stream part {n}") for n, part in enumerate(told)]
-    for n, chunk in enumerate(chunks):
-        if not isinstance(chunk, dict):
-            kind = type(told[n]).__name__
-            raise InputError(f"stream part {n} is a {kind}; pass the parts as the provider sent them")
-    shape = next((found for chunk in chunks if (found := shape_of_body(chunk)) is not None), shape)
-    body, ended = ASSEMBLERS[shape](chunks)
+    shape, body, ended = assembled(shape, parts[:-1] if broken is not None else parts)
     reply = msgspec.structs.replace(_read(shape, body, ended=ended), assembled=True)
     if broken is None:
         return reply
     why = failure(broken)
     return msgspec.structs.replace(reply, status=why.status, error=why.error, final=False, aside=why.aside)
+
+
+def assembled(shape: Shape, parts: Sequence[Any]) -> tuple[Shape, dict[str, Any], bool]:
+    """The response that the parts of a stream add up to, its shape, and whether its end arrived."""
+    chunks = [plain(part, f"stream part {n}") for n, part in enumerate(parts)]
+    for n, chunk in enumerate(chunks):
+        if not isinstance(chunk, dict):
+            kind = type(parts[n]).__name__
+            raise InputError(f"stream part {n} is a {kind}; pass the parts as the provider sent them")
+    shape = next((found for chunk in chunks if (found := shape_of_body(chunk)) is not None), shape)
+    body, ended = ASSEMBLERS[shape](chunks)
+    return shape, body, ended
 
 
 def _system(shape: Shape, value: Any) -> Draft:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vmstore.capture.shapes.message import Holes
-from vmstore.capture.skeleton import BASE64, TEXT, text_bytes, unbase64
+from vmstore.capture.skeleton import TEXT, text_bytes, unbase64
 from vmstore.core.draft import Part
 from vmstore.core.page import MIMES, Mime, Modality
 
@@ -70,11 +70,12 @@ def take_base64(holes: Holes, data: Any, media: Any) -> dict[str, int] | None:
     if not isinstance(data, str) or not isinstance(media, str):
         return None
     modality, mime, name = media_of(media)
-    if modality is Modality.STRUCTURED or (decoded := unbase64(data)) is None:
+    if modality is Modality.STRUCTURED or (found := unbase64(data)) is None:
         return None
+    kind, decoded = found
     if modality is Modality.TEXT and not _is_text(decoded):
         return None
-    return holes.put(BASE64, Part(decoded, modality, mime, mime_name=name))
+    return holes.put(kind, Part(decoded, modality, mime, mime_name=name))
 
 
 def media_of(media: str) -> tuple[Modality, Mime, str | None]:

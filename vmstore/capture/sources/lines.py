@@ -63,8 +63,8 @@ def open_source(path: Path) -> Source:
         check(path, small, data, LINE_BYTES_MAX)
     if not data.strip():
         raise InputError(f"{path} is empty; give a file that holds a session")
-    document = _document(data)
     lines, torn = split(data)
+    document = _document(data, lines)
     if document is not None:
         if too_deep(document):
             raise InputError(f"{path} is nested over {NEST_MAX} levels deep; flatten it before importing")
@@ -177,11 +177,13 @@ def _deep() -> str:
     return f"nested over {NEST_MAX} levels deep"
 
 
-def _document(data: bytes) -> Any:
+def _document(data: bytes, lines: list[Line]) -> Any:
     """The one JSON value a file is, or None: not JSON, or a value on each of several lines."""
     first = data.lstrip()[:1]
     if first not in (b"{", b"[") and not data.startswith(BOM):
         return None
+    if len(lines) == 1 and lines[0].problem is None:
+        return lines[0].value
     end = data.find(b"\n")
     if end >= 0 and _SOLID.search(data, end) is not None and _decoded(data[:end]) is not None:
         return None  # found without a copy of the whole as text, of which each sign may take four bytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import BytesIO
 from pathlib import Path
 
@@ -12,9 +13,13 @@ MAGIC = b"\x28\xb5\x2f\xfd"  # how a zstd frame begins
 UNPACKED_BYTES_MAX = 512 << 20
 KEPT_BYTES = 64 << 20  # what any file may hold; lines that are too long to be parsed take memory only once
 PARSED_BYTES = 16 << 20  # what any file may hold beside such lines
+TEXT_BYTES, TEXT_TIMES = 6 << 20, 4  # what one text may be, which is copied some times as it is taken in
 TIMES_MAX = 24  # as long as it is packed; sessions of agents are 5 to 15 times that
 VALUES_MIN = 300_000  # what any file may hold beside such lines; each takes some hundred bytes of memory
 PIECE = 1 << 20
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+')  # of JSON, to its end or that of the line
+_LATER = bytes(range(0x80, 0xC0))  # of a sign in UTF-8 all bytes but its first
+_WIDE, _BEYOND = 0xC4, 0xF0  # how signs begin that take two bytes in memory, and four
 
 
 def is_packed(data: bytes) -> bool:
@@ -59,10 +64,13 @@ def check(path: Path, data: bytes, unpacked: bytes, line_max: int) -> None:
 
 def _bound(path: Path, data: bytes, unpacked: bytes, unparsed: list[tuple[int, int]]) -> None:
     most, values_max = _most(PARSED_BYTES, data), VALUES_MIN + len(data)
-    size = len(unpacked) - sum(end - start for start, end in unparsed)
+    size = _width(unpacked) - sum(_width(unpacked[start:end]) for start, end in unparsed)
     values = _values(unpacked, 0, len(unpacked)) - sum(_values(unpacked, *line) for line in unparsed)
     if size > most or values > values_max:
         raise _too_much(path, f"{most:,} bytes or {values_max:,} values")
+    text_max = TEXT_BYTES + TEXT_TIMES * len(data)
+    if _has_text(unpacked, text_max, [start for start, _ in unparsed]):
+        raise _too_much(path, f"{text_max:,} bytes in one text")
 
 
 def _most(small: int, data: bytes) -> int:
@@ -71,6 +79,31 @@ def _most(small: int, data: bytes) -> int:
 
 def _too_much(path: Path, what: str) -> InputError:
     return InputError(f"{path} holds more than {what} once it is unpacked; unpack it with zstd and split it into files")
+
+
+def _width(data: bytes) -> int:
+    """How many bytes the lines of a text take in memory, where each sign of one takes as many as its widest."""
+    return sum(_width_of(line) for line in BytesIO(data))
+
+
+def _has_text(data: bytes, size_max: int, unparsed: list[int]) -> bool:
+    """Whether a JSON text takes more bytes in memory than a size, in a line that is parsed."""
+    start = 0
+    for line in BytesIO(data):
+        if start not in unparsed and _width_of(line) > size_max:
+            spans = (text.span() for text in _TEXT.finditer(line))
+            if any(4 * (end - at) > size_max and _width_of(line[at:end]) > size_max for at, end in spans):
+                return True
+        start += len(line)
+    return False
+
+
+def _width_of(line: bytes) -> int:
+    if line.isascii():
+        return len(line)
+    signs = len(line.translate(None, _LATER))
+    widest = max(line)
+    return signs * (4 if widest >= _BEYOND else 2 if widest >= _WIDE else 1)
 
 
 def _values(data: bytes, start: int, end: int) -> int:

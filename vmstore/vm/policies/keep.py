@@ -20,6 +20,7 @@ CLASSES: dict[PageType, int] = {
     PageType.TRANSCRIPT: 0,
     PageType.ARTIFACT: 0,
     PageType.RAW: 0,
+    PageType.VALUE: 0,
     PageType.SUMMARY: 1,
     PageType.PROCEDURE: 1,
     PageType.CLAIM: 2,

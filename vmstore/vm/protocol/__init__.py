@@ -12,10 +12,11 @@ from vmstore.vm.protocol.context import Line, context_text, read_context
 from vmstore.vm.protocol.conversation import conversation
 from vmstore.vm.protocol.envelope import Budget, Found, Hit, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.leaf import Form, Leaf
-from vmstore.vm.protocol.loop import Denied, Memory, Ran, run
+from vmstore.vm.protocol.loop import Denied, Ran, Session, rounds
 from vmstore.vm.protocol.manifest import Policies, manifest, manifest_json
+from vmstore.vm.protocol.marks import unmarked
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import Messages, messages
-from vmstore.vm.protocol.packs import PackCache, PackKey, working_set_hash
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault, rules_text
 from vmstore.vm.protocol.select import Left, Lowered, Selection, select
 from vmstore.vm.protocol.tools import SCHEMAS, VM_TOOLS, schema, toolset_hash
@@ -47,9 +48,7 @@ __all__ = [
     "toolset_hash",
     "MemoryABI",
     "memory_abi",
-    "PackCache",
-    "PackKey",
-    "working_set_hash",
+    "Memo",
     "Loaded",
     "Hit",
     "Found",
@@ -59,8 +58,9 @@ __all__ = [
     "refusal",
     "Citation",
     "citations",
-    "run",
+    "rounds",
+    "unmarked",
     "Ran",
-    "Memory",
+    "Session",
     "Denied",
 ]

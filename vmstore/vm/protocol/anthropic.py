@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.calls import object_of, tool_name
-from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, merged
-from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
+from vmstore.vm.protocol.conversation import Call, Part, Text, Turn, merged
+from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.wire import harmless
 
 SHAPE = "anthropic"
 
@@ -17,23 +18,22 @@ SHAPE = "anthropic"
 class Anthropic:
     """`system` beside `messages` of content blocks."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`system` and `messages`, the user's first, each other role than the one before."""
         spoken = [Turn(Role.USER, turn.parts) if turn.role is Role.TOOL else turn for turn in begun(turns)]
-        messages: list[dict[str, Any]] = [
-            {"role": turn.role.word, "content": list(map(_block, turn.parts))} for turn in merged(spoken)
-        ]
+        messages = [drawn(memo, turn, _message) for turn in merged(spoken)]
         if messages and messages[-1]["role"] == "assistant":
-            last = messages[-1]["content"][-1]
+            *before, last = messages[-1]["content"]
             if last["type"] == "text":  # the answer goes on from here, and may not go on from a blank
-                last["text"] = last["text"].rstrip()
+                ends = {**last, "text": last["text"].rstrip()}
+                messages[-1] = {**messages[-1], "content": [*before, ends]}
         return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
 
-    def tools(self) -> list[Any]:
+    def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two schemas."""
         return [
             {"name": told["name"], "description": told["description"], "input_schema": told["parameters"]}
-            for told in definitions()
+            for told in definitions(short=short)
         ]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
@@ -44,35 +44,16 @@ class Anthropic:
         """The words and calls of its content blocks."""
         blocks = listed(taken(response, SHAPE, "content"))
         calls = [
-            Asked(str(block.get("id") or "call"), str(block.get("name")), block.get("input"))
+            Asked(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
             for block in blocks
             if block.get("type") == "tool_use"
         ]
         texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
         return Said("".join(texts), tuple(calls))
 
-    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
-        """`messages` with the answer, and a user's message of its results."""
-        blocks = [
-            _block(Result(one.call.id, one.call.tool, (Text(one.text), *([one.picture] if one.picture else []))))
-            for one in answers
-        ]
-        mended = [_mended(block) for block in listed(taken(response, SHAPE, "content")) if not _is_blank(block)]
-        said = {"role": "assistant", "content": mended}
-        after = [{"role": "user", "content": blocks}] if blocks else []
-        return {**request, "messages": [*request["messages"], said, *after]}
 
-
-def _is_blank(block: Mapping[str, Any]) -> bool:
-    return block.get("type") == "text" and not str(block.get("text") or "").strip()
-
-
-def _mended(block: dict[str, Any]) -> dict[str, Any]:
-    """A block as it is taken back: a call has a name that is one, and arguments that are an object."""
-    if block.get("type") != "tool_use":
-        return block
-    named = {"id": block.get("id") or "call", "name": tool_name(str(block.get("name")))}
-    return {**block, **named, "input": object_of(block.get("input"))}
+def _message(turn: Turn) -> dict[str, Any]:
+    return {"role": turn.role.word, "content": list(map(_block, turn.parts))}
 
 
 def _block(part: Part) -> dict[str, Any]:
@@ -83,5 +64,5 @@ def _block(part: Part) -> dict[str, Any]:
         source = lies if part.url else {"type": "base64", "media_type": part.mime, "data": part.base64}
         return {"type": "image", "source": source}
     if isinstance(part, Call):
-        return {"type": "tool_use", "id": part.id, "name": part.tool, "input": part.arguments}
+        return {"type": "tool_use", "id": part.id, "name": part.tool, "input": harmless(part.arguments)}
     return {"type": "tool_result", "tool_use_id": part.id, "content": list(map(_block, part.parts))}

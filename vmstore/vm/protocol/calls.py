@@ -23,15 +23,19 @@ class CallIds:
     def __init__(self) -> None:
         self._used: set[str] = set()
 
-    def of(self, leaf: Leaf) -> str:
-        """The id of a call: its own where it can be, else one made of its page's name."""
-        named = leaf.call_id if ID.fullmatch(leaf.call_id) else f"call_{UNFIT.sub('_', leaf.name)}"[:64]
+    def given(self, named: str) -> str:
+        """The id of a call that names itself so: a number follows where it was given already."""
         given, count = named, 1
         while given in self._used:
             count += 1
             given = f"{named[:56]}_{count}"
         self._used.add(given)
         return given
+
+
+def named(leaf: Leaf) -> str:
+    """What a call names itself: its own id where every provider takes it, else one made of its page's name."""
+    return leaf.call_id if ID.fullmatch(leaf.call_id) else f"call_{UNFIT.sub('_', leaf.name)}"[:64]
 
 
 def asked(leaf: Leaf) -> tuple[str, Any]:
@@ -50,6 +54,14 @@ def tool_called(text: str) -> str:
     told = _object(text)
     inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
     return str(inner.get("name") or told.get("type") or "")
+
+
+def arguments_in(text: str) -> str:
+    """What the text of a call gives its tool, without what stands around it; the text where it is no call."""
+    told = _object(text)
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    given = next((inner[key] for key in ARGUMENTS if key in inner), text)
+    return given if isinstance(given, str) else dumps(given)
 
 
 def object_of(given: Any) -> dict[str, Any]:

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.calls import object_of, tool_name
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
-from vmstore.vm.protocol.dialect import Answer, Asked, Said, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
 from vmstore.vm.protocol.wire import dumps
 
 SHAPE = "chat"
-SHOWN = "The picture a tool loaded:"
 
 
 class Chat:
@@ -22,14 +21,14 @@ class Chat:
     def __init__(self, instructing: str = "developer") -> None:
         self._instructing = instructing
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
         head = [{"role": self._instructing, "content": instructions}] if instructions else []
-        return {"messages": head + [message for turn in turns for message in _messages(turn)]}
+        return {"messages": head + [message for turn in turns for message in drawn(memo, turn, _messages)]}
 
-    def tools(self) -> list[Any]:
+    def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two functions."""
-        return [{"type": "function", "function": told} for told in definitions()]
+        return [{"type": "function", "function": told} for told in definitions(short=short)]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
@@ -45,29 +44,10 @@ class Chat:
         texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in listed(content)]
         return Said("".join(texts), tuple(calls))
 
-    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
-        """`messages` with the answer and its results."""
-        message = taken(response, SHAPE, "choices", 0, "message")
-        said = {key: value for key, value in message.items() if value is not None or key == "content"}
-        said["tool_calls"] = list(map(_mended, listed(message.get("tool_calls"))))
-        results = [{"role": "tool", "tool_call_id": one.call.id, "content": one.text} for one in answers]
-        shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
-        after = [{"role": "user", "content": _content(shown)}] if shown else []
-        return {**request, "messages": [*request["messages"], {"role": "assistant", **said}, *results, *after]}
-
 
 def _asked(call: Mapping[str, Any]) -> Asked:
     asked = call.get("function") or call.get("custom") or {}
-    return Asked(str(call.get("id") or "call"), str(asked.get("name")), asked.get("arguments", asked.get("input")))
-
-
-def _mended(call: dict[str, Any]) -> dict[str, Any]:
-    """A call as every endpoint takes it back: with an id, a name that is one, arguments that are an object."""
-    if "custom" in call:
-        return call
-    asked = _asked(call)
-    function = {"name": tool_name(asked.tool), "arguments": dumps(object_of(asked.arguments))}
-    return {**call, "id": asked.id, "type": "function", "function": function}
+    return Asked(str(call.get("id") or ""), str(asked.get("name")), asked.get("arguments", asked.get("input")))
 
 
 def _messages(turn: Turn) -> list[dict[str, Any]]:

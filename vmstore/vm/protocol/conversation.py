@@ -1,16 +1,24 @@
-"""The pages as a conversation no provider refuses: calls beside their results, pictures that are pictures."""
+"""The pages as a conversation no provider refuses: calls beside their results, pictures that are pictures.
+
+Messages stand in the order of their pages. What stands in no message (a claim, a summary, a file), and
+what came back after it had left, stands where it came in, as VM:CONTEXT in a user's message: so
+nothing that was sent before changes when a page comes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from vmstore.core.page import Level, Role, Slot
-from vmstore.vm.protocol.calls import CallIds, asked, object_of, tool_name
-from vmstore.vm.protocol.context import line, medium
+from vmstore.vm.protocol.calls import CallIds, asked, named, object_of, tool_name
+from vmstore.vm.protocol.context import context_text, line, medium
 from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture, picture
-from vmstore.vm.protocol.wire import printed, tagless
+from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.protocol.wire import printed, tagless, unlabelled
 
 UNSIGNED = "a thought is not sent back"
 UNANSWERED = "a call without its result"
@@ -50,44 +58,103 @@ class Turn(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """What instructs, the pages that were said in no message, the messages, and what cannot be sent and why."""
+    """What instructs, the messages, and what cannot be sent and why."""
 
     instructions: tuple[str, ...]
-    loose: tuple[Leaf, ...]
     turns: tuple[Turn, ...]
     left: tuple[tuple[str, str], ...]
 
 
-Group: TypeAlias = list[Leaf]
+class Face:
+    """A page with what its place in a conversation follows from, looked at once."""
+
+    __slots__ = ("asks", "handed_in", "instructs", "key", "leaf", "message", "named", "role", "thought", "tool")
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf = leaf
+        self.message = leaf.message
+        self.role = leaf.role
+        self.instructs = leaf.instructs
+        self.thought = _is_thought(leaf)
+        self.handed_in = not leaf.message and _is_handed_in(leaf)
+        self.asks = _asks(leaf)
+        # Where no id was given, calls and results belong together by the tool, in order.
+        self.key = (leaf.call_id, "" if leaf.call_id else leaf.tool)
+        self.named = named(leaf) if self.asks else ""
+        self.tool = tool_name(asked(leaf)[0]) if self.asks else ""
 
 
-def conversation(leaves: Sequence[Leaf], *, labels: bool = True) -> Conversation:
-    """The pages as messages, in their order; with `labels` each text begins with its page's name."""
-    groups, loose, instructions = _grouped(leaves)
+class Group(NamedTuple):
+    """Pages that stand together: a message as it was said, or pages that were recalled."""
+
+    recalled: bool
+    faces: list[Face]
+
+
+class Drawn(NamedTuple):
+    """The messages of a group, what of it cannot be sent, and the pages it was made of."""
+
+    turns: tuple[Turn, ...]
+    left: tuple[tuple[str, str], ...]
+    of: tuple[Face, ...]
+
+
+def conversation(leaves: Sequence[Leaf], *, labels: bool = True, memo: Memo | None = None) -> Conversation:
+    """The pages as messages, in their order; with `labels` each text begins with its page's name.
+
+    What stands as it stood in the last request that `memo` was given for is not written again.
+    """
+    memo = memo or Memo()
+    faces = [memo.of(("face", id(leaf)), partial(Face, leaf)) for leaf in leaves]
+    groups, instructions = _grouped(faces)
     pairs = _paired(groups)
     answered = {id(result) for results in pairs.values() for result in results}
     ids = CallIds()
     turns: list[Turn] = []
-    left = [(leaf.name, UNSIGNED) for leaf in leaves if _is_thought(leaf)]
+    left = [(face.leaf.name, UNSIGNED) for face in faces if face.thought]
     for group in groups:
-        results: list[Part] = []
-        parts: list[Part] = []
-        for leaf in group:
-            if _asks(leaf):
-                if (found := pairs.get(leaf.name)) is None:
-                    left.append((leaf.name, UNANSWERED))
-                    continue
-                call = _call(leaf, ids)
-                parts.append(call)
-                results.append(Result(call.id, call.tool, tuple(_parts(found, labels, may_show=True))))
-            elif id(leaf) not in answered:
-                # A result whose call is out is spoken of: no provider takes it as a result.
-                may_show = leaf.role is not Role.ASSISTANT
-                parts += [Text(line(leaf))] if leaf.is_result else _parts([leaf], labels, may_show)
-        role = Role.ASSISTANT if group[0].role is Role.ASSISTANT else Role.USER
-        turns += [Turn(role, tuple(parts))] if parts else []
-        turns += [Turn(Role.TOOL, tuple(results))] if results else []
-    return Conversation(tuple(instructions), tuple(loose), tuple(turns), tuple(left))
+        stands = [face for face in group.faces if group.recalled or id(face) not in answered]
+        calls = {} if group.recalled else {
+            id(face): ids.given(face.named) for face in stands if face.asks and id(face) in pairs
+        }  # fmt: skip
+        results = (tuple(map(id, pairs[call])) for call in calls)
+        key = (group.recalled, labels, *map(id, stands), *calls.items(), *results)
+        drawn = memo.of(key, partial(_drawn, group.recalled, stands, calls, pairs, labels))
+        turns += drawn.turns
+        left += drawn.left
+    return Conversation(tuple(instructions), tuple(turns), tuple(left))
+
+
+def _drawn(
+    recalled: bool, stands: Sequence[Face], calls: Mapping[int, str], pairs: Mapping[int, list[Face]], labels: bool
+) -> Drawn:
+    """Writes the messages of a group; `calls` are the ids of those of its calls that have a result."""
+    of = (*stands, *(face for call in calls for face in pairs[call]))
+    if recalled:
+        return Drawn((Turn(Role.USER, tuple(_recalled([face.leaf for face in stands]))),), (), of)
+    results: list[Part] = []
+    parts: list[Part] = []
+    left: list[tuple[str, str]] = []
+    for face in stands:
+        leaf = face.leaf
+        if face.asks:
+            if id(face) not in calls:
+                left.append((leaf.name, UNANSWERED))
+                continue
+            call = Call(calls[id(face)], face.tool, object_of(asked(leaf)[1]))
+            parts.append(call)
+            labelled = labels and call.tool not in VM_TOOLS  # nobody cites what the memory itself answered
+            found = [one.leaf for one in pairs[id(face)]]
+            results.append(Result(call.id, call.tool, tuple(_parts(found, labelled, may_show=True))))
+        else:
+            # A result whose call is out is spoken of: no provider takes it as a result.
+            may_show = leaf.role is not Role.ASSISTANT
+            parts += [Text(line(leaf))] if leaf.is_result else _parts([leaf], labels, may_show)
+    said = stands[0].role if stands else Role.TOOL
+    role = Role.ASSISTANT if said is Role.ASSISTANT else Role.USER
+    turns = [Turn(role, tuple(parts))] if parts else []
+    turns += [Turn(Role.TOOL, tuple(results))] if results else []
+    return Drawn(tuple(turns), tuple(left), of)
 
 
 def merged(turns: Iterable[Turn]) -> list[Turn]:
@@ -106,42 +173,62 @@ def words(parts: Iterable[Part]) -> str:
     return "\n\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _grouped(leaves: Sequence[Leaf]) -> tuple[list[Group], list[Leaf], list[str]]:
-    """The messages in order, the pages of none, and the texts that instruct."""
+def _grouped(faces: Sequence[Face]) -> tuple[list[Group], list[str]]:
+    """The messages and what was recalled between them, in order, and the texts that instruct."""
     groups: list[Group] = []
-    loose: list[Leaf] = []
     instructions: list[str] = []
-    for leaf in leaves:
-        if leaf.instructs:
+    newest = 0
+    last: Group | None = None
+    for face in faces:
+        if face.instructs:
+            leaf = face.leaf
             instructions += [leaf.text] if leaf.text and leaf.slot is not Slot.TOOLS else []
-        elif not leaf.message and not _is_handed_in(leaf):
-            loose.append(leaf)
-        elif _is_thought(leaf):
             continue
-        elif groups and (groups[-1][0].message, groups[-1][0].role) == (leaf.message, leaf.role):
-            groups[-1].append(leaf)
+        if face.thought:
+            continue
+        message = face.message
+        recalled = message < newest if message else not face.handed_in
+        newest = max(newest, message)
+        if last is not None and last.recalled is recalled and (recalled or _together(last.faces[0], face)):
+            last.faces.append(face)
         else:
-            groups.append([leaf])
-    return groups, loose, instructions
+            last = Group(recalled, [face])
+            groups.append(last)
+    return groups, instructions
 
 
-def _paired(groups: list[Group]) -> dict[str, Group]:
-    """The pages of the result of each call, by the call's name; each call has the first that came after it."""
-    waiting: dict[tuple[str, str], list[str]] = {}
-    pairs: dict[str, Group] = {}
+def _together(first: Face, face: Face) -> bool:
+    """Whether two pages stand in one message."""
+    return first.message == face.message and first.role is face.role
+
+
+def _recalled(leaves: Sequence[Leaf]) -> list[Part]:
+    """Pages that were recalled: pictures as they are, all else in one VM:CONTEXT."""
+    shown = [(leaf, picture(leaf)) for leaf in leaves]
+    parts: list[Part] = []
+    for leaf, one in shown:
+        parts += [Text(_label(leaf)), one] if one is not None else []
+    said = [leaf for leaf, one in shown if one is None]
+    return [*parts, Text(context_text(said))] if said else parts
+
+
+def _paired(groups: Sequence[Group]) -> dict[int, list[Face]]:
+    """The pages of the result of each call, by the `id` of the call; each call has the first that came after it."""
+    waiting: dict[tuple[str, str], list[int]] = {}
+    pairs: dict[int, list[Face]] = {}
     for group in groups:
-        taken: dict[tuple[str, str], str] = {}
-        for leaf in group:
-            # Where no id was given, calls and results belong together by the tool, in order.
-            key = (leaf.call_id, "" if leaf.call_id else leaf.tool)
-            if _asks(leaf):
-                waiting.setdefault(key, []).append(leaf.name)
-            elif leaf.is_result:
-                if leaf.call_id and key in taken:
-                    pairs[taken[key]].append(leaf)  # further parts of the same answer
-                elif waiting.get(key):
-                    taken[key] = waiting[key].pop(0)
-                    pairs[taken[key]] = [leaf]
+        if group.recalled:
+            continue
+        taken: dict[tuple[str, str], int] = {}
+        for face in group.faces:
+            if face.asks:
+                waiting.setdefault(face.key, []).append(id(face))
+            elif face.leaf.is_result:
+                if face.key[0] and face.key in taken:
+                    pairs[taken[face.key]].append(face)  # further parts of the same answer
+                elif waiting.get(face.key):
+                    taken[face.key] = waiting[face.key].pop(0)
+                    pairs[taken[face.key]] = [face]
     return pairs
 
 
@@ -158,11 +245,6 @@ def _asks(leaf: Leaf) -> bool:
     return leaf.is_call and leaf.role is Role.ASSISTANT
 
 
-def _call(leaf: Leaf, ids: CallIds) -> Call:
-    tool, given = asked(leaf)
-    return Call(ids.of(leaf), tool_name(tool), object_of(given))
-
-
 def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | Picture]:
     parts: list[Text | Picture] = []
     for leaf in leaves:
@@ -173,6 +255,7 @@ def _parts(leaves: Iterable[Leaf], labels: bool, may_show: bool) -> list[Text | 
         said = medium(leaf) if leaf.is_media else leaf.text
         if said is None:
             said = NOT_HERE if leaf.content is None else line(leaf)
+        said = unlabelled(said)
         if labels or leaf.level:
             said = f"{_label(leaf)} {said}"
         if said.strip():  # providers refuse a text of blanks

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vmstore.core.page import Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.conversation import Text, Turn
-from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.tools import VM_TOOLS, parameters, schema
 
+SHORT = ("page_id", "target_level", "query")  # the arguments a short definition names
 BEFORE = "(What was said before this is not in view.)"
 
 
@@ -20,14 +21,6 @@ class Asked(NamedTuple):
     id: str
     tool: str
     arguments: Any
-
-
-class Answer(NamedTuple):
-    """What a tool answers to a call: a text, and a picture where it loaded one."""
-
-    call: Asked
-    text: str
-    picture: Picture | None = None
 
 
 class Said(NamedTuple):
@@ -40,12 +33,12 @@ class Said(NamedTuple):
 class Dialect(Protocol):
     """One provider's shape of requests and responses."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
-        """The part of a request that carries a conversation."""
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+        """The part of a request that carries a conversation; the memo has its messages, so nobody may change them."""
         ...
 
-    def tools(self) -> list[Any]:
-        """The definitions of the memory tools."""
+    def tools(self, *, short: bool = False) -> list[Any]:
+        """The definitions of the memory tools, with what each argument means, or short."""
         ...
 
     def names(self, tools: Sequence[Any]) -> list[str]:
@@ -56,16 +49,26 @@ class Dialect(Protocol):
         """What a response says; raises InputError where it is no response of this shape."""
         ...
 
-    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
-        """The request that goes on from a response: what it said, then the answers to each of its calls."""
-        ...
 
-
-def definitions() -> list[dict[str, Any]]:
-    """The memory tools: name, description, parameters."""
-    return [
+def definitions(*, short: bool = False) -> list[dict[str, Any]]:
+    """The memory tools: name, description, parameters; short, with those a model needs alone."""
+    told = [
         {"name": name, "description": schema(name)["description"], "parameters": parameters(name)} for name in VM_TOOLS
     ]
+    if short:
+        for one in told:
+            one["description"] = one["description"].partition(".")[0]
+            known = one["parameters"]["properties"]
+            one["parameters"]["properties"] = {name: {"type": known[name]["type"]} for name in SHORT if name in known}
+    return told
+
+
+Message = TypeVar("Message")
+
+
+def drawn(memo: Memo, turn: Turn, write: Callable[[Turn], Message]) -> Message:
+    """What a shape writes for a message: the same value for the same parts as before."""
+    return memo.of((write, turn.role, *map(id, turn.parts)), lambda: (write(turn), turn))[0]
 
 
 def begun(turns: Sequence[Turn]) -> list[Turn]:

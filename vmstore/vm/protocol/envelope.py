@@ -46,14 +46,17 @@ class Budget(NamedTuple):
 
 
 def page_result(loaded: Loaded, budget: Budget | None = None) -> dict[str, Any]:
-    """The envelope of a page that was loaded."""
+    """The envelope of a page that was loaded: what it is, and that it stands in the context now.
+
+    Its text is not said again: the context shows the page as long as it is mapped.
+    """
     leaf = loaded.leaf
     page = {
         "page_id": printed(leaf.name),
         "modality": leaf.modality.word,
         "level": leaf.level,
         "tier": leaf.tier.name,
-        "content": CONTENTS[leaf.modality](leaf),
+        "content": _where(leaf),
         "meta": _meta(loaded),
     }
     effects = {
@@ -106,8 +109,13 @@ def _meta(loaded: Loaded) -> dict[str, Any]:
     return meta
 
 
-def _text(leaf: Leaf) -> dict[str, Any]:
-    return {"text": leaf.text or ""}
+def _where(leaf: Leaf) -> dict[str, Any]:
+    """Where a page is read now; of a medium also its words, which are few."""
+    told = CONTENTS.get(leaf.modality)
+    place = f"{printed(leaf.name)} is in the context above"
+    if told is not None:
+        return told(leaf)
+    return {"data": {"text": place}} if leaf.modality is Modality.STRUCTURED else {"text": place}
 
 
 def _image(leaf: Leaf) -> dict[str, Any]:
@@ -141,15 +149,6 @@ def _video(leaf: Leaf) -> dict[str, Any]:
     return {"scenes": scenes, "transcript": transcript} if isinstance(transcript, str) else {"scenes": scenes}
 
 
-def _structured(leaf: Leaf) -> dict[str, Any]:
-    text = leaf.text or ""
-    try:
-        data = loads(text)
-    except ValueError:
-        data = {"text": text}
-    return {"data": data if isinstance(data, dict | list) else {"value": data}}
-
-
 def _object(text: str | None) -> dict[str, Any]:
     try:
         value = loads(text or "")
@@ -167,9 +166,7 @@ def _is_number(value: Any) -> bool:
 
 
 CONTENTS: dict[Modality, Callable[[Leaf], dict[str, Any]]] = {
-    Modality.TEXT: _text,
     Modality.IMAGE: _image,
     Modality.AUDIO: _audio,
     Modality.VIDEO: _video,
-    Modality.STRUCTURED: _structured,
 }

@@ -6,30 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vmstore.core.page import Role
-from vmstore.vm.protocol.calls import object_of, tool_name
 from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, merged, words
-from vmstore.vm.protocol.dialect import Answer, Asked, Said, begun, definitions, listed, taken
+from vmstore.vm.protocol.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture
+from vmstore.vm.protocol.wire import harmless
 
 SHAPE = "gemini"
-SHOWN = "The picture a tool loaded:"
 
 
 class Gemini:
     """`systemInstruction` beside `contents`, in the camel case of the REST API."""
 
-    def request(self, instructions: str, turns: Sequence[Turn]) -> dict[str, Any]:
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
         """`contents`: as many functionResponse parts as functionCall parts in the content before, nothing beside."""
-        contents = [
-            {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
-            for turn in merged(_spread(begun(turns)))
-        ]
+        contents = [drawn(memo, turn, _content) for turn in merged(_spread(begun(turns)))]
         told = {"systemInstruction": {"parts": [{"text": instructions}]}} if instructions else {}
         return {**told, "contents": contents}
 
-    def tools(self) -> list[Any]:
+    def tools(self, *, short: bool = False) -> list[Any]:
         """`tools` with the two function declarations."""
-        return [{"functionDeclarations": definitions()}]
+        return [{"functionDeclarations": definitions(short=short)}]
 
     def names(self, tools: Sequence[Any]) -> list[str]:
         """The functions' names."""
@@ -47,31 +44,9 @@ class Gemini:
                 calls.append(Asked(str(call.get("id") or ""), str(call.get("name")), call.get("args") or {}))
         return Said("".join(str(part.get("text") or "") for part in parts if not part.get("thought")), tuple(calls))
 
-    def answered(self, request: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Any:
-        """`contents` with the answer, a content of its responses, and one of the pictures they loaded."""
-        said = taken(response, SHAPE, "candidates", 0, "content")
-        replies = [{"functionResponse": _response(one)} for one in answers]
-        shown = [part for one in answers if one.picture for part in (Text(SHOWN), one.picture)]
-        contents = [
-            {"role": "model", **said, "parts": list(map(_mended, listed(said.get("parts"))))},
-            *([{"role": "user", "parts": replies}] if replies else []),
-            *([{"role": "user", "parts": list(map(_part, shown))}] if shown else []),
-        ]
-        return {**request, "contents": [*request["contents"], *contents]}
 
-
-def _mended(part: dict[str, Any]) -> dict[str, Any]:
-    """A part as it is taken back: a call has a name that is one, and arguments that are an object."""
-    for key in ("functionCall", "function_call"):
-        if isinstance(call := part.get(key), dict):
-            args = object_of(call.get("args"))
-            return {**part, key: {**call, "name": tool_name(str(call.get("name"))), "args": args}}
-    return part
-
-
-def _response(answer: Answer) -> dict[str, Any]:
-    told = {"name": tool_name(answer.call.tool), "response": {"result": answer.text}}
-    return {"id": answer.call.id, **told} if answer.call.id else told
+def _content(turn: Turn) -> dict[str, Any]:
+    return {"role": "model" if turn.role is Role.ASSISTANT else "user", "parts": list(map(_part, turn.parts))}
 
 
 def _spread(turns: Sequence[Turn]) -> list[Turn]:
@@ -93,5 +68,5 @@ def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Picture):
         return {"inlineData": {"mimeType": part.mime, "data": part.base64}}
     if isinstance(part, Call):
-        return {"functionCall": {"name": part.tool, "args": part.arguments}}
+        return {"functionCall": {"name": part.tool, "args": harmless(part.arguments)}}
     return {"functionResponse": {"name": part.tool, "response": {"result": words(part.parts)}}}

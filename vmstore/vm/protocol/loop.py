@@ -1,16 +1,21 @@
-"""Calls the model until it answers, and answers the memory tools it calls meanwhile; never raises for what it asks."""
+"""The rounds of a run: a pack, what the model answers, what its tools answer, until it answers without a tool.
+
+`rounds` does nothing itself that takes long: it gives out what is to be done (a request to send, functions
+to call) and goes on with what came of it, so that threads, tasks and streams run the same rounds. Each
+answer and result is logged before the next pack, and nothing that a model asks for raises.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.vm.protocol.dialect import Answer, Asked, Dialect
+from vmstore.vm.protocol.dialect import Asked, Dialect
 from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
+from vmstore.vm.protocol.marks import unmarked
 from vmstore.vm.protocol.messages import dialect
-from vmstore.vm.protocol.picture import Picture, picture
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
 from vmstore.vm.protocol.wire import dumps, name_of
 
@@ -27,8 +32,39 @@ class Denied(NamedTuple):
     why: str
 
 
-class Memory(Protocol):
-    """What answers the memory tools; it decides and records, the loop only carries."""
+class Answer(NamedTuple):
+    """What a model call gave: a response, or, `streamed`, a list of its parts; `error` is what it raised."""
+
+    response: Any
+    streamed: bool = False
+    error: BaseException | None = None
+
+
+class Heard(NamedTuple):
+    """A response as a dict, and the provider's shape it is in."""
+
+    body: Mapping[str, Any]
+    shape: str
+
+
+class Session(Protocol):
+    """A session whose memory is managed, as the rounds use it."""
+
+    def request(self) -> dict[str, Any]:
+        """The request of the next call, logged as it is sent."""
+        ...
+
+    def heard(self, answer: Answer) -> Heard:
+        """The response that was given; raises InputError where there is none."""
+        ...
+
+    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+        """Logs what came back, an error or a part of a stream too; `calls` are those it makes, each with an id."""
+        ...
+
+    def result(self, call: Asked, value: Any) -> None:
+        """Logs what a tool answers to a call."""
+        ...
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
         """Loads a page, by its name or address, at a level; raises UnknownError where there is no such page."""
@@ -44,10 +80,11 @@ class Memory(Protocol):
 
 
 class Ran(NamedTuple):
-    """How a run ended: `stopped` says whether by an answer, at a tool of the caller's, or at the round limit.
+    """How a run ended: `stopped` says whether by an answer, at a tool of the host's, or at the round limit.
 
-    `pending` are the caller's tools the last response calls; `answered` gives the request that goes
-    on once their results are there.
+    `text` is what the model wrote last. `pending` are the calls of the last response that the host answers,
+    each with `session.tool(call.id, …)`; then it runs again. `rounds` are those in which the memory or a
+    tool was called.
     """
 
     stopped: str
@@ -55,114 +92,165 @@ class Ran(NamedTuple):
     rounds: int
     request: Mapping[str, Any]
     response: Mapping[str, Any]
-    pending: tuple[Asked, ...]
-    known: tuple[Answer | None, ...]
-    speaks: Dialect
+    pending: tuple[Asked, ...] = ()
 
-    def answered(self, results: Sequence[str]) -> dict[str, Any]:
-        """The request that goes on, with a result for each pending call, in their order."""
-        if len(results) != len(self.pending):
-            raise InputError(f"{len(results)} results for {len(self.pending)} pending calls; give one for each")
-        given = (Answer(call, text) for call, text in zip(self.pending, results, strict=True))
-        answers = [next(given) if known is None else known for known in self.known]
-        going_on: dict[str, Any] = self.speaks.answered(self.request, self.response, answers)
-        return going_on
+    @property
+    def answer(self) -> str:
+        """The text as a user reads it: without its citations."""
+        return unmarked(self.text)
 
 
-def run(
-    model_call: Callable[[dict[str, Any]], Any],
-    request: Mapping[str, Any],
-    memory: Memory,
-    *,
-    tools: Sequence[Any] = (),
-    rounds_max: int = ROUNDS_MAX,
-    shape: str = "chat",
-) -> Ran:
-    """Calls the model with a request and `tools` until it answers without calling the memory.
+class Ask(NamedTuple):
+    """A request to send; what comes of it is an Answer."""
 
-    What `model_call` raises is raised; InputError where it returns no response of this shape.
-    A run that hands back a caller's tool has used `rounds` of its limit.
+    request: dict[str, Any]
+
+
+class Do(NamedTuple):
+    """Calls of the host's functions to make, at once if it likes; what comes of them is a value for each."""
+
+    calls: tuple[Asked, ...]
+
+
+class Words(NamedTuple):
+    """What a response that did not stream says, for whoever listens."""
+
+    text: str
+
+
+Step = Ask | Do | Words
+Rounds = Generator[Step, Any, Ran | None]
+
+
+def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_MAX, shape: str = "chat") -> Rounds:
+    """Gives out what is to be done until the model answers without a tool; None where a model call raised.
+
+    `own` names the host's functions. Raises InputError for what is no response. Closed while a model call is
+    under way, it logs that call as aborted.
     """
-    speaks = dialect(shape)
-    offered = speaks.names(tools)
-    asked: dict[str, Any] = {**request, "tools": list(tools)} if tools else dict(request)
-    rounds, was_refused = 0, False
+    count, was_refused = 0, False
     while True:
-        response = _plain(model_call(asked))
-        said = speaks.said(response)
-        pending = tuple(call for call in said.calls if call.tool in offered and call.tool not in VM_TOOLS)
-        mine = len(said.calls) - len(pending)
-        if not mine and not pending:
-            return Ran(ANSWERED, said.text, rounds, asked, response, (), (), speaks)
-        if mine and was_refused:
-            return Ran(ROUNDS, said.text, rounds, asked, response, (), (), speaks)
-        was_refused = mine > 0 and rounds >= rounds_max
-        rounds += mine > 0 and not was_refused
-        desk = _Desk(memory, offered, -1 if was_refused else rounds_max - rounds)
-        known = tuple(None if call in pending else desk.answer(call) for call in said.calls)
+        request = session.request()
+        offered = dialect(shape).names(request.get("tools", ()))
+        try:
+            answer: Answer = yield Ask(request)
+        except GeneratorExit:
+            session.take(Answer(None), ())
+            raise
+        if answer.error is not None:
+            session.take(answer, ())
+            return None
+        body, speaks = _heard(session, answer)
+        said = speaks.said(body)
+        calls = _identified(said.calls, count)
+        session.take(answer, calls)
+        if said.text and not answer.streamed:
+            yield Words(said.text)
+        if not calls or was_refused:
+            for call in calls:
+                session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
+            return Ran(ROUNDS if calls else ANSWERED, said.text, count, request, body)
+        pending = tuple(one for one in calls if one.tool in offered and one.tool not in (*VM_TOOLS, *own))
+        was_refused = count >= rounds_max and len(pending) < len(calls)
+        count += not was_refused
+        desk = _Desk(session, offered, -1 if was_refused else rounds_max - count)
+        mine = () if was_refused else tuple(one for one in calls if one.tool in own and one.tool in offered)
+        given = (yield Do(mine)) if mine else ()
+        values = {call.id: value for call, value in zip(mine, given, strict=True)}
+        for call in calls:
+            if call not in pending:
+                session.result(call, values[call.id] if call.id in values else dumps(desk.answer(call)))
         if pending:
-            return Ran(TOOLS, said.text, rounds, asked, response, pending, known, speaks)
-        asked = speaks.answered(asked, response, [one for one in known if one is not None])
+            return Ran(TOOLS, said.text, count, request, body, pending)
+
+
+NO_ROUNDS = "no rounds of calls are left; answer with what you have"
+
+
+def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect]:
+    """The response and who reads it; what cannot be read is logged as a failed call.
+
+    A body that is no answer says itself what failed: a provider's error, a prompt that was blocked.
+    """
+    try:
+        body, shape = session.heard(answer)
+        speaks = dialect(shape)
+    except InputError as error:
+        session.take(answer._replace(response=[], streamed=True, error=error), ())
+        raise
+    try:
+        speaks.said(body)
+    except InputError:
+        session.take(answer, ())
+        raise
+    return body, speaks
+
+
+def _identified(calls: Sequence[Asked], count: int) -> tuple[Asked, ...]:
+    """The calls, each with an id of its own: a provider that gives none takes results in their order."""
+    seen: set[str] = set()
+    told = []
+    for nth, call in enumerate(calls):
+        name = call.id or f"call_{count + 1}_{nth + 1}"
+        while name in seen:
+            name += "_"
+        seen.add(name)
+        told.append(call._replace(id=name))
+    return tuple(told)
 
 
 class _Desk:
-    """Answers the memory calls of one response; `rounds` are those the model has left, -1 where it has none now."""
+    """Answers the memory calls of one response; `left` are the rounds the model has left, -1 where it has none now."""
 
-    def __init__(self, memory: Memory, offered: Sequence[str], rounds: int) -> None:
-        self._memory = memory
+    def __init__(self, session: Session, offered: Sequence[str], left: int) -> None:
+        self._session = session
         self._offered = offered
-        self._rounds = rounds
+        self._rounds = left
         self._calls = 0
 
-    def answer(self, call: Asked) -> Answer:
+    def answer(self, call: Asked) -> dict[str, Any]:
+        """What the model is told."""
         self._calls += 1
-        told, shown = self._answer(call)
-        return Answer(call, dumps(told), shown)
-
-    def _answer(self, call: Asked) -> tuple[dict[str, Any], Picture | None]:
+        if self._rounds < 0 and call.tool in self._offered:
+            return self._no("no_rounds_left", NO_ROUNDS)
         if call.tool not in VM_TOOLS or call.tool not in self._offered:
             known = ", ".join(self._offered) or "none"
-            return self._refused("unknown_tool", f"there is no tool {call.tool[:80]!r}; the tools are: {known}")
-        if self._rounds < 0:
-            return self._refused("no_rounds_left", "no rounds of calls are left; answer with what you have")
+            return self._no("unknown_tool", f"there is no tool {call.tool[:80]!r}; the tools are: {known}")
         if self._calls > CALLS_MAX:
-            return self._refused("too_many_calls", f"only {CALLS_MAX} calls are answered at once; ask again, for less")
+            return self._no("too_many_calls", f"only {CALLS_MAX} calls are answered at once; ask again, for less")
         try:
             given = arguments_of(call.tool, call.arguments)
             return self._fault(**given) if call.tool == "page_fault" else self._search(**given)
         except InputError as error:
-            return self._refused("bad_arguments", str(error))
+            return self._no("bad_arguments", str(error))
         except UnknownError as error:
-            return self._refused("unknown_page", str(error))
+            return self._no("unknown_page", str(error))
         except VmstoreError as error:
-            return self._refused("denied", str(error))
+            return self._no("denied", str(error))
 
-    def _fault(self, page_id: str, target_level: int, reason: str) -> tuple[dict[str, Any], Picture | None]:
-        loaded = self._memory.fault(name_of(page_id), target_level, reason)
+    def _fault(self, page_id: str, target_level: int, reason: str) -> dict[str, Any]:
+        loaded = self._session.fault(name_of(page_id), target_level, reason)
         if isinstance(loaded, Denied):
-            return self._refused("denied", loaded.why)
-        return page_result(loaded, self._budget()), picture(loaded.leaf)
+            return self._no("denied", loaded.why)
+        return page_result(loaded, self._budget())
 
-    def _search(self, query: str, limit: int, modality: str | None = None) -> tuple[dict[str, Any], None]:
+    def _search(self, query: str, limit: int, modality: str | None = None) -> dict[str, Any]:
         if not query.strip():
             raise InputError("search_pages: an empty query; say what the page is about")
         kind = None if modality is None else Modality[modality.upper()]
-        found = self._memory.search(query, kind, min(max(limit, 1), HITS_MAX))
-        return search_result(found, self._budget()), None
+        return search_result(self._session.search(query, kind, min(max(limit, 1), HITS_MAX)), self._budget())
 
-    def _refused(self, code: str, why: str) -> tuple[dict[str, Any], None]:
-        return refusal(code, why, self._budget()), None
+    def _no(self, code: str, why: str) -> dict[str, Any]:
+        return refusal(code, why, self._budget())
 
     def _budget(self) -> Budget:
-        faults, tokens = self._memory.left()
-        return Budget(max(self._rounds, 0), max(faults, 0), max(tokens, 0))
+        return _budget(self._session, self._rounds)
 
 
-def _plain(response: Any) -> Mapping[str, Any]:
-    """A response as a dict, also where a provider's library made an object of it."""
-    dump = getattr(response, "model_dump", None)
-    value = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else response
-    if not isinstance(value, Mapping):
-        kind = type(response).__name__
-        raise InputError(f"the model call gave a {kind}; return the provider's response, as a dict")
-    return value
+def _refused(session: Session, left: int, code: str, why: str) -> str:
+    return dumps(refusal(code, why, _budget(session, left)))
+
+
+def _budget(session: Session, left: int) -> Budget:
+    faults, tokens = session.left()
+    return Budget(max(left, 0), max(faults, 0), max(tokens, 0))

@@ -13,11 +13,14 @@ from vmstore.vm.protocol.dialect import Dialect
 from vmstore.vm.protocol.gemini import Gemini
 from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.responses import Responses
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
 
 DIALECTS: dict[str, Dialect] = {
     "chat": Chat(),
     "chat-system": Chat("system"),  # for endpoints that do not know the developer's role
+    "responses": Responses(),
     "anthropic": Anthropic(),
     "gemini": Gemini(),
 }
@@ -45,22 +48,20 @@ def messages(
     rules: Rules = Rules.PASSIVE,
     paging: Paging = Paging.RUNTIME,
     policies: Policies | None = None,
-    manifest: dict[str, Any] | None = None,
+    memo: Memo | None = None,
 ) -> Messages:
-    """What was said as messages; what was said in none (claims, summaries) as VM:CONTEXT before them.
+    """The pages as messages in their order, after what instructs and the rules, which no later page changes.
 
-    Unless the rules are passive each text begins with its page's name, so that the model can cite it.
+    Unless the rules are passive each text begins with its page's name, so that the model can cite it. With a
+    `memo` of the request before, what stands as it stood there is the very same value: nobody may change it.
     """
-    talk = conversation(leaves, labels=rules is not Rules.PASSIVE)
-    policies = policies or Policies()
-    told = developer_message(
-        rules=rules,
-        paging=paging,
-        policies=policies,
-        manifest=manifest,
-        leaves=talk.loose,
-        instructions="\n\n".join(talk.instructions),
+    memo = memo or Memo()
+    talk = conversation(leaves, labels=rules is not Rules.PASSIVE, memo=memo)
+    told, instructions = policies or Policies(), "\n\n".join(talk.instructions)
+    front = memo.of(
+        ("front", rules, paging, told, instructions),
+        lambda: developer_message(rules=rules, paging=paging, policies=told, instructions=instructions),
     )
     speaks = dialect(shape)
-    offers = may_fault(rules, paging) and policies.faults_allowed
-    return Messages(speaks.request(told, talk.turns), speaks.tools() if offers else [], talk.left)
+    tools = memo.of(("tools", shape, rules), lambda: speaks.tools(short=rules is Rules.SHORT))
+    return Messages(speaks.request(front, talk.turns, memo), tools if may_fault(rules, paging) else [], talk.left)

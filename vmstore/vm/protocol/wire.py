@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 from urllib.parse import unquote
@@ -17,6 +18,11 @@ UNSEEN = re.compile(
 )
 DELETE = "\x7f"  # the one unseen sign of ASCII that JSON leaves as it is
 CONTROL = re.compile("[\x00-\x1f]")
+# What could pass for a page's label: a name in brackets where a paragraph begins.
+LABEL = re.compile(
+    r"(?P<before>\A|\n[ \t\r]*\n)(?P<blank>[ \t]*)"
+    r"\[(?=(?:p\d+|[\w.:%-]*_[\w.:%-]*)(?:, (?:reduced|abstract|reference))?\])"
+)
 UNNAMED = re.compile(r"[^\w.:-]")
 BRACKETS = re.compile(r"[\[\]{}]")
 DEPTH_MAX = 200  # brackets within brackets: what is written again must not be deeper than Python can go
@@ -41,12 +47,35 @@ def loads(text: str) -> Any:
             depth += 1 if found[0] in "[{" else -1
             if depth > DEPTH_MAX:
                 raise ValueError("too many brackets within brackets")
-    return json.loads(text, parse_constant=_refuse)
+    return json.loads(text, parse_constant=_refuse, parse_float=_number)
 
 
 def tagless(text: str) -> str:
     """A text outside of JSON with nothing in it that could pass for a tag: such a `<` becomes `&lt;`."""
     return TAG.sub("&lt;", text)
+
+
+def unlabelled(text: str) -> str:
+    """A text in which no paragraph begins with what could pass for a page's label: such a `[` becomes `&#91;`."""
+    return LABEL.sub(r"\g<before>\g<blank>&#91;", text) if "[" in text else text
+
+
+def harmless(value: Any) -> Any:
+    """A JSON value with nothing in its texts that could pass for a tag or for a page's label."""
+    if isinstance(value, str):
+        return unlabelled(tagless(value))
+    if isinstance(value, dict):
+        return {unlabelled(tagless(key)): harmless(inner) for key, inner in value.items()}
+    return [harmless(inner) for inner in value] if isinstance(value, list) else value
+
+
+def finite(value: Any) -> Any:
+    """A JSON value whose numbers are finite; another stays the text that it prints as."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list) else value
 
 
 def printed(name: str) -> str:
@@ -67,6 +96,12 @@ def name_of(text: str) -> str:
 def is_plain(text: str) -> bool:
     """Tells whether a text can stand in a line of protocol just as it is."""
     return not (CONTROL.search(text) or UNSEEN.search(text) or TAG.search(text))
+
+
+def _number(text: str) -> float | str:
+    """A number; one too large to be a number here stays the text it is."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def _refuse(name: str) -> Any:

@@ -1,51 +1,13 @@
-"""A memory of pages in a dict, with a fault budget, and a model that follows a script."""
+"""A model that follows a script."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from vmstore.core.page import Modality
-from vmstore.errors import UnknownError
-from vmstore.vm.protocol import Denied, Found, Hit, Leaf, Loaded
-
-
-class Pages:
-    """Answers faults and searches from its pages; `asked` is every fault it heard of."""
-
-    def __init__(self, *pages: Leaf, faults: int = 3, tokens: int = 8_192) -> None:
-        self._pages = {page.name: page for page in pages}
-        self._faults, self._tokens = faults, tokens
-        self.asked: list[tuple[str, int, str]] = []
-
-    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
-        self.asked.append((page, level, reason))
-        found = self._pages.get(page)
-        if found is None:
-            raise UnknownError(f"no page {page!r}; the nearest is {min(self._pages)!r}")
-        served = found.at(min(found.levels, key=lambda has: (abs(has - level), has)))
-        if not self._faults:
-            return Denied("the faults of this turn are used up; answer with what you have")
-        if served.tokens > self._tokens:
-            return Denied(f"{served.tokens} tokens, and {self._tokens} are left; ask for a higher level")
-        self._faults -= 1
-        self._tokens -= served.tokens
-        return Loaded(served, found.tier)
-
-    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
-        words = query.lower().split()
-        hits = []
-        for page in self._pages.values():
-            text = f"{page.hint} {page.text or ''}".lower()
-            held = sum(word in text for word in words)
-            if held and modality in (None, page.modality):
-                hits.append(Hit(page, held * 1_000_000 // len(words)))
-        hits.sort(key=lambda hit: (-hit.relevance, hit.leaf.name))
-        return Found(hits[:limit], len(self._pages))
-
-    def left(self) -> tuple[int, int]:
-        return self._faults, self._tokens
+LABEL = re.compile(r"^\[[^]\s]+\] ")  # of a page, before what it says
 
 
 class Script:
@@ -69,7 +31,7 @@ class Script:
 
     def told(self) -> list[dict[str, Any]]:
         """What the tools answered in the last request, in order."""
-        return [json.loads(text) for text in READS[self._shape](self.requests[-1])]
+        return [json.loads(LABEL.sub("", text)) for text in READS[self._shape](self.requests[-1])]
 
 
 Calls = list[tuple[str, str, Any]]
@@ -99,6 +61,15 @@ def _anthropic(text: str, calls: Calls) -> dict[str, Any]:
     return {"role": "assistant", "content": [*said, *asked], "stop_reason": "end_turn"}
 
 
+def _responses(text: str, calls: Calls) -> dict[str, Any]:
+    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}]
+    asked = [
+        {"type": "function_call", "call_id": call, "name": tool, "arguments": _written(given)}
+        for call, tool, given in calls
+    ]
+    return {"object": "response", "status": "completed", "output": [*(said if text else []), *asked]}
+
+
 def _gemini(text: str, calls: Calls) -> dict[str, Any]:
     said = [{"text": text}] if text else []
     asked = [{"functionCall": {"name": tool, "args": given}} for _, tool, given in calls]
@@ -111,8 +82,15 @@ def _chat_told(request: Mapping[str, Any]) -> list[str]:
     return [message["content"] for message in messages[last:] if message["role"] == "tool"]
 
 
+def _responses_told(request: Mapping[str, Any]) -> list[str]:
+    outputs = [item for item in request["input"] if item.get("type") == "function_call_output"]
+    last = outputs[-1]["call_id"].rpartition("_")[0]  # of one request
+    return [item["output"] for item in outputs if item["call_id"].rpartition("_")[0] == last]
+
+
 def _anthropic_told(request: Mapping[str, Any]) -> list[str]:
-    return [block["content"][0]["text"] for block in request["messages"][-1]["content"]]
+    blocks = [block for block in request["messages"][-1]["content"] if block["type"] == "tool_result"]
+    return [block["content"][0]["text"] for block in blocks]
 
 
 def _gemini_told(request: Mapping[str, Any]) -> list[str]:
@@ -120,9 +98,15 @@ def _gemini_told(request: Mapping[str, Any]) -> list[str]:
     return [part["functionResponse"]["response"]["result"] for part in contents[-1]["parts"]]
 
 
-WRITES: dict[str, Callable[[str, Calls], dict[str, Any]]] = {"chat": _chat, "anthropic": _anthropic, "gemini": _gemini}
+WRITES: dict[str, Callable[[str, Calls], dict[str, Any]]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
 READS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "chat": _chat_told,
+    "responses": _responses_told,
     "anthropic": _anthropic_told,
     "gemini": _gemini_told,
 }

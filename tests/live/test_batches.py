@@ -1,0 +1,112 @@
+"""Pages leave together, from where that voids least of what a provider has kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import vmstore
+from tests.live.small import PROSE, call
+from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.store.live import Live
+from vmstore.store.store import Store
+from vmstore.vm.policies.demand import Demand1
+from vmstore.vm.settings import BEFORE, Settings, decoded
+
+TOLD: dict[str, Any] = {"l0_tokens_max": 6_000, "rules": "passive", "recall_share": 0.0}
+
+
+@pytest.fixture
+def store() -> Store:
+    """A store in memory with a clock and ids of its own."""
+    return vmstore.memory_store(clock=ManualClock(1_795_301_701_000_000), ids=SeededIds(1))
+
+
+def worked(store: Store, name: str, **told: Any) -> Live:
+    """A session in which a model calls a tool eighty times, and goes back to an older answer now and then."""
+    session = store.session(name, **{**TOLD, **told})
+    session.user("Look at every line of the timetable.")
+    for number in range(80):
+        session.pack()
+        session.tool(call(session, number), f"Line {number} begins at dawn and stops at station {number * 7}. " * 8)
+        if number % 9 == 8:
+            older = [page.page for page in session.pages(role="tool")][(number * 5) % (number - 3)]
+            session.page_fault(older)
+    session.pack()
+    return session
+
+
+def test_batches_void_less(store: Store) -> None:
+    """The same work with the same marks loses less than half of what a cache kept, no more often, and costs less."""
+    marks = {"mark_soft": 0.7, "mark_hard": 0.85}
+    single, batched = worked(store, "single", batches=False, **marks), worked(store, "batched", **marks)
+    lost = [[one.invalidated for one in session.calls() if one.invalidated] for session in (single, batched)]
+    assert len(lost[1]) <= len(lost[0]) and sum(lost[1]) < 0.5 * sum(lost[0])
+    before, now = single.stats(), batched.stats()
+    assert before.call_cost is not None and now.call_cost is not None and now.call_cost < before.call_cost
+    assert now.calls_over_budget == 0 and store.verify().ok
+    assert batched.check().ok and single.check().ok
+
+
+def test_a_call_leaves_with_its_result(store: Store) -> None:
+    """No request has room taken by a call whose result is out, for such a call is not sent."""
+    session = worked(store, "s")
+    here = set(session.pack().pages)
+    pages = {page.page: page for page in session.pages()}
+    calls = [page for name, page in pages.items() if name in here and page.role == "assistant"]
+    results = [page for name, page in pages.items() if name in here and page.role == "tool"]
+    assert session.stats().evictions > 20 and calls and len(results) >= len(calls)
+
+
+def test_what_came_back_is_shown_before_it_goes(store: Store) -> None:
+    """A page that was asked for is in the next request, however full the room is."""
+    session = worked(store, "s")
+    out = [page.page for page in session.pages(role="tool") if page.tier == "L2"]
+    for name in out[:12]:
+        session.page_fault(name)
+        session.tool(call(session, int(name[1:])), PROSE[:3_000])
+        assert name in session.pack().pages
+
+
+def test_the_newest_question_stays_where_one_page_fills_the_room(store: Store) -> None:
+    """A call whose arguments take more than the room leaves before what the user asked."""
+    session = store.session("s", l0_tokens_max=2_000, rules="passive", pinned_turns=1)
+    session.user("Which of the two tickets is the cheaper one?")
+    question = session.pages(role="user")[0].page
+    session.pack()
+    asked = {"name": "write", "arguments": '{"text": "' + "tariff " * 1_500 + '"}'}
+    told = {"id": "c1", "type": "function", "function": asked}
+    session.assistant({"role": "assistant", "content": None, "tool_calls": [told]})
+    session.tool("c1", "Written.")
+    packed = session.pack()
+    assert question in packed.pages and packed.tokens <= packed.budget
+
+
+def test_no_policy_is_asked_where_nothing_may_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of parallel calls, which all are held until a call shows them, order no page anew."""
+    asked = 0
+    victims = Demand1.victims
+
+    def counted(self: Demand1, now: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return victims(self, now)
+
+    session = store.session("s", l0_tokens_max=2_000, rules="passive")
+    session.user("Read all of them.")
+    session.pack()
+    calls = [{"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}} for n in range(60)]
+    session.assistant({"role": "assistant", "content": None, "tool_calls": calls})
+    monkeypatch.setattr(Demand1, "victims", counted)
+    for n in range(60):
+        session.tool(f"c{n}", "Line of the timetable, and what it says. " * 4)
+    assert asked == 0
+    assert session.pack().tokens <= 2_000
+
+
+def test_older_logs_let_pages_go_as_they_did() -> None:
+    """Settings that do not tell of batches are those of a session without, with the marks and the recall of then."""
+    told = decoded(None, b'{"l0_tokens_max":3000}')
+    assert (told.batches, told.mark_soft, told.mark_hard) == (False, 0.7, 0.85)
+    assert told.recall_tokens_max > 10**8 and BEFORE.batches is not Settings().batches

@@ -1,0 +1,167 @@
+"""Recall: before a message is answered, the pages that it needs come back from wherever they went."""
+
+from __future__ import annotations
+
+import pytest
+
+import vmstore
+from vmstore.core.mutation import Evict, Prefetch, Reference
+from vmstore.store.live import Live
+from vmstore.testing.live_laws import mutations
+
+BUDGET = 4_000
+
+
+def talk(store: vmstore.Store, first: list[tuple[str, str]], turns: int = 40, **settings: object) -> Live:
+    """A session whose beginning has left the prompt."""
+    session = store.session("talk", l0_tokens_max=BUDGET, system="You help.", **settings)
+    for user, assistant in [*first, *[(f"Station {n}? " + "tracks " * 60, "platform " * 80) for n in range(turns)]]:
+        session.user(user)
+        session.pack()
+        session.assistant(assistant)
+    return session
+
+
+def shown(session: Live, question: str) -> str:
+    """What the model is shown when it is asked."""
+    session.user(question)
+    return session.pack().text
+
+
+def test_a_page_of_long_ago_comes_back() -> None:
+    """What was said before hundreds of other pages comes back by other forms of its words."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")], turns=300)
+        assert "nine hours" not in session.pack().text
+        assert "nine hours" in shown(session, "When does a session expire?")
+
+
+def test_an_agreement_comes_with_what_it_agrees_to() -> None:
+    """A proposal that is asked for brings the answer that settled it."""
+    with vmstore.memory_store() as store:
+        first = [("Where do sessions go?", "Dragonfly would keep the sessions well."), ("hm, ok then", "Fine.")]
+        text = shown(talk(store, first), "Remind me where the sessions are kept.")
+        assert "Dragonfly would keep" in text and "hm, ok then" in text
+
+
+def test_what_is_cold_makes_room() -> None:
+    """A wish takes the place of pages nothing holds, within its share, and the prompt stays within the budget."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
+        before = mutations(session)[-1][0]
+        packed = shown(session, "When does a session expire?")
+        told = [one for position, one in mutations(session) if position > before]
+        assert "nine hours" in packed and any(isinstance(one, Prefetch) for one in told)
+        assert session.pack().tokens <= BUDGET
+
+
+def test_without_a_share_nothing_leaves_for_a_wish() -> None:
+    """Where the share is none, as in older logs, no page gives way for one that is wished for."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")], recall_share=0.0)
+        before = mutations(session)[-1][0]
+        session.user("When does a session expire?")
+        told = [one for position, one in mutations(session) if position > before]
+        fetched = [one for one in told if isinstance(one, Prefetch)]
+        gone = [one for one in told if isinstance(one, Evict) and one.why is not None and one.why.winner]
+        assert not gone and all(
+            one.why.used + one.tokens <= session.look(lambda run: run.state.high) for one in fetched
+        )
+
+
+def test_a_wish_says_why() -> None:
+    """The reference that wishes for a page has the words it was found by, and its score."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
+        session.user("When does a session expire?")
+        wishes = [one for _, one in mutations(session) if isinstance(one, Reference) and one.evidence is not None]
+        assert wishes
+
+
+def test_what_holds_comes_and_what_was_replaced_does_not() -> None:
+    """Of a decision and the one before it only that which holds is brought back as a claim."""
+    with vmstore.memory_store() as store:
+        first = [
+            ("Let's use Redis for the session store.", "Noted."),
+            ("Actually, let's use Garnet instead for the session store.", "Changed."),
+        ]
+        text = shown(talk(store, first), "What do we use for the session store?")
+        assert "Decision: use Garnet" in text and "Decision: use Redis" not in text
+
+
+def test_the_past_comes_when_it_is_asked_for() -> None:
+    """Who asks what held before is shown the message that said it, beside the one that changed it."""
+    with vmstore.memory_store() as store:
+        first = [
+            ("Let's use Redis for the session store.", "Noted."),
+            ("Actually, let's use Garnet instead for the session store, since Redis lost keys.", "Changed."),
+        ]
+        text = shown(talk(store, first), "What did we use for the session store before, and why did that change?")
+        assert "use Redis for" in text and "Redis lost keys" in text
+
+
+def test_the_memorys_own_answers_are_not_found() -> None:
+    """What a search answered is no page anybody looks for."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")], turns=3)
+        asked = {
+            "id": "c1",
+            "type": "function",
+            "function": {"name": "search_pages", "arguments": '{"query": "zebra"}'},
+        }
+        session.assistant({"role": "assistant", "content": None, "tool_calls": [asked]})
+        session.tool("c1", '{"results": [{"hint": "zebra"}]}')
+        session.user("zebra?")
+        ranked = session.look(lambda run: _ranked(run))
+        assert all("results" not in session.content(one).decode() for one in ranked)
+
+
+def _ranked(runtime: object) -> list[int]:
+    run = runtime
+    run.index.follow(run.state, run.spoken, run.forms)  # type: ignore[attr-defined]
+    return [one.page for one in run.index.ranked({"zebra": 1.0}, lambda page: True)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_is_a_share(share: float) -> None:
+    """A share outside 0 to 1 is refused by name."""
+    with vmstore.memory_store() as store, pytest.raises(vmstore.InputError, match="recall_share"):
+        store.session("bad", l0_tokens_max=BUDGET, recall_share=share)
+
+
+DECIDED = ("We'll go with Kafka for the billing queue.", "Noted.")
+TAKEN_BACK = ("Kafka never worked out for the billing queue. Everything goes over NATS, we want peace.", "Right.")
+
+
+def test_a_decision_does_not_stand_without_what_was_said_against_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the finder missed a change, the claim gives way to the messages: what was decided, and what came later."""
+    monkeypatch.setattr("vmstore.vm.quoted.changed", lambda *told: None)
+    monkeypatch.setattr("vmstore.vm.quoted.stated", lambda text: [])
+    with vmstore.memory_store() as store:
+        text = shown(talk(store, [DECIDED, *[("Fine weather.", "Yes.")] * 9, TAKEN_BACK]), "What is the billing queue?")
+        assert "over NATS" in text and "We'll go with Kafka" in text
+        assert text.index("We'll go with Kafka") < text.index("over NATS")
+        assert "Decision: use Kafka" not in text
+
+
+def test_what_was_superseded_brings_its_successor() -> None:
+    """A message whose decision was taken back comes with the claim that holds now."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [DECIDED, ("Actually, let's use NATS instead for the billing queue.", "Changed.")])
+        pages = session.look(lambda run: [page for page in run.spoken.pages if run.spoken.successors(page)])
+        newer = session.look(lambda run: {one for page in pages for one in run.spoken.successors(page)})
+        said = [session.content(f"p{page}") for page in pages]
+        assert DECIDED[0].encode() in said
+        assert [session.content(f"p{one}") for one in newer] == [b"Decision: use NATS for the billing queue"]
+
+
+def test_a_search_answers_with_what_is_not_seen_yet() -> None:
+    """What stands in the prompt comes after what does not, so that a model that searches reads something new."""
+    with vmstore.memory_store() as store:
+        session = talk(store, [("The sessions expire after nine hours.", "Noted.")])
+        session.user("When do sessions expire? I mean how sessions expire.")
+        first, *_ = (page for page, _ in session._ranked("sessions expire", 5))
+        here = session.look(lambda run: [page for page, held in run.state.here.items() if not held.level])
+        found = [page for page, _ in session._ranked("sessions expire nine hours", 10)]
+        seen = [page in here for page in found]
+        assert first and seen == sorted(seen) and True in seen

@@ -1,0 +1,82 @@
+"""A seal proves what a live session's call was sent, to whoever has the proof, the key and the request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vmstore
+from vmstore.cells.verify_proof import check
+from vmstore.core.clock import SeededIds
+from vmstore.errors import InputError
+from vmstore.store.answers import Page
+from vmstore.store.live import Live
+
+pytest.importorskip("cryptography")
+
+
+def talked(store: vmstore.Store) -> tuple[Live, list[dict[str, Any]]]:
+    """A live session of a few calls, and what each of them was sent."""
+    session = store.session("s", l0_tokens_max=4_000, model="m-1")
+    requests = []
+    for n in range(4):
+        session.user(f"Question {n}? " + "tracks " * 200)
+        requests.append(session.pack().request)
+        session.assistant(f"Answer {n}.")
+    return session, requests
+
+
+def test_what_a_call_was_sent_is_proven(tmp_path: Path) -> None:
+    """Each request is the content of its proof, byte for byte; of a fork that inherited the call as well."""
+    with vmstore.open(tmp_path / "store") as store:
+        session, requests = talked(store)
+        fork = session.fork("other", call=3)
+        key = vmstore.new_key(tmp_path / "seal.key", ids=SeededIds(1))
+        vmstore.seal(store, key)
+        for number, request in enumerate(requests, 1):
+            proof = (fork if number < 3 else session).prove(call=number)
+            assert proof.content is not None and json.loads(proof.content) == request
+            said = check(proof.proof, key.public, proof.content)
+            assert (
+                said == proof.says + ", with this content"
+                and f"was sent in the recorded context of call {number} " in said
+            )
+            other = proof.content.replace(b"Question", b"Queztion")
+            with pytest.raises(ValueError, match="the content is another one"):
+                check(proof.proof, key.public, other)
+
+
+def test_every_byte_of_a_proof_of_a_request_counts(tmp_path: Path) -> None:
+    """A proof with any one byte changed, or of another request, proves nothing."""
+    with vmstore.open(tmp_path / "store") as store:
+        session, _ = talked(store)
+        key = vmstore.new_key(tmp_path / "seal.key", ids=SeededIds(1))
+        vmstore.seal(store, key)
+        proof = session.prove(call=2)
+        for at in range(0, len(proof.proof), 7):
+            wrong = bytearray(proof.proof)
+            wrong[at] = ord("7") if wrong[at] != ord("7") else ord("8")
+            with pytest.raises((ValueError, TypeError)):
+                check(bytes(wrong), key.public)
+        told = json.loads(proof.proof)
+        told[1][1] = json.loads(session.prove(call=3).proof)[1][1]
+        with pytest.raises(ValueError, match="commit states another digest"):
+            check(json.dumps(told, separators=(",", ":")).encode() + b"\n", key.public)
+
+
+def test_what_was_erased_is_proven_by_its_digest(tmp_path: Path) -> None:
+    """Where words of a request were erased the proof holds on, without them; a recorded call states no digest."""
+    with vmstore.open(tmp_path / "store") as store:
+        session, _ = talked(store)
+        store.record("r", {"model": "m", "messages": [{"role": "user", "content": "Hi."}]})
+        key = vmstore.new_key(tmp_path / "seal.key", ids=SeededIds(1))
+        vmstore.seal(store, key)
+        pages: list[Page] = session.pages(role="user")
+        vmstore.erase(store, page=pages[0].page, in_session="s")
+        proof = session.prove(call=1)
+        assert proof.content is None and check(proof.proof, key.public) == proof.says
+        with pytest.raises(InputError, match="states no digest of its request"):
+            store.session("r").prove(call=1)

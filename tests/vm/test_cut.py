@@ -1,0 +1,43 @@
+"""Where a batch begins is where a token costs least to free."""
+
+from __future__ import annotations
+
+import random
+
+from vmstore.vm.cut import Cut, Going, cut
+
+
+def test_what_stands_last_goes_before_what_a_cache_would_lose_more_for() -> None:
+    """Of two pages the policy likes about as little, that one goes which has less behind it."""
+    order = [Going(1, 100, 0), Going(9, 100, 500)]
+    kept = [(1, 100), (5, 800), (9, 100)]
+    assert cut(order, kept, 100, 0) == Cut(9, 100)
+    assert cut(order, [(1, 100), (5, 0), (9, 0)], 100, 0) == Cut(1, 100), "what no call has shown is lost by nobody"
+
+
+def test_a_cut_frees_what_must_be_free_where_any_does() -> None:
+    """The cheapest place is no place where it frees too little; where all do, the one that frees most is taken."""
+    order = [Going(1, 300, 0), Going(9, 100, 500)]
+    kept = [(1, 300), (5, 800), (9, 100)]
+    assert cut(order, kept, 400, 50) == Cut(9, 100)
+    assert cut(order, kept, 400, 350) == Cut(1, 400)
+    assert cut(order, kept, 900, 700) == Cut(1, 400)
+    assert cut([], kept, 900, 0) is None
+
+
+def test_a_cut_is_a_page_that_may_go() -> None:
+    """On any prompt it stands at a page of the order, and tells what goes behind it, of the order's first as needed."""
+    chance = random.Random(5)
+    for _ in range(300):
+        kept = [(rank, chance.randrange(900)) for rank in range(chance.randrange(1, 60))]
+        may = [rank for rank, _ in kept if chance.random() < 0.6]
+        chance.shuffle(may)
+        order = [Going(rank, chance.randrange(1, 900), nth * 1000 // len(may)) for nth, rank in enumerate(may)]
+        need = chance.randrange(1, 20_000)
+        found = cut(order, kept, need, chance.randrange(need))
+        assert (found is None) is (not order)
+        if found is not None:
+            behind = [going.tokens for going in order if going.rank >= found.rank]
+            taken = [sum(behind[:count]) for count in range(1, len(behind) + 1)]
+            assert found.rank in may
+            assert found.freed == next((tokens for tokens in taken if tokens >= need), taken[-1])

@@ -1,0 +1,340 @@
+"""Memory: a story's decisions asked for long after, of vmstore and of a window with a summary or BM25 beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from statistics import mean
+from typing import Any, NamedTuple
+
+from bootstrap import ROOT
+
+import vmstore
+from benches.parts.rivals import RIVALS, Rival
+from benches.parts.rounds import LOWER, Bench, Goal, MissingError, Row, row
+from benches.parts.tale import Deed, Question, Statement, Tale, tale
+from benches.parts.unseen import UNSEEN
+from benches.parts.wordings import FIRST
+
+SYSTEM = "You help a team build a shop. Answer from what was said."
+SEEDS = (1, 2)
+TURNS, DECISIONS = (300, 60), (60, 15)
+CACHED, WRITTEN = 0.1, 1.25  # what a token costs that the provider has kept, and one that it has not
+FAULTS = 3
+HELD_OUT = ROOT / "tests" / "vm" / "decisions.jsonl"
+
+SETS = {"unseen": UNSEEN, "first": FIRST}
+
+
+def goals(name: str) -> dict[int, dict[str, Goal]]:
+    """What must hold of a set's story, by budget and column; nobody tunes on the set `unseen`."""
+    found = {
+        8_000: {
+            "now": Goal(f"{name}, 8,000 tokens: current decision at first look, per cent", 93),
+            "now_after": Goal(f"{name}, 8,000 tokens: current decision after faults, per cent", 97),
+            "then": Goal(f"{name}, 8,000 tokens: earlier value and why at first look, per cent", 92),
+            "stale": Goal(f"{name}, 8,000 tokens: stale answers, per cent of what was taken back", 2, LOWER),
+        },
+        4_000: {"now": Goal(f"{name}, 4,000 tokens: current decision at first look, per cent", 92)},
+        16_000: {"now": Goal(f"{name}, 16,000 tokens: current decision at first look, per cent", 93)},
+    }
+    return {budget: found[budget] for budget in SETS[name].budgets}
+
+
+OVER = Goal("calls over budget, all budgets", 0, LOWER)
+AHEAD = {name: Goal(f"{name}, 8,000 tokens: columns in which window plus BM25 is ahead", 0, LOWER) for name in SETS}
+GOALS = (
+    *(goal for name in SETS for columns in goals(name).values() for goal in columns.values()),
+    *AHEAD.values(),
+    OVER,
+)
+
+
+class Score(NamedTuple):
+    """How a contender did: shares in per cent, tokens and cost a call."""
+
+    now: float
+    now_after: float
+    then: float
+    then_after: float
+    stale: float
+    tokens: float
+    cost: float
+    over: int
+    calls: int
+    faults: float
+
+
+def measure(bench: Bench) -> Iterator[Row]:
+    """Every contender at every budget, on the same stories; the set that nobody tuned on comes first."""
+    seeds = SEEDS[: bench.size(len(SEEDS), 1)]
+    held_out = HELD_OUT if bench.held_out else None
+    if held_out is not None and not held_out.is_file():
+        raise MissingError(f"{held_out} is not there")
+    over: list[float] = []
+    ahead: dict[str, list[float]] = {}
+    for name, words in SETS.items():
+        tales = [tale(seed, bench.size(*TURNS), bench.size(*DECISIONS), held_out, words) for seed in seeds]
+        for budget in words.budgets:
+            scores: dict[str, list[Score]] = {}
+            for one in tales:
+                scores.setdefault("vmstore", []).append(Watch(budget, one).live())
+                for contender, rival in RIVALS.items():
+                    scores.setdefault(contender, []).append(Watch(budget, one).rival(rival(budget, SYSTEM)))
+            for contender, told in scores.items():
+                figures = "  ".join(f"{k} {mean(v):.4g}" for k, v in _columns(told))
+                bench.say(f"  {name} {budget:6,} {contender:22}{figures}")
+            ours = scores["vmstore"]
+            over += [score.over for score in ours]
+            for column, goal in goals(name)[budget].items():
+                yield row(goal, [getattr(score, column) for score in ours])
+            if budget == words.budgets[0]:
+                theirs = scores["window+bm25"]
+                ahead[name] = [_ahead(a, b) for a, b in zip(ours, theirs, strict=True)]
+    for name in SETS:
+        yield row(AHEAD[name], ahead[name])
+    yield row(OVER, over)
+
+
+def _columns(scores: Sequence[Score]) -> list[tuple[str, list[float]]]:
+    return [(name, [float(getattr(one, name)) for one in scores]) for name in Score._fields]
+
+
+def _ahead(ours: Score, theirs: Score) -> int:
+    """In how many columns another is ahead."""
+    more = ("now", "now_after", "then", "then_after")
+    less = ("stale", "tokens", "cost", "over")
+    return sum(getattr(theirs, name) > getattr(ours, name) for name in more) + sum(
+        getattr(theirs, name) < getattr(ours, name) for name in less
+    )
+
+
+class Watch:
+    """Sees each request of one contender as it is sent, and keeps what it costs and what can be read in it."""
+
+    def __init__(self, budget: int, told: Tale) -> None:
+        self.budget = budget
+        self.tale = told
+        self.tokens: list[int] = []
+        self.costs: list[float] = []
+        self.faults = 0
+        self.misses: list[str] = []
+        self._last = ""
+        self._seen: list[tuple[Question, str | None, str | None]] = []  # what it answers at first look, and in the end
+
+    def sees(self, request: dict[str, Any]) -> None:
+        """Counts a request: what it has in common with the one before is cached."""
+        text = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
+        same = common(text, self._last)
+        self.tokens.append(-(-len(text) // 4))
+        self.costs.append((CACHED * same + WRITTEN * (len(text) - same)) / 4)
+        self._last = text
+
+    # ---- contenders
+
+    def rival(self, one: Rival) -> Score:
+        """A contender without a store: it makes a request of what it was told."""
+        for deed in self.tale.deeds:
+            self._tell(one, deed)
+        for question in self.tale.questions:
+            one.user(question.text)
+            request = one.request()
+            self.sees(request)
+            answer = reads(request, question)
+            one.assistant("I see.")
+            self._seen.append((question, answer, answer))
+        return self.score()
+
+    def _tell(self, one: Rival, deed: Deed) -> None:
+        if deed.role == "user":
+            one.user(deed.texts[0])
+            return
+        self.sees(one.request())
+        if deed.role == "assistant":
+            one.assistant(deed.texts[0])
+        else:
+            one.tools(deed.texts)
+
+    def live(self) -> Score:
+        """vmstore, with its own loop for the questions."""
+        with vmstore.memory_store() as store:
+            session = store.session("tale", l0_tokens_max=self.budget, system=SYSTEM)
+            for number, deed in enumerate(self.tale.deeds):
+                if deed.role == "user":
+                    session.user(deed.texts[0])
+                    continue
+                self.sees(session.pack().request)
+                if deed.role == "assistant":
+                    session.assistant(deed.texts[0])
+                    continue
+                ids = [f"call_{number}_{nth}" for nth in range(len(deed.texts))]
+                session.assistant(asking(ids))
+                for name, text in zip(ids, deed.texts, strict=True):
+                    session.tool(name, text)
+            for question in self.tale.questions:
+                session.user(question.text)
+                reader = Reader(self, question)
+                session.run(reader)
+                self._seen.append((question, reader.first, reader.last))
+                self.faults += reader.faults
+        return self.score()
+
+    def score(self) -> Score:
+        """What came of it."""
+        now = [one for one in self._seen if one[0].then is None]
+        then = [one for one in self._seen if one[0].then is not None]
+        changed = [one for one in now if one[0].stale]
+        self.misses = [
+            f"{q.wording} {'same' if q.same else 'other'}: {q.text}" for q, _, last in self._seen if last != RIGHT
+        ]
+        self.first_misses = [q for q, first, _ in self._seen if first != RIGHT]
+        return Score(
+            _share(first == RIGHT for _, first, _ in now),
+            _share(last == RIGHT for _, _, last in now),
+            _share(first == RIGHT for _, first, _ in then),
+            _share(last == RIGHT for _, _, last in then),
+            _share(last == WRONG for _, _, last in changed),
+            mean(self.tokens),
+            mean(self.costs),
+            sum(tokens > self.budget for tokens in self.tokens),
+            len(self.tokens),
+            self.faults / max(1, len(self._seen)),
+        )  # fmt: skip
+
+
+def _share(found: Iterable[bool]) -> float:
+    hits = list(found)
+    return 100 * sum(hits) / len(hits) if hits else 0.0
+
+
+def common(one: str, other: str) -> int:
+    """How many characters two texts begin with that are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def asking(ids: Sequence[str]) -> dict[str, Any]:
+    """An assistant's message that calls a tool for each id."""
+    function = {"name": "read", "arguments": '{"path": "notes"}'}
+    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+# ---- the reader
+
+
+RIGHT, WRONG = "right", "wrong"
+
+
+def reads(request: dict[str, Any], question: Question) -> str | None:
+    """What somebody who reads a request, and nothing else, answers: rightly, with what was taken back, or not at all.
+
+    Of two statements the later holds: the one of the greater number in its label, a claim before all that was said.
+    """
+    lines = list(_lines(request))
+    now, old = _last(lines, question.now, question.subject), None
+    for statement in (question.then,) if question.then else question.stale:
+        old = max(
+            (one for one in (old, _last(lines, statement, question.subject, question.now.value)) if one is not None),
+            default=None,
+        )
+    if question.then is not None:
+        said = [_said(lines, question.now), _said(lines, question.then)]
+        return RIGHT if all(one is not None for one in said) or (said[0] and _has(question, said[0])) else None
+    if now is None:
+        return None if old is None else WRONG
+    return RIGHT if old is None or old <= now else WRONG
+
+
+def _has(question: Question, text: str) -> bool:
+    """Whether what took a decision back tells both what held before and why."""
+    return question.then is not None and question.then.value in text
+
+
+def _last(lines: Sequence[tuple[float, str]], statement: Statement, subject: str, new: str = "") -> float | None:
+    """Where a statement stands last, or a claim that says the same; None where it cannot be read.
+
+    A claim that says the `new` value beside it tells that this one is past.
+    """
+    found: list[float] = []
+    thing = subject.removeprefix("the ").casefold().split()
+    for number, (at, text) in enumerate(lines):
+        claim = re.search(r"Decision: (.*)", text, re.DOTALL)
+        said = all(one in text for one in statement.texts)
+        if claim is None:
+            found += [at] if said else []
+            continue
+        told = claim[1].casefold()
+        if said or (statement.value.casefold() in told and all(word in told for word in thing)):
+            found += [] if new and new.casefold() in told else [1e9 + number]
+    return max(found, default=None)
+
+
+def _said(lines: Sequence[tuple[float, str]], statement: Statement) -> str | None:
+    return next((text for _, text in lines if all(one in text for one in statement.texts)), None)
+
+
+def _lines(request: dict[str, Any]) -> Iterator[tuple[float, str]]:
+    """The texts of a request, each with the number of the page or message it is labelled with."""
+    for message in request["messages"]:
+        content = message.get("content") or ""
+        text = content if isinstance(content, str) else "\n\n".join(part.get("text", "") for part in content)
+        for line in re.split(r"\n(?=[A-Z] \()|\n\n(?=\[p?\d)", text):
+            label = re.match(r"[A-Z] \(p(\d+)|\[p?(\d+)", line)
+            body = re.match(r"[A-Z] \([^)]*\): (\".*\")\s*\Z", line, re.DOTALL)
+            if body:
+                with suppress(ValueError):
+                    line = json.loads(body[1])
+            yield (float(label[1] or label[2]) if label else 0.0), line
+
+
+class Reader:
+    """A model that reads and does not think: where the answer is missing it searches, then asks for pages."""
+
+    def __init__(self, watch: Watch, question: Question) -> None:
+        self.first: str | None = None
+        self.last: str | None = None
+        self.faults = 0
+        self._watch, self._question = watch, question
+        self._calls = 0
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The response to a request."""
+        self._watch.sees(request)
+        self.last = reads(request, self._question)
+        if not self._calls:
+            self.first = self.last
+        self._calls += 1
+        if self.last is None and self.faults < FAULTS:
+            if self._calls == 1:
+                return _calls("search_pages", {"query": self._question.text, "limit": 5}, self._calls)
+            if self.faults < len(pages := _results(request)):
+                self.faults += 1
+                return _calls("page_fault", {"page_id": pages[self.faults - 1], "target_level": 0}, self._calls)
+        return {"choices": [{"message": {"role": "assistant", "content": "I see."}, "finish_reason": "stop"}]}
+
+
+def _results(request: dict[str, Any]) -> list[str]:
+    """The pages that the last search found."""
+    found: list[str] = []
+    for message in request["messages"]:
+        if message["role"] == "tool" and '"results"' in str(message["content"]):
+            text = str(message["content"])
+            told = json.loads(text[text.index("{") :])
+            found = [result["page_id"] for result in told.get("results", [])]
+    return found
+
+
+def _calls(tool: str, arguments: dict[str, Any], number: int) -> dict[str, Any]:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    message = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": f"vm_{number}", "type": "function", "function": function}],
+    }
+    return {"choices": [{"message": message, "finish_reason": "tool_calls"}]}

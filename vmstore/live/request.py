@@ -1,0 +1,126 @@
+"""The request of a call: what is sent of the prompt, in the provider's shape, and how many tokens it takes.
+
+It follows from the pages alone and from settings, so that it is given back by folding the log to its pack.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from vmstore.core.page import Modality, Slot
+from vmstore.core.tokens import CHARACTERS_PER_TOKEN, estimate
+from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.manifest import Policies
+from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.messages import Messages, messages
+from vmstore.vm.protocol.rules import Paging, Rules
+from vmstore.vm.settings import Settings
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address
+
+
+def policies(settings: Settings) -> Policies:
+    """What the model may ask for in a turn, as the rules say it: constant, so that they never change."""
+    return Policies(
+        faults_allowed=settings.faults_a_turn_max > 0,
+        max_faults_per_turn=settings.faults_a_turn_max,
+        upgrade_budget_tokens=settings.fault_tokens_a_turn_max,
+    )
+
+
+def made_of(settings: Settings, leaves: Sequence[Leaf], shape: str, memo: Memo | None = None) -> Messages:
+    """The messages that show pages in their order, and the memory's tools."""
+    return messages(
+        leaves,
+        shape=shape,
+        rules=Rules[settings.rules.upper()],
+        paging=Paging[settings.paging.upper()],
+        policies=policies(settings),
+        memo=memo,
+    )
+
+
+def request_of(settings: Settings, leaves: Sequence[Leaf], shape: str | None = None) -> dict[str, Any]:
+    """The request that shows pages in their order: model, instructions, messages, tools."""
+    shape = shape or settings.shape or "chat"
+    return body_of(settings, leaves, made_of(settings, leaves, shape), shape)
+
+
+def body_of(settings: Settings, leaves: Sequence[Leaf], made: Messages, shape: str) -> dict[str, Any]:
+    """The request around messages that were made of some pages."""
+    model = {"model": settings.model} if settings.model and shape in NAMES_THE_MODEL else {}
+    tools = [*own_tools(leaves), *made.tools]
+    return {**model, **made.request, **({"tools": tools} if tools else {})}
+
+
+def own_tools(leaves: Sequence[Leaf]) -> list[Any]:
+    """The schemas of the host's tools, which stand in pages of their own."""
+    tools: list[Any] = []
+    for leaf in leaves:
+        if leaf.slot is Slot.TOOLS and leaf.text:
+            try:
+                value = json.loads(leaf.text)
+            except ValueError:  # shown shorter by hand: no schema any more
+                continue
+            tools += value if isinstance(value, list) else [value]
+    return tools
+
+
+def written(body: dict[str, Any], memo: Memo | None = None) -> str:
+    """A request as JSON, keys in the order they are sent in; messages that the memo has are not written again."""
+    if memo is None:
+        return _JSON.encode(body)
+
+    def one(value: Any) -> str:
+        return memo.of(("json", id(value)), lambda: (_JSON.encode(value), value))[0]
+
+    def field(value: Any) -> str:
+        return "[" + ", ".join(map(one, value)) + "]" if isinstance(value, list) else _JSON.encode(value)
+
+    return "{" + ", ".join([f"{_JSON.encode(key)}: {field(value)}" for key, value in body.items()]) + "}"
+
+
+def copied(value: Any) -> Any:
+    """A JSON value whose lists and objects are its own, so that whoever has it may change it."""
+    if isinstance(value, dict):
+        return {key: copied(inner) for key, inner in value.items()}
+    return [copied(inner) for inner in value] if isinstance(value, list) else value
+
+
+def digest(text: str) -> bytes:
+    """What a request is known by: SHA-256 of its JSON."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def tokens_of(body: dict[str, Any], text: str, *, pictured: bool) -> int:
+    """Estimated tokens of a request as sent: a quarter of its characters, a picture as the estimator counts it."""
+    characters, tokens = len(text), 0
+    for encoded in _pictures(body) if pictured else ():
+        try:
+            tokens += estimate(base64.b64decode(encoded), Modality.IMAGE)
+        except binascii.Error:
+            continue
+        characters -= len(encoded)
+    return tokens - (-characters // CHARACTERS_PER_TOKEN)
+
+
+def _pictures(value: Any) -> Iterator[str]:
+    """The base64 of each picture in a request, in the place where its shape has it."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _pictures(inner)
+    elif isinstance(value, dict):
+        url, data = value.get("url", value.get("image_url")), value.get("data")
+        if isinstance(url, str) and url.startswith("data:image/"):
+            yield url.partition(",")[2]
+        elif isinstance(data, str) and str(value.get("media_type", value.get("mimeType"))).startswith("image/"):
+            yield data
+        else:
+            for inner in value.values():
+                yield from _pictures(inner)

@@ -1,0 +1,133 @@
+"""Sets a session back to a moment: what came after is undone by mutations of its own, and stays in the log.
+
+Pages that came after leave as what was superseded does; what was said of older ones, their contents, pins
+and settings are said again as they were; the pages of the prompt come back where they are missing. A mark
+that says how far back it went ends the commit, and what a session remembers of words is folded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from vmstore.capture.skeleton import dumps
+from vmstore.core.decision import Cause, FaultReason, Holder, Segment
+from vmstore.core.mutation import Annotate, CellRef, Evict, Mark, Pin, Unpin, Update
+from vmstore.core.page import Standing
+from vmstore.live.configuring import configure
+from vmstore.live.paging import Answered, fault
+from vmstore.live.runtime import Act, Runtime
+from vmstore.views.notes import Note
+from vmstore.vm.state import State
+
+HOLDERS = tuple(holder for holder in Holder if holder is not Holder.TURNS)  # those hold while a turn is recent
+NOTHING = Note()
+
+
+class Then(NamedTuple):
+    """How a session stood at a position: its state, its contents, what was said of pages then and now."""
+
+    position: int
+    runtime: Runtime
+    notes: Mapping[int, Note]
+    notes_now: Mapping[int, Note]
+
+    @property
+    def state(self) -> State:
+        """What the kernel saw."""
+        return self.runtime.state
+
+
+def rewind(act: Act, then: Then, name: str) -> list[Answered]:
+    """Sets the session back; what came of each page that had left the prompt since. `name` is of the moment."""
+    after = [page for page in act.spoken.pages if page > then.position and not act.spoken.undone(page)]
+    _release(act, then)
+    for page in after:
+        if page not in act.state.retracted:
+            act.tell(Annotate(page, status=Standing.SUPERSEDED))
+    _say_again(act, then)
+    for page, held in then.state.pages.items():
+        form = held.forms[0]
+        if act.state.pages[page].version != held.version and form is not None:
+            content = then.runtime.forms.of(form.position)
+            version = act.state.pages[page].version + 1
+            act.tell(Update(page, version, act.cell(content), len(content), form.tokens))
+    if act.state.segment != then.state.segment:
+        act.tell(Segment(then.state.segment))
+    for page, here in sorted(act.state.here.items()):
+        if page <= then.position and page not in then.state.here and not here.pinned:
+            act.tell(Evict(page, Cause.RESTORE, here.tokens))
+    if then.state.settings is not None and then.state.settings != act.state.settings:
+        configure(act, msgspec.structs.asdict(then.state.settings))
+    act.react()
+    why = FaultReason.USER_REQUESTED_RECALL
+    came = [fault(act, page, level, why, by_model=False) for page, level in _lacking(act, then)]
+    for page, held in then.state.here.items():
+        for holder in _holding(held.holders & ~act.state.pages[page].holders):
+            if page in act.state.here:
+                act.tell(Pin(page, holder))
+    levels = [[page, held.level] for page, held in sorted(act.state.here.items())]
+    act.end(Mark(Mark.NAMED, name=act.cell(name.encode()), note=act.cell(dumps(levels)), back_to=then.position))
+    return came
+
+
+def _release(act: Act, then: Then) -> None:
+    """Lets go of what was not held then."""
+    for page, held in sorted(act.state.pages.items()):
+        before = then.state.pages.get(page)
+        for holder in _holding(held.holders & ~(before.holders if before is not None else 0)):
+            act.tell(Unpin(page, holder))
+
+
+def _holding(holders: int) -> Iterable[Holder]:
+    return [holder for holder in HOLDERS if holders >> holder & 1]
+
+
+def _say_again(act: Act, then: Then) -> None:
+    """Says of older pages what was said of them then."""
+    for page, now in sorted(then.notes_now.items()):
+        was = then.notes.get(page, NOTHING)
+        if was == now:
+            continue
+        tags, untags = _texts(was.tags, now.tags), _texts(now.tags, was.tags)
+        anchors = {name: was.anchors.get(name) for name in (*was.anchors, *now.anchors)}
+        anchors = {name: value for name, value in anchors.items() if value != now.anchors.get(name)}
+        weight = then.state.pages[page].importance
+        told = Annotate(
+            page,
+            importance=None if weight == act.state.pages[page].importance else weight,
+            status=_other(was.status, now.status, int(Standing.ACTIVE)),
+            valid_from=_other(was.valid_from, now.valid_from, None),
+            valid_to=_other(was.valid_to, now.valid_to, None),
+            tags=_sealed(act, tags),
+            untags=_sealed(act, untags),
+            anchors=_sealed(act, anchors),
+        )
+        if told != Annotate(page):
+            act.tell(told)
+
+
+def _other(was: int | None, now: int | None, unsaid: int | None) -> int | None:
+    """What to say where something else is said now; `unsaid` stands for what nobody had said then."""
+    return None if was == now else unsaid if was is None else was
+
+
+def _texts(some: Iterable[str], without: Iterable[str]) -> list[str]:
+    known = frozenset(without)
+    return [text for text in some if text not in known]
+
+
+def _sealed(act: Act, told: object) -> CellRef | None:
+    return act.cell(msgspec.json.encode(told)) if told else None
+
+
+def _lacking(act: Act, then: Then) -> list[tuple[int, int]]:
+    """The pages of the prompt of then that are missing now, or shown shorter, and their levels."""
+    here = act.state.here
+    return [
+        (page, held.level)
+        for page, held in sorted(then.state.here.items())
+        if (page not in here or here[page].level > held.level) and page not in act.state.retracted
+    ]

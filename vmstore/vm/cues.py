@@ -1,0 +1,210 @@
+"""The cues of decisions that are kept in their own words: what agrees, refuses, proposes, lays down, changes.
+
+English only. Texts come with single spaces and plain quotation marks, some hundred characters at most.
+"""
+
+from __future__ import annotations
+
+import re
+
+CASE = re.IGNORECASE
+LEADING = frozenset(
+    ("the", "our", "my", "a", "an", "all", "every", "each", "any", "your", "this", "that", "these", "those", "so",
+     "and", "but")
+)  # fmt: skip
+NO_TOPIC = frozenset(
+    ("to", "i", "it", "he", "she", "they", "we", "you", "what", "there", "which", "who", "then", "not", "no", "and",
+     "or", "when", "i'm", "it's", "that's")
+)  # fmt: skip
+ACKNOWLEDGED_WORDS_MAX = 12
+TAKES_NOTE = re.compile(
+    r"\b(?:ok(?:ay)?|noted|got it|saved|recorded|understood|sure|will do|thanks|set|added|lovely|great|fine"
+    r"|right|entered|it is"
+    r"|i'll|booked|reserved|configured|in the \w+|building|all right|alright|you did|written|remember|good)\b",
+    re.IGNORECASE,
+)
+LAYS_DOWN = re.compile(
+    r"^(?:\w+, )?(?P<s>(?:the |our |my )?[\w./+#&'-]+(?: [\w./+#&'-]+){0,6}?) (?:is|are|will be|shall be"
+    r"|should be|shall|lives? in|runs? on"
+    r"|goes? out|goes? to|rotates?|gets?|uses?) "
+    r"|^(?:please )?(?:use|take|book|answer|write|keep|put|i want|i take|we'll have|i said) .*?\b(?:for|on|in"
+    r"|of) (?P<t>.+)"
+    r"|^\S+(?: \S+){0,2} for (?P<u>the .+?)(?:,|$)",
+    re.IGNORECASE,
+)
+CHANGES = re.compile(
+    r"\b(?:actually|no longer|not any ?more|any longer|instead|replaced?|replaces|revised|amendment"
+    r"|correction|changed?|back to|moved?"
+    r"|switch(?:ed)?|is out|dropp?(?:ed)?|overturn\w*|overrul\w+|undo|void|slipped|new|rather|raised|lowered"
+    r"|reassigned|swap|takes? over"
+    r"|steps in|second thoughts|ignore|sorry|mistake|no more|cut it|cancel|too (?:often|long|short|small|slow"
+    r"|many|few)|re-settled"
+    r"|can't|couldn't|won't|said no|says no|happier|pulled the plug|reverse|upgrade|safer|fell|instead|now"
+    r"|only|until|off|these days"
+    r"|from (?:now|here|today)|gave up|goes to|out)\b|^no\b|\bno[.,]",
+    re.IGNORECASE,
+)
+AFTER_TALK = re.compile(r"after (?:the|our|a|an|some|this|that|today's|yesterday's|last) ", re.IGNORECASE)
+NAMES = re.compile(r"\b(?:[A-Z][\w.+#-]*|[\w.-]*\d[\w.-]*|[a-z]+_\w+|\w+\Z)")
+PLAIN_WORDS_MAX = 35  # of a message that may say how things are without a word of deciding
+TASK = re.compile(
+    r"(?:please |now |then |ok,? |haha,? )*(?:rename|run|fix|add|remove|create|look|show|explain|check|open"
+    r"|read|tell|give|translate|summari[sz]e"
+    r"|list|find|help|fantastic|tight|thanks|thank you|hm+|funny|continue|next)\b",
+    re.IGNORECASE,
+)
+WORK = re.compile(
+    r"(?:please |now |then )*(?:write|draft|prepare|count|clean|measure|compare|describe|debug|investigate|review|print"
+    r"|plot|search|download|refactor)\b",
+    re.IGNORECASE,
+)
+TROUBLE = re.compile(
+    r"\b(?:errors?|fail\w*|broken|wrong|bugs?|slow|crash\w*|doesn't|isn't|weird|missing|why|how|exception"
+    r"|trace\w*|stuck|hangs?|issue"
+    r"|problem|look at|check|fix|run|show|explain|write|rename|add|remove|make|create|find|read|open|try"
+    r"|tests? pass\w*)\b",
+    re.IGNORECASE,
+)
+DOUBTED = re.compile(
+    r"\b(?:if|unless|whether|maybe|perhaps|might|not sure|don't know|i guess|could you|can you|would you"
+    r"|thinking|considering|wonder"
+    r"|thinks?|i read|according to|fix|test|run|check|look|show)\b",
+    re.IGNORECASE,
+)
+AGREES = re.compile(
+    r"(?:^|[.,!;]\s|^(?:\w+,? ){1,3})(?:ok(?:ay)?|yes|yep|yeah|yup|sure|fine|good|great|perfect|lovely"
+    r"|excellent|nice|agreed|deal|lgtm"
+    r"|go (?:ahead|for it)|do (?:it|that|so)|sounds \w+|works|that works|makes sense|please do|i do\b"
+    r"|i accept|accept\w*"
+    r"|approved|confirmed|me too|i don't mind|convinced|on board|i'll trust you|i trust you|you're right"
+    r"|exactly|absolutely"
+    r"|let's|reasonable|ship it|by all means|no objections?|as you (?:suggest|say|propose)|i'm (?:in|for it"
+    r"|on board|fine)"
+    r"|\+1|right|of course|book it|definitely|certainly|happy with|all right|alright|done|be it)\b",
+    CASE,
+)
+MILD = re.compile(r"\b(?:no (?:need|objections?|problem|worries|doubt)|don't mind|why not|not bad)\b", CASE)
+REFUSES = re.compile(
+    r"\b(?:no|not|nope|never|don't|won't|can't|isn't|doesn't|but|later|wait|maybe|instead|rather|hold|unless"
+    r"|if|before|think about"
+    r"|ask me|perhaps|unsure|however|although|yet|except)\b",
+    CASE,
+)
+PROPOSES = re.compile(
+    r"\b(?:i(?:'d|'ll| would| could| can| will)|suggest\w*|propos\w+|recommend\w*|could|should i|shall (?:i"
+    r"|we)|may i|let me"
+    r"|do you (?:want|agree)|want me to|what if|how about|what about|my vote|would be|one approach|simplest"
+    r"|if nobody minds"
+    r"|i lean|we (?:could|should|can)|sensible|best|you (?:could|should)|proposal|idea|option|plan|vote"
+    r"|prefer|advise|lean)\b",
+    CASE,
+)
+WHICH = re.compile(r"\b(?:which|what|where|when|who|how (?:many|much|long|often|should)|or|preference|prefer)\b", CASE)
+ITEMS = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.)]|\(?[a-e][.)])\s+(.+)$", re.MULTILINE)
+INLINE = re.compile(r"(?:^|[\s:,])\(?(?:\d|[a-e])\)\s*")
+PLACE = re.compile(
+    r"^(?:(?:the|option|number|no\.?|choice|take|go with|let's take|i'd take|variant|yes,?) )*#?(1|2|3|4|a|b"
+    r"|c|d|one|two|three|first|second|third|former|latter|last)\b",
+    CASE,
+)
+PLACES = (
+    ("1", "a", "one", "first", "former"),
+    ("2", "b", "two", "second", "latter"),
+    ("3", "c", "three", "third"),
+    ("4", "d"),
+)
+FOR = re.compile(
+    r"\b(?:for|of|about|as|on|with|in) ((?:the|our|my|your|all|every|an?)\s[\w./+#-]+(?:\s(?!(?:is|are|was|will"
+    r"|to|in|at|on|and|with|the|our|everybody|did|since|i|we|you)\b)[\w./+#-]+){0,3})",
+    CASE,
+)
+UNSURE = re.compile(
+    r"\b(?:if|unless|whether|maybe|perhaps|possibly|probably|might|suppose|not sure|don't know|i guess|tbd"
+    r"|could you|can you"
+    r"|would you|think about|considering|thinking (?:of|about)|what about|wonder|undecided|haven't|hasn't"
+    r"|they|he|she|translate"
+    r"|i read|i heard|according to|previous company|competitors?|in (?:19|20)\d\d|thinks?|somebody|someone"
+    r"|used to|before my time|could've|could|would|at the moment|says to|disagree"
+    r"|i(?:'d like| need| have| just| also| appreciate| noticed| did| know| don't|'m (?:sure|hoping|having"
+    r"|trying|not|sorry))|refund|there (?:is|are|must|should)|i booked|i want to|go ahead|please proceed"
+    r"|more than i|user id|reservation|my (?:name|number|card|account|order|e-?mail|phone|id|dob|birth\w*|zip)"
+    r"|imagine|example|hypothetical\w*|once upon|story|quote)\b",
+    CASE,
+)
+REVERSES = re.compile(
+    r"\b(?:actually|no longer|not any ?more|any longer|instead|replace[sd]?|replaced by|revised|amendment"
+    r"|correction|changed?|back to"
+    r"|moved?|switch(?:ed)?|is out|drop(?:ped)?|overturn\w*|overrul\w+|undo|void|slipped|new|now|rather"
+    r"|raised|lowered|reassigned"
+    r"|swap|took over|takes over|steps in|second thoughts|ignore|sorry|mistake|earlier|no more|cut it)\b",
+    CASE,
+)
+NOT_VALUE = (
+    r"(?!(?:not|n't|broken|failing|red|green|slow|down|up|done|ready|empty|missing|wrong|there|here|ok|okay"
+    r"|fine|great|good|bad|very"
+    r"|so|too|still|already|what|why|how|where|because|also|just|only|that|this|it|easy|hard|nice|correct"
+    r"|right|true|false|a bit"
+    r"|unclear|clear|open|pending|\w+ing)\b)"
+)
+S = r"(?P<s>(?:the |our |my |every |all )?[\w./+#&'-]+(?: (?!is\b|are\b|was\b|will\b|to\b|i\b|we\b)[\w./+#&'-]+){0,4})"
+LABEL = re.compile(
+    r"^(?:[-*] )?(?!(?:note|todo|error|warning|ps|btw|fyi|hint|example|https?"
+    r"|re)\b)(?P<s>[A-Za-z][\w /-]{2,40}?)(?: ?= ?|: )(?P<v>[\w.,@+#%' -]{1,60})[.!]?$",
+    CASE,
+)
+STATES = tuple(
+    re.compile(form, CASE)
+    for form in (
+        rf"\b{S} (?:is|are|was|stays?|reads?) (?:now |from now on |officially |hereby |to be |set to "
+        rf"|going to be |run with |run on )?{NOT_VALUE}[\w'@\"][^?]*\b(?:now|from (?:now|today)|from here on"
+        rf"|these days|as of|settled|final|end of story|done deal|always|no exceptions|please)\b",
+        rf"\b(?:from now on|from here on|since \w+|as of \w+|effective \w+|these days|now)[, ]+(?:the |our "
+        rf"|my )?{S} (?:is|are|goes?|gets?|will be) {NOT_VALUE}\w",
+        rf"^(?:\w+, |so |and |quick one: |fyi |btw |correction, .{{0,60}}: |revised: |one amendment: )?(?:my"
+        rf"|our) (?P<s>[\w /'-]{{2,40}}?) (?:is|are|lives? in|will be|carry|carries) {NOT_VALUE}\w",
+        rf"\b{S} (?:shall|must|has to|have to|mustn't|should) (?:be|run|live|go|use|have|drop|stay|get) ",
+        rf"\b{S} (?:goes?|moves?|moved|went|will (?:be|come|go|live|run|move)|gets?|live[sd]?|runs?"
+        rf"|stays?) (?:over )?(?:to|into|in|on|out on|from|with|at|by|a|an|the|under)? ?{NOT_VALUE}[\w@]",
+        r"\b(?:we|i|they|the (?:board|team|committee|group)|everybody|everyone|board|management)(?:'ve|'s| have| has"
+        r"| had)? (?:just |finally |all |now )?(?:settled on|picked|chose|chosen|ordered|approved|replaced"
+        r"|reassigned|adopted|agreed on|decided|signed|went for|raised|lowered|fixed|confirmed|voted for"
+        r"|switched|opted for)\b",
+        r"\b(?:it'll be|it will be|it shall be|the choice fell on|so that is that|is in\b|it is then"
+        r"|takes? over|steps? in|won on|beat \w+|put me on|gets deployed|replaces)\b",
+        r"\b(?:we'll|we will|we're|we are|i'll be|i'm) (?:be )?(?:using|writing|taking|going with|moving"
+        r"|running|building|having|doing|keeping|storing|deploying) ",
+        r"^(?:please,? )?(?:always|never) \w+ .*",
+        r"\bi (?:always )?(?:prefer|want|like my|take) (?!to know|to see|you|a look)[\w'\"].* (?:in|on|for|of) ",
+        r"^put \S+(?: \S+){0,3} down for ",
+        r"\b(?:back to|no more|cut it to|change it to|make it|replace (?:it|that) with|treat|compress|swap it"
+        r"|upgrade) .{3,}",
+    )
+)  # fmt: skip
+PLAIN = tuple(
+    re.compile(form, CASE)
+    for form in (
+        rf"^(?:[\w' ]{{1,24}}[,:] )?(?P<s>(?:the |our |my |all |every "
+        rf"|each )[\w./+#&'-]+(?: [\w./+#&'-]+){{0,5}}?)(?: \w+ly)? (?:is|are|will be|must be|should be"
+        rf"|shall be|comes? from|lives? (?:in|on)|runs? (?:on|in)|goes? (?:to|into|out)|gets?|uses?|stays?"
+        rf"|starts?|ends?|needs?|carries|carry) {NOT_VALUE}[\w'\"@]",
+        rf"^(?:[\w' ]{{1,24}}[,:] )?(?P<s>[A-Z][\w./+#&'-]*(?: [\w./+#&'-]+){{0,4}}?) (?:is|are|will be"
+        rf"|must be|should be|shall be|runs? (?:on|in)|goes? to|gets?) "
+        rf"{NOT_VALUE}[\w'\"@]",
+        r"^(?P<s>[A-Za-z][\w /-]{2,40}?)(?: ?= ?|: )(?P<v>[\w.,@+#%' -]{1,60})[.!]?$",
+        r"\b(?:we|i)(?:'ve|'ll|'re|'m| have| had| will)? (?:\w+ ){0,2}?(?:going with|went with"
+        r"|decided|agreed|booked|bought|hired|signed"
+        r"|picked|landed on|ended up with|committed to|standardi[sz]ed on|rolled out|moved)\b",
+        r"^(?:please )?(?:store|stick|default|limit|cap) .*\b(?:for|in|on|to|at|as|with) ",
+    )
+)
+
+BEGINS = re.compile(
+    r"(?:\w+, )?(?:(?:we|i|they)(?:'ll|'ve|'re|'m|'d)?(?: have| had| are| am| will)? (?:just |all |finally |now )?"
+    r"(?:decided to |agreed to |want to |going to |)|let's )",
+    CASE,
+)
+ERRAND = re.compile(
+    r"\b(?:run(?:ning)? |search(?:ing)?(?: (?:for|in|through|the|it)\b|\W*\Z)|grep\b|look (?:at|into)|check\b|fix\b"
+    r"|read |open |continue\b|proceed|the tests\b|commit(?:ted|s)?\b|push\b|clean\b|show\b|explain|ready for)",
+    CASE,
+)

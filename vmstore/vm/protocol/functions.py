@@ -1,0 +1,65 @@
+"""Functions of the host as tools a model can call: their schemas, read from signature and docstring."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from vmstore.errors import InputError
+
+
+def schema_of(name: str, function: Callable[..., Any]) -> dict[str, Any]:
+    """What a model is told of a function: its name, the first line of its docstring, its parameters.
+
+    Types come from the annotations; a parameter without one may be anything. Raises InputError for what
+    cannot be called by keyword.
+    """
+    if not callable(function):
+        raise InputError(f"tool {name!r} is {function!r:.40}, which cannot be called; give a function")
+    properties: dict[str, Any] = {}
+    required = []
+    try:
+        told = inspect.signature(function).parameters
+        hints = typing.get_type_hints(function)
+    except (ValueError, TypeError, NameError):  # written in C, or typed by names that are not there
+        told, hints = inspect.Signature().parameters, {}
+    for parameter in told.values():
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise InputError(f"tool {name!r} takes {parameter.name!r} by position; models give arguments by name")
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            continue
+        properties[parameter.name] = _type(hints.get(parameter.name, Any))
+        if parameter.default is inspect.Parameter.empty:
+            required.append(parameter.name)
+    about = (inspect.getdoc(function) or "").strip().split("\n")[0]
+    parameters = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": about, "parameters": parameters}
+
+
+def offered(definition: dict[str, Any], shape: str) -> dict[str, Any]:
+    """A definition as a provider's shape takes it."""
+    if shape == "anthropic":
+        return {
+            "name": definition["name"],
+            "description": definition["description"],
+            "input_schema": definition["parameters"],
+        }
+    if shape == "gemini":
+        return {"functionDeclarations": [definition]}
+    if shape == "responses":
+        return {"type": "function", **definition}
+    return {"type": "function", "function": definition}
+
+
+def _type(annotation: Any) -> dict[str, Any]:
+    if annotation is Any:
+        return {}
+    try:
+        found = msgspec.json.schema(annotation)
+    except TypeError:
+        return {}
+    return {} if "$ref" in found or "$defs" in found else found
