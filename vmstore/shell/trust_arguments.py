@@ -80,7 +80,6 @@ TRUST = (
         "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.\n"
         "Without a page it is proven what a call of a live session was sent.",
         (
-            "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json",
             "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json --content p17.salted",
             "vmstore prove agent.vms live --call 3 --out proof.json --content request.json",
             "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
