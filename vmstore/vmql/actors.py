@@ -79,6 +79,7 @@ def namer(world: World) -> Actor:
         return None
 
     def named(session: int, call: int, position: int, mutation: AnyMutation) -> tuple[str | None, str | None]:
+        """Who did what a mutation tells, and which of them; None where nobody is known."""
         who = actor_of(mutation)
         which: str | None = None
         with world.asking():

@@ -1,0 +1,39 @@
+"""A live call's request is made again from the log, and held against the digest that its pack states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import vmstore
+from vmstore.errors import CorruptError
+from vmstore.store import sent
+
+Made = Callable[..., dict[str, Any]]
+
+
+@pytest.mark.parametrize("change", ["a word", "a field", "the order of keys"])
+def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where this code would write another request than was sent, in any respect, it gives none and says so."""
+    right: Made = sent.request_of
+
+    def wrong(*told: Any) -> dict[str, Any]:
+        body = right(*told)
+        if change == "a word":
+            body["messages"][-1] = {**body["messages"][-1], "content": "Is it?"}
+        elif change == "a field":
+            body["n"] = 1
+        else:
+            body = dict(reversed(body.items()))
+        return body
+
+    with vmstore.memory_store() as store:
+        session = store.session("s", l0_tokens_max=8_000, system="You are brief.")
+        session.user("Is this it?")
+        request = session.pack().request
+        assert session.request(call=1) == request
+        monkeypatch.setattr(sent, "request_of", wrong)
+        with pytest.raises(CorruptError, match="the request of call 1 .* is not the one its pack states"):
+            session.request(call=1)
