@@ -35,5 +35,5 @@ def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch:
         request = session.pack().request
         assert session.request(call=1) == request
         monkeypatch.setattr(sent, "request_of", wrong)
-        with pytest.raises(CorruptError, match="the request of call 1 .* is not the one its pack states"):
+        with pytest.raises(CorruptError, match=r"the request of call 1 .* is not the one its pack states"):
             session.request(call=1)
