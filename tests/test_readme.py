@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,20 @@ def test_every_format_is_named() -> None:
 
 
 def test_the_floors_are_the_folders() -> None:
-    """The layout in the README names every folder of the package."""
-    text = section(README.read_text(), "Layout")
+    """The floors drawn in ARCHITECTURE.md are those that the import contract holds, and every folder of the package."""
+    drawing = section((CHECKOUT / "ARCHITECTURE.md").read_text(), "Floors").split("```")[1]
+    floors = [set(line.split("  ")[0].split()) for line in drawing.strip().split("\n")]
+    contract = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    assert floors == [set(re.findall(r"\w+", layer)) for layer in contract["layers"]]
     folders = {path.parent.name for path in (CHECKOUT / "vmstore").glob("*/__init__.py")}
-    assert set(re.findall(r"vmstore/(\w+)", text)) == folders
+    assert set().union(*floors) == folders | {"errors"}
+
+
+def test_what_the_pages_name_is_there() -> None:
+    """Every path that ARCHITECTURE.md and GLOSSARY.md give stands in the package."""
+    for page in ("ARCHITECTURE.md", "GLOSSARY.md"):
+        for path in re.findall(r"`([a-z0-9_]+/(?:[a-z0-9_]+/)*(?:[a-z0-9_]+\.py)?)`", (CHECKOUT / page).read_text()):
+            assert (CHECKOUT / "vmstore" / path).exists(), f"{page} names {path}"
 
 
 def test_the_readme_promises_no_package_index() -> None:
