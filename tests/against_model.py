@@ -15,8 +15,8 @@ from vmstore.core.page import Fidelity, LinkKind, Modality, PageType, Role, Stat
 from vmstore.errors import UnknownError
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.testing.life import Player
-from vmstore.views.lane import Lane
+from vmstore.testing.simulate import Player
+from vmstore.views.branch import Lane
 
 KINDS = {kinds.MUTATION_NAMES[kind.NUMBER]: kind for kind in kinds.Mutation.__subclasses__()}
 QUESTIONS = (

@@ -21,12 +21,12 @@ from tests.against_model import answers_are_the_models, key_of, model_of, unknow
 from vmstore.core import mutation as kinds
 from vmstore.engine.lookups import load_head
 from vmstore.errors import ConflictError, InputError, RefusedError, StoreError, UnknownError, VmstoreError
-from vmstore.store.answers import to_json
+from vmstore.namespace.results import to_json
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.testing.life import Outcome, Player, Thread, digest, play
+from vmstore.testing.simulate import Outcome, Player, Thread, digest, play
 from vmstore.testing.strategies import Again, Ask, Fork, Life, Rebuild, Refused, Reopen
-from vmstore.views.pagetable import page_table as table_of_views
+from vmstore.views.reads.page_table import page_table as table_of_views
 
 MARK = re.compile(r"<([a-z0-9.]+)#(\d+)>")
 

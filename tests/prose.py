@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmstore.vmql.parse import parse
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.syntax.errors import QueryError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40

@@ -14,8 +14,8 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
-from vmstore.engine.opening import Opening
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
 from vmstore.errors import RefusedError
 from vmstore.log.memory import MemoryLog
 from vmstore.views.projection import Projection

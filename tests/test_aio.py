@@ -23,8 +23,8 @@ from vmstore.core.mutation import Create, Mark, Turn, Update
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
-from vmstore.store.context import Context
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
+from vmstore.store.reads.context import Context
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store, open_store
 

@@ -18,7 +18,7 @@ EXTRAS = (
     *("starlette", "uvicorn"),
 )
 # Where an extra is at home: these need it to be imported at all.
-HOMES = ("vmstore.columns.", "vmstore.debug.app", "vmstore.debug.live", "vmstore.debug.serve")
+HOMES = ("vmstore.columns.", "vmstore.debug.app", "vmstore.debug.sse", "vmstore.debug.serve")
 DEVELOPMENT = ("pytest", "hypothesis", "_pytest")
 
 # Refuses to import the packages named on the command line, then runs what follows.

@@ -16,7 +16,7 @@ from hypothesis import Phase, example, given, settings
 from tests import laws
 from vmstore.store.store import memory_store
 from vmstore.testing.agent import Answer, Edit
-from vmstore.testing.life import Player, play
+from vmstore.testing.simulate import Player, play
 from vmstore.testing.strategies import LISTING, Ask, Fork, Life, conversations, lives
 
 # What explains a failure costs minutes here; shrinking it is enough.

@@ -14,20 +14,20 @@ from msgspec.structs import replace
 from tests import laws
 from tests.against_model import key_of
 from vmstore.capture.record import gap
-from vmstore.columns.cut import Cut
+from vmstore.columns.segment_writer import Cut
 from vmstore.core.clock import SeededIds, SystemIds
 from vmstore.errors import VmstoreError
-from vmstore.store import recording
+from vmstore.store import recorder
 from vmstore.testing.agent import Answer, Edit
-from vmstore.testing.life import Player, play
+from vmstore.testing.simulate import Player, play
 from vmstore.testing.strategies import LISTING, Again, Annotate, Ask, Fork, Gap, Life, Rebuild, Refused, Reopen
-from vmstore.views.calls import Calls
-from vmstore.views.lane import NEVER, Lane
-from vmstore.views.lineage import Lineage
-from vmstore.views.messages import Messages
-from vmstore.views.pages import Pages
-from vmstore.views.residency import Residency
-from vmstore.views.turns import Turns
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.projectors.calls import Calls
+from vmstore.views.projectors.lineage import Lineage
+from vmstore.views.projectors.messages import Messages
+from vmstore.views.projectors.pages import Pages
+from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.turns import Turns
 
 
 def say(text: str, *edits: Edit, **told: Any) -> Ask:
@@ -218,19 +218,19 @@ def test_a_past_that_moves_is_caught(tmp_path: Path, monkeypatch: Patch) -> None
 
 def half_a_call(patch: Patch) -> None:
     """A call that is written before it is found to be none."""
-    right = recording.record
+    right = recorder.record
 
     def record(conversation: Any, batch: Any, *given: Any, at: int, told: Any) -> Any:
         gap(conversation, batch, "half", at=at)
         batch.commit(at)
         return right(conversation, batch, *given, at=at, told=told)
 
-    patch.setattr(recording, "record", record)
+    patch.setattr(recorder, "record", record)
 
 
 def no_memory_of_ids(patch: Patch) -> None:
     """A store that forgets which request ids it answered."""
-    patch.setattr(recording.Recording, "_answered", lambda *_: None)
+    patch.setattr(recorder.Recording, "_answered", lambda *_: None)
 
 
 def half_a_conversation(patch: Patch) -> None:
@@ -240,13 +240,13 @@ def half_a_conversation(patch: Patch) -> None:
         def pop(self, key: int, *default: Any) -> Any:
             return self.get(key, *default)
 
-    begin = recording.Recording.__init__
+    begin = recorder.Recording.__init__
 
     def init(self: Any, *given: Any) -> None:
         begin(self, *given)
         self._conversations = Kept()
 
-    patch.setattr(recording.Recording, "__init__", init)
+    patch.setattr(recorder.Recording, "__init__", init)
 
 
 BEFOREHAND = [
@@ -276,13 +276,13 @@ def test_bytes_from_elsewhere_are_caught(tmp_path: Path, monkeypatch: Patch) -> 
 
 def test_a_conversation_loaded_wrongly_is_caught(tmp_path: Path, monkeypatch: Patch) -> None:
     """A conversation that comes back from the store with another idea of its turn is caught."""
-    right = recording.follow
+    right = recorder.follow
 
     def follow(engine: Any, session: int, conversation: Any, position: int) -> int:
         position = right(engine, session, conversation, position)
         conversation.final = not conversation.final
         return position
 
-    monkeypatch.setattr(recording, "follow", follow)
+    monkeypatch.setattr(recorder, "follow", follow)
     with pytest.raises(Caught):
         laws.reopening_changes_nothing(RICH, tmp_path)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.prose import CHECKOUT, WrongError, broken_links, quoted, run_page, section, tables
-from vmstore.capture.sources import FORMATS
-from vmstore.shell.commands import COMMANDS
+from vmstore.capture.importers.formats import FORMATS
+from vmstore.shell.commands.registry import COMMANDS
 
 README = CHECKOUT / "README.md"
 CHANGELOG = CHECKOUT / "CHANGELOG.md"

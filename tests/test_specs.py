@@ -14,34 +14,34 @@ import pytest
 
 from tests.prose import CHECKOUT, broken_links, quoted, run_page, section, tables
 from tests.states import states
-from vmstore.capture.sources import FORMATS
-from vmstore.columns.table import TABLES as COLUMNS
+from vmstore.capture.importers.formats import FORMATS
+from vmstore.columns.schema import TABLES as COLUMNS
 from vmstore.core import mutation as m
 from vmstore.core.page import METHODS
-from vmstore.debug import film
-from vmstore.debug.answers import Answers
-from vmstore.engine.contents import FORMS
-from vmstore.engine.rules import RULES
-from vmstore.exports.tables import TABLES
-from vmstore.shell.commands import COMMANDS
+from vmstore.debug import session_data
+from vmstore.debug.api import Answers
+from vmstore.engine.rules.cell_contents import FORMS
+from vmstore.engine.rules.rules import RULES
+from vmstore.shell.commands.registry import COMMANDS
 from vmstore.shell.vmql.commands import COMMANDS as SHELL_COMMANDS
-from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import OPTIONS
+from vmstore.shell.vmql.output.formats import MODES
 from vmstore.shell.vmql.settings import AUTO
 from vmstore.store.store import memory_store
+from vmstore.transfer.tables import TABLES
 from vmstore.views.projection import PROJECTORS
 from vmstore.vm.compressors.callback import Outcome
 from vmstore.vm.compressors.form import Reason
+from vmstore.vm.compressors.page_types import COMPRESSION
 from vmstore.vm.compressors.registry import COMPRESSORS
-from vmstore.vm.pagetypes import COMPRESSION
 
 FILM = {
-    "turns": film.Turns,
-    "calls": film.Calls,
-    "pages": film.Pages,
-    "stays": film.Stays,
-    "events": film.Events,
-    "marks": film.Mark,
+    "turns": session_data.Turns,
+    "calls": session_data.Calls,
+    "pages": session_data.Pages,
+    "stays": session_data.Stays,
+    "events": session_data.Events,
+    "marks": session_data.Mark,
 }
 SPECS = CHECKOUT / "specs"
 PAGES = sorted(SPECS.glob("*.md"))

@@ -1,6 +1,6 @@
 """Makes what vmstore carries of its grammar: `python tools/grammar.py [--check]`.
 
-From grammar/vmql.lark, by Lark, the LALR tables that vmstore/vmql/tables.json holds, and the rules
+From grammar/vmql.lark, by Lark, the LALR tables that vmstore/vmql/syntax/tables.json holds, and the rules
 between the marks of specs/vmql.md. With `--check` nothing is written: exit code 1 says that one of
 the two is not what the grammar makes.
 
@@ -25,7 +25,7 @@ from lark.lexer import PatternStr
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 GRAMMAR = CHECKOUT / "grammar" / "vmql.lark"
-TABLES = CHECKOUT / "vmstore" / "vmql" / "tables.json"
+TABLES = CHECKOUT / "vmstore" / "vmql" / "syntax" / "tables.json"
 REFERENCE = CHECKOUT / "specs" / "vmql.md"
 WIDTH = 100  # of a rule that stands on one line
 

@@ -26,7 +26,7 @@ COLOURS = 128  # of a picture: a quarter of its size
 def shown() -> Iterator[str]:
     """The address of a server of the session, for as long as it is needed."""
     import vmstore
-    from vmstore.shell.demo import SHIPPED
+    from vmstore.shell.demo.demo import SHIPPED
 
     with tempfile.TemporaryDirectory(prefix="vmstore-pictures-") as folder:
         path = Path(folder) / "agent.vms"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from vmstore import aio
     from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
+    from vmstore.erasure.erase import erase, plan_erasure
     from vmstore.errors import (
         ConflictError,
         CorruptError,
@@ -24,24 +25,23 @@ if TYPE_CHECKING:
         UnknownError,
         VmstoreError,
     )
-    from vmstore.store.approving import approvals, approve
-    from vmstore.store.archiving import archive, unarchive
-    from vmstore.store.backup import backup, restore
-    from vmstore.store.bringing import bring, origin
-    from vmstore.store.context import Context
-    from vmstore.store.doctor import doctor
-    from vmstore.store.encrypting import encrypt, rekey
-    from vmstore.store.erasing import erase, plan_erasure
-    from vmstore.store.keys import new_key
-    from vmstore.store.live import Live
-    from vmstore.store.merging import merge
-    from vmstore.store.regions import grants, regions, revoke, share
-    from vmstore.store.retracting import retract
-    from vmstore.store.seals import read_seal, seal
+    from vmstore.maintenance.archive import archive, unarchive
+    from vmstore.maintenance.backup import backup, restore
+    from vmstore.maintenance.doctor import doctor
+    from vmstore.namespace.signing_keys import new_key
+    from vmstore.namespace.storekey import new_store_key
+    from vmstore.retraction.retract import retract
+    from vmstore.seals.seals import read_seal, seal
+    from vmstore.shares.regions import grants, regions, revoke, share
+    from vmstore.store.approvals import approvals, approve
+    from vmstore.store.encrypt import encrypt, rekey
+    from vmstore.store.live.copy_page import bring, origin
+    from vmstore.store.live.live_session import Live
+    from vmstore.store.reads.context import Context
     from vmstore.store.session import Session
     from vmstore.store.store import Store, memory_store
     from vmstore.store.store import open_store as open
-    from vmstore.store.storekey import new_store_key
+    from vmstore.transfer.merge import merge
 
 __version__ = "0.1.0"
 
@@ -103,33 +103,33 @@ __all__ = [
 _HOMES = {
     "open": ("vmstore.store.store", "open_store"),
     "memory_store": ("vmstore.store.store", "memory_store"),
-    "backup": ("vmstore.store.backup", "backup"),
-    "restore": ("vmstore.store.backup", "restore"),
-    "new_store_key": ("vmstore.store.storekey", "new_store_key"),
-    "encrypt": ("vmstore.store.encrypting", "encrypt"),
-    "rekey": ("vmstore.store.encrypting", "rekey"),
-    "archive": ("vmstore.store.archiving", "archive"),
-    "unarchive": ("vmstore.store.archiving", "unarchive"),
-    "merge": ("vmstore.store.merging", "merge"),
-    "doctor": ("vmstore.store.doctor", "doctor"),
-    "erase": ("vmstore.store.erasing", "erase"),
-    "plan_erasure": ("vmstore.store.erasing", "plan_erasure"),
-    "new_key": ("vmstore.store.keys", "new_key"),
-    "approve": ("vmstore.store.approving", "approve"),
-    "approvals": ("vmstore.store.approving", "approvals"),
-    "seal": ("vmstore.store.seals", "seal"),
-    "retract": ("vmstore.store.retracting", "retract"),
-    "read_seal": ("vmstore.store.seals", "read_seal"),
-    "share": ("vmstore.store.regions", "share"),
-    "revoke": ("vmstore.store.regions", "revoke"),
-    "grants": ("vmstore.store.regions", "grants"),
-    "regions": ("vmstore.store.regions", "regions"),
-    "bring": ("vmstore.store.bringing", "bring"),
-    "origin": ("vmstore.store.bringing", "origin"),
+    "backup": ("vmstore.maintenance.backup", "backup"),
+    "restore": ("vmstore.maintenance.backup", "restore"),
+    "new_store_key": ("vmstore.namespace.storekey", "new_store_key"),
+    "encrypt": ("vmstore.store.encrypt", "encrypt"),
+    "rekey": ("vmstore.store.encrypt", "rekey"),
+    "archive": ("vmstore.maintenance.archive", "archive"),
+    "unarchive": ("vmstore.maintenance.archive", "unarchive"),
+    "merge": ("vmstore.transfer.merge", "merge"),
+    "doctor": ("vmstore.maintenance.doctor", "doctor"),
+    "erase": ("vmstore.erasure.erase", "erase"),
+    "plan_erasure": ("vmstore.erasure.erase", "plan_erasure"),
+    "new_key": ("vmstore.namespace.signing_keys", "new_key"),
+    "approve": ("vmstore.store.approvals", "approve"),
+    "approvals": ("vmstore.store.approvals", "approvals"),
+    "seal": ("vmstore.seals.seals", "seal"),
+    "retract": ("vmstore.retraction.retract", "retract"),
+    "read_seal": ("vmstore.seals.seals", "read_seal"),
+    "share": ("vmstore.shares.regions", "share"),
+    "revoke": ("vmstore.shares.regions", "revoke"),
+    "grants": ("vmstore.shares.regions", "grants"),
+    "regions": ("vmstore.shares.regions", "regions"),
+    "bring": ("vmstore.store.live.copy_page", "bring"),
+    "origin": ("vmstore.store.live.copy_page", "origin"),
     "Store": ("vmstore.store.store", "Store"),
     "Session": ("vmstore.store.session", "Session"),
-    "Live": ("vmstore.store.live", "Live"),
-    "Context": ("vmstore.store.context", "Context"),
+    "Live": ("vmstore.store.live.live_session", "Live"),
+    "Context": ("vmstore.store.reads.context", "Context"),
 }
 _ROOMS = ("vmstore.core.asof", "vmstore.errors")
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Reading, Step
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Reading, Step
 from vmstore.core.draft import Draft
 from vmstore.core.page import Origin
+from vmstore.providers import give_message
 
 Record = dict[str, Any]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.capture.align import Gap, Taken, align, pair
+from vmstore.capture.conversation.align import Gap, Taken, align, pair
 
 
 class Entry(NamedTuple):

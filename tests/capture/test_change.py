@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.words import CLIPPED, LONG, NOTE, SHORT
-from vmstore.capture.change import alike, reads_like_a_summary, shorter
+from vmstore.capture.conversation.part_diff import alike, reads_like_a_summary, shorter
 from vmstore.core.page import Level, Method
 
 REFERENCE = (Level.REFERENCE, Method.REPLACED)

@@ -19,16 +19,16 @@ from tests.capture import imports
 from tests.capture.words import answer, request, said, system, user
 from tests.test_laws import EDITED_THEN_FORKED, FEWER
 from tests.test_laws_bite import RICH
-from vmstore.capture.conversation import Conversation
-from vmstore.capture.held import Held
-from vmstore.capture.load import follow, load
-from vmstore.capture.unseen import Unseen
+from vmstore.capture.conversation.catch_up import Unseen
+from vmstore.capture.conversation.conversation import Conversation
+from vmstore.capture.conversation.load import follow, load
+from vmstore.capture.conversation.message_state import Held
 from vmstore.core.mutation import Compress, Configure, Create, Known, Message, Pack, Reply, Turn, Update
 from vmstore.core.page import Fidelity, Method, Modality, PageType, Role, Slot, Status
 from vmstore.engine.batch import Batch
 from vmstore.errors import VmstoreError
 from vmstore.store.store import Store, memory_store
-from vmstore.testing.life import Player
+from vmstore.testing.simulate import Player
 from vmstore.testing.strategies import LISTING, REPORT, Life, Step, lives
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.capture.test_follow import state
-from vmstore.capture import ancestors
-from vmstore.capture.load import load
+from vmstore.capture.conversation import ancestors
+from vmstore.capture.conversation.load import load
 from vmstore.store.store import memory_store
-from vmstore.views.lane import Lane, _stretches
+from vmstore.views.branch import Lane, _stretches
 
-LANES, READS = "/vmstore/views/lane.py", "/vmstore/views/walk.py"
+LANES, READS = "/vmstore/views/branch.py", "/vmstore/views/dispatch.py"
 LEAVES = "/vmstore/cells/merkle.py"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.capture.imports import chat, pi
-from vmstore.capture.importer import Importer
-from vmstore.capture.sources.step import Answer, Compact, Reading, Say, Step, Track
+from vmstore.capture.importers.importer import Importer
+from vmstore.capture.steps import Answer, Compact, Reading, Say, Step, Track
 from vmstore.core.draft import Draft, Part, Reply
 from vmstore.core.page import Modality, Role, Slot, Status
 from vmstore.store.store import Store, memory_store

@@ -13,8 +13,8 @@ from tests.capture.imports import all_seen, in_lines, pi
 from tests.capture.test_import_killed import EVERY, line, runs, tree
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
-from vmstore.capture.importer import Importer
-from vmstore.capture.sources.step import Step
+from vmstore.capture.importers.importer import Importer
+from vmstore.capture.steps import Step
 from vmstore.store.store import Store, memory_store
 
 PROCESSES = 4

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from vmstore.capture.shapes import plain
 from vmstore.errors import InputError
+from vmstore.providers import plain
 
 
 class Colour(enum.StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.capture.rank import STEP, assign
+from vmstore.capture.conversation.rank import STEP, assign
 
 
 def test_the_first_context_is_ranked_in_steps() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.capture.words import SHAPES, answer, ask, kinds, request, said, spelled, system, user
 from vmstore.core.clock import ManualClock
 from vmstore.errors import ConflictError, InputError, VmstoreError
-from vmstore.store.answers import CallInfo
+from vmstore.namespace.results import CallInfo
 from vmstore.store.store import memory_store, open_store
 
 ITEMS = [system("Be kind."), user("Hello?")]

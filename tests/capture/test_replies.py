@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.capture.shapes import Shape, give_message, take_message, take_reply
 from vmstore.core.draft import Reply, Usage
 from vmstore.core.page import Modality, Role, Slot, Status
 from vmstore.errors import InputError
+from vmstore.providers import Shape, give_message, take_message, take_reply
 
 CHAT = {
     "id": "chatcmpl-1",

@@ -14,9 +14,9 @@ from tests.capture.test_replies import ANSWERS
 from tests.capture.test_streams import STREAMS
 from tests.capture.words import request, user
 from tests.erasing.found import found_in
-from vmstore.capture.shapes import Shape
 from vmstore.core.mutation import Reply
-from vmstore.store.erasing import erase
+from vmstore.erasure.erase import erase
+from vmstore.providers import Shape
 from vmstore.store.store import memory_store, open_store
 
 ASKED: dict[Shape, dict[str, Any]] = {

@@ -26,7 +26,7 @@ from tests.capture.words import (
     user,
 )
 from vmstore.core.page import Level, Method
-from vmstore.store.answers import Page
+from vmstore.namespace.results import Page
 from vmstore.store.store import Store, memory_store, open_store
 
 HEAD = [system("You look things up in packages."), user("What is in the package?")]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.capture.test_record_growth import CODE
-from vmstore.capture import held
+from vmstore.capture.conversation import message_state
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.store.store import Store, memory_store
 
@@ -59,7 +59,7 @@ def test_what_is_told_at_once_is_what_each_message_tells(requests: list[Request]
     """With requests compared as a whole and without, the log is the same to the byte."""
     told = recorded(requests)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(held, "WRITTEN_MAX", -1)
+        patch.setattr(message_state, "WRITTEN_MAX", -1)
         assert recorded(requests) == told
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.capture.shapes import Shape, give_message, take_message
 from vmstore.core.draft import Draft
 from vmstore.core.mutation import Update
 from vmstore.core.page import Mime, Modality, PageType, Role, Slot
+from vmstore.providers import Shape, give_message, take_message
 
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 

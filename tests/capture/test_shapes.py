@@ -11,7 +11,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vmstore.capture.shapes import (
+from vmstore.core.draft import Draft
+from vmstore.core.page import Slot
+from vmstore.errors import InputError
+from vmstore.providers import (
     Shape,
     give_message,
     give_request,
@@ -20,9 +23,6 @@ from vmstore.capture.shapes import (
     take_message,
     take_request,
 )
-from vmstore.core.draft import Draft
-from vmstore.core.page import Slot
-from vmstore.errors import InputError
 
 # Any character, lone surrogates and NUL included, and keys that look like holes.
 texts = st.text(st.characters(), max_size=12)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import vmstore
-from vmstore.capture.shapes import Shape, give_message, give_request
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Compact, Note, Reading, Say, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Compact, Note, Reading, Say, Step, Unread
 from vmstore.core.draft import Draft, Usage
 from vmstore.core.page import LinkKind, PageType, Role, Slot, Status
+from vmstore.providers import Shape, give_message, give_request
 
 SYSTEM = {"role": "system", "content": "be brief"}
 ASK = {"role": "user", "content": "what is in the shop?"}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.capture.claude_transcript import Record, answer, message_of, result, steps, system, tool, user
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Compact, Note, Say, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Compact, Note, Say, Step, Unread
 from vmstore.core.draft import Usage
 from vmstore.core.page import PageType, Role, Status
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.capture.claude_transcript import answer, forks, lines, reading, result, steps, system, tool, user
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, More, Say
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, More, Say
 from vmstore.core.page import Origin
 
 

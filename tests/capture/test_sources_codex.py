@@ -11,12 +11,12 @@ import zstandard
 
 from tests.capture.imports import codex, codex_count, in_lines
 from tests.capture.words import ask, message, result, said, user
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import packed, read
-from vmstore.capture.sources.step import Answer, More, Note, Reading, Recast, Say, Stand, Step, Unread
+from vmstore.capture.importers.formats import decompress, read
+from vmstore.capture.steps import Answer, More, Note, Reading, Recast, Say, Stand, Step, Unread
 from vmstore.core.draft import Draft, Usage
 from vmstore.core.page import PageType, Role, Slot, Status
 from vmstore.errors import InputError
+from vmstore.providers import give_message
 from vmstore.store.store import memory_store
 
 Record = dict[str, Any]
@@ -364,14 +364,14 @@ def test_a_packed_file_cut_short_is_torn(tmp_path: Path) -> None:
 def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
     """A file that only begins like one is named, with the remedy."""
     file = tmp_path / "r.jsonl.zst"
-    file.write_bytes(packed.MAGIC + b"\xff" * 100)
+    file.write_bytes(decompress.MAGIC + b"\xff" * 100)
     with pytest.raises(InputError, match=r"is no zstd file that can be read: .*zstd -d"):
         read(file)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that would fill the memory is refused as soon as it holds more than is read."""
-    monkeypatch.setattr(packed, "UNPACKED_BYTES_MAX", 3 << 20)
+    monkeypatch.setattr(decompress, "UNPACKED_BYTES_MAX", 3 << 20)
     file = tmp_path / "r.jsonl.zst"
     file.write_bytes(zstandard.compress(bytes(64 << 20)))
     with pytest.raises(InputError, match="holds more than 3,145,728 bytes once it is unpacked"):

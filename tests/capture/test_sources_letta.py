@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Apart, Reading, Recast, Say, Stand, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Apart, Reading, Recast, Say, Stand, Step, Unread
 from vmstore.core.draft import Draft
 from vmstore.core.page import LinkKind, PageType, Slot
 from vmstore.store.store import Store, memory_store

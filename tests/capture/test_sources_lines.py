@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.capture.sources import FORMATS, lines, read
-from vmstore.capture.sources.lines import moment, open_source, split, too_deep
-from vmstore.capture.sources.step import Unread
+from vmstore.capture.importers.formats import FORMATS, jsonl, read
+from vmstore.capture.importers.formats.jsonl import moment, open_source, split, too_deep
+from vmstore.capture.steps import Unread
 from vmstore.errors import InputError
 
 
@@ -66,7 +66,7 @@ def test_a_malformed_line_is_kept_with_its_reason(raw: bytes, why: str) -> None:
 
 def test_a_gigantic_line_is_never_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line over the limit is kept as it stands although it is valid JSON."""
-    monkeypatch.setattr(lines, "LINE_BYTES_MAX", 10)
+    monkeypatch.setattr(jsonl, "LINE_BYTES_MAX", 10)
     assert problems(b'{"a":1234}\n{"a":12345}\n') == [None, "gigantic: 11 bytes, read up to 10"]
 
 

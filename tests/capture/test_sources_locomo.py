@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Apart, Note, Recast, Say, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Apart, Note, Recast, Say, Step, Unread
 from vmstore.store.store import Store, memory_store
 
 DATASET = "locomo_dev5.json"

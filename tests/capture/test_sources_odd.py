@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.imports import FILES
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Step
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Step
 from vmstore.errors import InputError
 from vmstore.store.store import memory_store
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Compact, Note, Reading, Say, Step, Track, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Compact, Note, Reading, Say, Step, Track, Unread
 from vmstore.core.draft import Draft, Usage
 from vmstore.core.page import Mime, Modality, Origin, PageType, Role, Status
+from vmstore.providers import give_message
 
 HEADER = {"type": "session", "id": "s-1", "timestamp": "2025-01-01T00:00:00Z", "cwd": "/w"}
 SEEN = ("role", "content", "toolCallId", "toolName", "isError")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.capture.words import answer, ask, lines, message, request, result, said, system, user
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, More, Note, Reading, Say, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, More, Note, Reading, Say, Step, Unread
 from vmstore.core.draft import Draft
 from vmstore.core.page import Slot
+from vmstore.providers import give_message
 from vmstore.store.store import memory_store
 
 ITEMS = [user("look it up"), ask("c1"), result("c1", "found"), said("done"), user("thanks")]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Note, Say, Step, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Note, Say, Step, Unread
 from vmstore.core.draft import Draft
 from vmstore.core.page import PageType, Role
+from vmstore.providers import give_message
 
 COMPARED = ("role", "content", "tool_calls", "tool_call_ids")
 SYSTEM = {"role": "system", "content": "you fix bugs", "agent": "main"}

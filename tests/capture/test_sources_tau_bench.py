@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vmstore.capture.shapes import give_message
-from vmstore.capture.sources import read
-from vmstore.capture.sources.step import Answer, Note, Say, Unread
+from vmstore.capture.importers.formats import read
+from vmstore.capture.steps import Answer, Note, Say, Unread
+from vmstore.providers import give_message
 
 
 def run(task: int, trial: int, traj: Any) -> dict[str, Any]:

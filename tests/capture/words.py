@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vmstore.store.answers import Entry
-from vmstore.store.context import Context
+from vmstore.namespace.results import Entry
+from vmstore.store.reads.context import Context
 from vmstore.store.store import Store
 
 Item = tuple[str, ...]

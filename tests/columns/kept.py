@@ -9,8 +9,8 @@ import vmstore
 from tests.engine.stories import answer, chat, tell
 from vmstore.columns.segment import found_in
 from vmstore.store.store import Store
-from vmstore.views.lane import Lane
-from vmstore.views.pagetable import page_table
+from vmstore.views.branch import Lane
+from vmstore.views.reads.page_table import page_table
 
 
 def segments(path: Path) -> list[Path]:

@@ -9,13 +9,13 @@ import apsw
 import numpy as np
 
 from tests.engine.author import Author, Deed, engine_over
-from vmstore.columns.cut import Columns, Cut
-from vmstore.columns.pagetable import PageTable, page_table
-from vmstore.columns.shelf import Shelf
-from vmstore.columns.table import NULL, TABLES
+from vmstore.columns.page_table import PageTable, page_table
+from vmstore.columns.schema import NULL, TABLES
+from vmstore.columns.segment_writer import Columns, Cut
+from vmstore.columns.segments import Shelf
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 from vmstore.views.projection import Projection
 
 

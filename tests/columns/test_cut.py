@@ -15,15 +15,15 @@ from tests.columns.shelves import cut_of, joined, log_of, rows, same, tables, vi
 from tests.engine.author import STORIES, Deed
 from tests.views.test_alphabet import STORY
 from vmstore.cells.cell import Cell
-from vmstore.columns.cut import Cut
-from vmstore.columns.table import CONTENTS, FIELDS, MUTATIONS, RESIDENCIES
+from vmstore.columns.schema import CONTENTS, FIELDS, MUTATIONS, RESIDENCIES
+from vmstore.columns.segment_writer import Cut
 from vmstore.core import mutation as m
 from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
-from vmstore.views.lane import Lane
-from vmstore.views.moment import moment_at
+from vmstore.views.branch import Lane
+from vmstore.views.reads.resolve_asof import moment_at
 
 
 def told(log: MemoryLog) -> list[dict[str, Any]]:

@@ -16,14 +16,14 @@ from specs.model import Model
 from tests.columns.shelves import log_of, shelf_over, table_at, told
 from tests.engine.author import STORIES, Deed
 from tests.views.test_alphabet import STORY
-from vmstore.columns import pagetable, shelf
-from vmstore.columns.cut import Cut
-from vmstore.columns.shelf import Shelf
+from vmstore.columns import page_table, segments
+from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segments import Shelf
 from vmstore.core.mutation import decode
 from vmstore.errors import CorruptError
 from vmstore.log.memory import MemoryLog
-from vmstore.views.lane import Lane
-from vmstore.views.pagetable import page_table as table_of_views
+from vmstore.views.branch import Lane
+from vmstore.views.reads.page_table import page_table as table_of_views
 
 SHARES = st.lists(st.integers(0, 100), min_size=12, max_size=12)
 
@@ -32,9 +32,9 @@ SHARES = st.lists(st.integers(0, 100), min_size=12, max_size=12)
 def shelves(log: MemoryLog, segment: int) -> Iterator[list[Shelf]]:
     """One shelf in memory and one on disk, cut into small segments and closed in between."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shelf, "MUTATIONS_MAX", segment)
-        patch.setattr(shelf, "MUTATIONS_MIN", segment // 2)
-        patch.setattr(shelf, "TAIL_MAX", 3)
+        patch.setattr(segments, "MUTATIONS_MAX", segment)
+        patch.setattr(segments, "MUTATIONS_MIN", segment // 2)
+        patch.setattr(segments, "TAIL_MAX", 3)
         memory, disk = shelf_over(log), shelf_over(log, Path(folder))
         disk.fill(log.ordinal * 2 // 3)
         again = Shelf(Path(folder), log, disk.projection, readonly=False)
@@ -107,18 +107,18 @@ def test_a_planted_off_by_one_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     """What a fork inherits one short, a session one short, packs one row early: each is a difference."""
     log = log_of(STORY)
     assert not planted(log)
-    by = pagetable._Written.by
+    by = page_table._Written.by
     with monkeypatch.context() as patch:
-        patch.setattr(pagetable._Written, "by", lambda rows, s: by(rows, s._replace(high=s.high - 1)))
+        patch.setattr(page_table._Written, "by", lambda rows, s: by(rows, s._replace(high=s.high - 1)))
         assert planted(log)
-    asked = pagetable._Lanes.__init__
+    asked = page_table._Lanes.__init__
 
     def one_less(lanes: Any, *given: Any) -> None:
         asked(lanes, *given)
         lanes.upto -= 1
 
     with monkeypatch.context() as patch:
-        patch.setattr(pagetable._Lanes, "__init__", one_less)
+        patch.setattr(page_table._Lanes, "__init__", one_less)
         assert planted(log)
     taken = Cut.on_pack
 
@@ -136,7 +136,7 @@ def test_a_content_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch
     """Where L0 shows a content that nobody made the answer is an error, not some other content."""
     log = log_of(STORY)
     one = shelf_over(log)
-    monkeypatch.setattr(pagetable._Fold, "_contents", only_full(pagetable._Fold._contents))
+    monkeypatch.setattr(page_table._Fold, "_contents", only_full(page_table._Fold._contents))
     ends = dict(one.projection.db.execute("SELECT session, position FROM sessions"))
     with pytest.raises(CorruptError, match="shows a content that is not there"):
         for position in range(1, max(ends.values()) + 1):

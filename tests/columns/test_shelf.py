@@ -14,11 +14,11 @@ import pytest
 from tests.columns.shelves import log_of, shelf_over, table_at, told
 from tests.views.test_alphabet import STORY
 from vmstore.columns import check
-from vmstore.columns import shelf as rooms
+from vmstore.columns import segments as rooms
 from vmstore.columns.check import problems
-from vmstore.columns.cut import Cut
 from vmstore.columns.segment import Segment, found_in
-from vmstore.columns.shelf import Held, Shelf
+from vmstore.columns.segment_writer import Cut
+from vmstore.columns.segments import Held, Shelf
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.memory import MemoryLog
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from vmstore.core.images import size_of
 from vmstore.core.page import Modality
-from vmstore.core.tokens import TOKENS_IMAGE, area, estimate
+from vmstore.core.text.image_size import size_of
+from vmstore.core.text.token_estimate import TOKENS_IMAGE, area, estimate
 
 
 def drawn(form: str, width: int, height: int, **told: object) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.reference import Name, Reference, page_name, page_position, parse, resolve
+from vmstore.core.address import Name, Reference, page_name, page_position, parse, resolve
 from vmstore.errors import InputError, UnknownError
 
 names = st.text(st.characters(exclude_categories=[]), min_size=1)  # any character, surrogates included

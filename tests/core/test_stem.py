@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.core.stems import STOP_WORDS, stem, terms
+from vmstore.core.text.stems import STOP_WORDS, stem, terms
 
 FAMILIES = [
     "connect connected connecting connection connections",

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vmstore.core.page import Modality
-from vmstore.core.tokens import BYTES_PER_AUDIO_TOKEN, TOKENS_IMAGE, estimate
+from vmstore.core.text.token_estimate import BYTES_PER_AUDIO_TOKEN, TOKENS_IMAGE, estimate
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vmstore.core.words import WORD_CHARS, readable, words
+from vmstore.core.text.tokenizer import WORD_CHARS, readable, words
 
 READINGS = [
     ("Where is Kyoto?", ["where", "is", "kyoto"]),

@@ -16,7 +16,7 @@ import pytest
 
 import vmstore
 from vmstore.debug import assets
-from vmstore.debug.answers import Answers
+from vmstore.debug.api import Answers
 from vmstore.debug.serve import Listening
 from vmstore.store.store import Store
 

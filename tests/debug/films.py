@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from vmstore.core.reference import page_name
-from vmstore.debug.film import Film
+from vmstore.core.address import page_name
+from vmstore.debug.session_data import Film
 from vmstore.store.session import Session
 
 Row = tuple[str, int, int]

@@ -13,9 +13,9 @@ import pytest
 import vmstore
 from tests.debug.conftest import DEMO, Serve, Served
 from tests.replay.lives import live
-from vmstore.debug.film import film
+from vmstore.debug.contents import CUT_BYTES
 from vmstore.debug.request import request
-from vmstore.debug.texts import CUT_BYTES
+from vmstore.debug.session_data import film
 from vmstore.shell.main import main
 from vmstore.store.store import Store
 

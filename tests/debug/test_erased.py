@@ -6,9 +6,9 @@ from pathlib import Path
 
 import vmstore
 from tests.engine.stories import answer, chat
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
-from vmstore.store.erasing import erase
+from vmstore.debug.api import Answers
+from vmstore.debug.params import Asked
+from vmstore.erasure.erase import erase
 
 SECRET = "the kestrel flies at dawn"
 

@@ -19,10 +19,10 @@ import vmstore
 from tests.debug.conftest import Served
 from tests.replay.lives import live
 from vmstore.debug import assets, export
-from vmstore.debug.film import film
-from vmstore.debug.share import shared
+from vmstore.debug.export_data import shared
+from vmstore.debug.session_data import film
 from vmstore.errors import InputError, StoreError
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.shell.main import main
 from vmstore.store.store import Store
 

@@ -16,13 +16,13 @@ from tests.debug.conftest import DEMO, Served
 from tests.debug.films import events, faults, shown
 from tests.replay.lives import live
 from vmstore.core.mutation import MUTATION_NAMES
-from vmstore.debug.film import Film, film
-from vmstore.debug.happened import TOLD
+from vmstore.debug.events import TOLD
+from vmstore.debug.session_data import Film, film
 from vmstore.store.store import Store
-from vmstore.testing.life import play
+from vmstore.testing.simulate import play
 from vmstore.testing.strategies import Life, lives
-from vmstore.views.decisions import ANSWERS, ASKS, MOVES, PINS, decided
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import ANSWERS, ASKS, MOVES, PINS, decided
 
 FEWER = settings(max_examples=25, phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink])
 

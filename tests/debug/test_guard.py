@@ -13,8 +13,8 @@ import pytest
 
 from tests.debug.conftest import INDEX, SCRIPT, Serve, Served
 from vmstore.debug import assets
-from vmstore.debug.encoding import masked
 from vmstore.debug.guard import Door, is_loopback
+from vmstore.debug.json_bytes import masked
 from vmstore.errors import InputError
 from vmstore.store.store import Store
 

@@ -12,11 +12,11 @@ import vmstore
 from tests.debug.test_export import told
 from tests.vm.protocol.script import Script
 from vmstore.debug import export
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
+from vmstore.debug.api import Answers
+from vmstore.debug.params import Asked
 from vmstore.debug.request import request
+from vmstore.erasure.erase import erase
 from vmstore.shell.main import main
-from vmstore.store.erasing import erase
 
 CONVERSATION = {"chat": "messages", "anthropic": "messages", "gemini": "contents"}
 

@@ -14,11 +14,11 @@ import vmstore
 from tests.debug.conftest import Serve, Served
 from tests.replay.lives import live
 from vmstore.debug import app
-from vmstore.debug.answers import SWEEP_MAX
+from vmstore.debug.api import SWEEP_MAX
 from vmstore.replay import sweep as sweeping
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.result import Watch
-from vmstore.vmql.run import Runner
+from vmstore.vmql.execution.executor import Runner
+from vmstore.vmql.execution.result import Watch
+from vmstore.vmql.syntax.errors import QueryError
 
 BUDGETS = ",".join(str(5_000 + 100 * step) for step in range(SWEEP_MAX))
 

@@ -14,9 +14,9 @@ import apsw
 
 import vmstore
 from vmstore.errors import VmstoreError
-from vmstore.log.archive import ArchiveLog
-from vmstore.store.backup import backup
-from vmstore.store.doctor import doctor
+from vmstore.log.archive.file import ArchiveLog
+from vmstore.maintenance.backup import backup
+from vmstore.maintenance.doctor import doctor
 
 EDGES = (0, 1, -1, 2, 255, 65_536, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -(2**63))
 WORDS = ("", "x", "\0", "\ud83d".encode("utf-8", "surrogatepass").decode("latin-1"), "99", "1e999", "[]", "{" * 50)

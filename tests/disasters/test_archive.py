@@ -15,15 +15,16 @@ from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.store.archives import away, everything, told_at
 from vmstore.errors import CorruptError, OvertakenError, StoreError
-from vmstore.log import archives, archiving
-from vmstore.log.archive import ArchiveLog
-from vmstore.log.archives import Archives
-from vmstore.log.archiving import Mover
+from vmstore.log.archive import folder
+from vmstore.log.archive import mover as archiving
+from vmstore.log.archive.file import ArchiveLog
+from vmstore.log.archive.folder import Archives
+from vmstore.log.archive.mover import Mover
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import to_json
-from vmstore.store.archiving import archive, unarchive
-from vmstore.store.backup import backup
-from vmstore.store.doctor import doctor
+from vmstore.maintenance.archive import archive, unarchive
+from vmstore.maintenance.backup import backup
+from vmstore.maintenance.doctor import doctor
+from vmstore.namespace.results import to_json
 
 ALL = ["long", "other", "plan", "plan-b", "plan-c"]
 SOME = ["plan-b", "long"]
@@ -49,7 +50,7 @@ def files(path: Path) -> list[Path]:
 
 STEPS = [
     (Archives, "_place"),
-    (archives, "flush"),
+    (folder, "flush"),
     (Mover, "_turned"),
     (Mover, "_put"),
     (Mover, "_drop_files"),
@@ -262,7 +263,7 @@ def test_two_who_archive_at_once(path: Path) -> None:
 
 def test_a_backup_meanwhile_is_whole(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who wants to archive while a backup copies waits until it has, and the backup is whole without any archive."""
-    from vmstore.store import backup as room
+    from vmstore.maintenance import backup as room
 
     copy, order = room._copy_files, []
 
@@ -294,7 +295,7 @@ def test_no_room_for_an_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     with vmstore.open(path) as store:
         before = everything(store)
-        monkeypatch.setattr(archives, "write", full)
+        monkeypatch.setattr(folder, "write", full)
         with pytest.raises(StoreError, match="No space left"):
             archive(store, "plan", grace=0)
         assert everything(store) == before and away(store.log) == {}  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from vmstore.core.mutation import AnyMutation, Create, Mark, Open, body, wire
 from vmstore.log.commit import genesis, seal
 from vmstore.log.frame import BOMB_BYTES, ZSTD, densely, opened, raw, unpacked
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.archiving import archive
+from vmstore.maintenance.archive import archive
 from vmstore.testing.chains import Told, chain
 
 HUGE = 1 << 30
@@ -34,7 +34,7 @@ PEAK_MIB_MAX = 200
 _CHILD = """
 import pathlib, sys
 import vmstore
-from vmstore.store.upgrading import upgrade
+from vmstore.maintenance.upgrade import upgrade
 path, how = sys.argv[1:]
 try:
     if how == "verify":
@@ -48,7 +48,7 @@ try:
             store.query("SESSIONS")
         print("sound")
     elif how == "doctor":
-        from vmstore.store.doctor import doctor
+        from vmstore.maintenance.doctor import doctor
         print("sound" if doctor(path).ok else "named")
     elif how == "backup":
         with vmstore.open(path) as store:

@@ -40,8 +40,8 @@ from campaigns.disk import IO, Event, Fault, disk
 from campaigns.held import Broken
 from campaigns.script import script
 
-from vmstore.testing.living import Played
-from vmstore.vm.decide import Deciding
+from vmstore.testing.simulate_live import Played
+from vmstore.vm.kernel.decide import Deciding
 
 TOOLS = Path(campaign.__file__).parent
 Short = Callable[[Path], Counter[str]]

@@ -13,7 +13,7 @@ import pytest
 import vmstore
 from tests.columns.kept import cut, grow, segments, sound
 from tests.disasters.mounts import remount, small_disk
-from vmstore.columns import shelf
+from vmstore.columns import segments as shelf
 from vmstore.errors import StoreError
 
 FILES = ("mutations.parquet", "contents.parquet", "residencies.parquet", "seal.json")

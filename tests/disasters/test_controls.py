@@ -24,11 +24,11 @@ from msgspec.structs import replace
 
 import vmstore
 from vmstore.cells import verify_proof
-from vmstore.engine.cellread import OfBatch
-from vmstore.engine.seal import Seal
-from vmstore.views import calls
-from vmstore.views.calls import Calls
-from vmstore.views.residency import Residency
+from vmstore.engine.named_cells import OfBatch
+from vmstore.seals.seal import Seal
+from vmstore.views.projectors import calls
+from vmstore.views.projectors.calls import Calls
+from vmstore.views.projectors.residency import Residency
 
 CUTS = 120
 
@@ -184,8 +184,8 @@ def test_a_signature_that_is_not_checked_is_noticed(folder: Path, monkeypatch: p
 
 
 NOT_WHOLE: dict[str, tuple[str, Any]] = {
-    "killed": ("vmstore.store.backup.beside", contextmanager(lambda path: iter([path]))),
-    "cut": ("vmstore.exports.newfile.flush", lambda path: None),
+    "killed": ("vmstore.maintenance.backup.beside", contextmanager(lambda path: iter([path]))),
+    "cut": ("vmstore.core.system.atomic_file.flush", lambda path: None),
 }
 
 

@@ -14,7 +14,7 @@ from tests.disasters.edits import MESSAGES, Doors, copied, damage, out_of_order
 from tests.store.archives import told_at
 from vmstore.core.mutation import BodyError, decode
 from vmstore.errors import CorruptError
-from vmstore.store.archiving import archive
+from vmstore.maintenance.archive import archive
 
 EDITS = 60
 

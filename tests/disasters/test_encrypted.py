@@ -16,7 +16,7 @@ from tests import laws
 from tests.disasters.child import joined, kill, start
 from tests.engine.stories import answer, chat
 from vmstore.store.store import Store
-from vmstore.testing.life import Player
+from vmstore.testing.simulate import Player
 from vmstore.testing.strategies import Life, lives
 
 KILLS = 8

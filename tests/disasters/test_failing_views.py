@@ -13,9 +13,9 @@ from campaigns.disk import IO, Fault, disk
 import vmstore
 from tests.engine.stories import answer, chat, tell
 from tests.erasing.found import found_in
+from vmstore.erasure.erase import erase
 from vmstore.errors import CorruptError, StoreError
-from vmstore.store import viewfile
-from vmstore.store.erasing import erase
+from vmstore.namespace import view_file
 
 Damage = Callable[[apsw.Connection], None]
 
@@ -81,7 +81,7 @@ def test_an_erasure_beside_views_that_cannot_be_opened_is_not_done(
         raise apsw.CantOpenError("unable to open database file")  # as where a process may open no more files
 
     with monkeypatch.context() as patch:
-        patch.setattr(viewfile, "_checked", none_left)
+        patch.setattr(view_file, "_checked", none_left)
         with vmstore.open(store_path) as store, pytest.raises(StoreError, match=r"views-.* could not be opened"):
             erase(store, session=word.decode())
     assert found_in(store_path, [word])[word] == [f"default/{views(store_path).name}"]

@@ -14,10 +14,11 @@ from campaigns import outside
 from campaigns.held import Broken
 from campaigns.hostile import INPUTS
 
-from vmstore.capture.sources import lines
-from vmstore.core import place
-from vmstore.exports import intake
-from vmstore.store import backup, bundles, folder, merging
+from vmstore.capture.importers.formats import jsonl
+from vmstore.core.system import safe_files
+from vmstore.maintenance import backup
+from vmstore.namespace import folder
+from vmstore.transfer import bundle_import, merge, sessions
 
 Plant = Callable[[pytest.MonkeyPatch], object]
 
@@ -36,7 +37,7 @@ def believed(path: Path) -> Any:
 
 def agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody is asked."""
-    for module in (backup, bundles, merging):
+    for module in (backup, sessions, merge):
         monkeypatch.setattr(module, "settle", lambda *told: None)
 
 
@@ -47,15 +48,15 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> None:
         if path.exists():
             path.write_bytes(bytes(path.stat().st_size))
 
-    monkeypatch.setattr(place, "overwrite", overwrite)
+    monkeypatch.setattr(safe_files, "overwrite", overwrite)
     monkeypatch.setattr(folder, "check_own", lambda path: None)
 
 
 def waited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is named is read."""
     monkeypatch.setattr(outside, "LIMIT_S", 3)
-    monkeypatch.setattr(intake, "regular", lambda path: path.open("rb"))
-    monkeypatch.setattr(lines, "read_within", lambda path, size: path.read_bytes())
+    monkeypatch.setattr(bundle_import, "regular", lambda path: path.open("rb"))
+    monkeypatch.setattr(jsonl, "read_within", lambda path, size: path.read_bytes())
 
 
 PLANTED: dict[str, tuple[Plant, str, str]] = {

@@ -22,14 +22,14 @@ import pytest
 import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
-from vmstore.core import process
 from vmstore.core.mutation import Create
 from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.system import after_fork
 from vmstore.engine.batch import Batch
 from vmstore.errors import StoreError, VmstoreError
 from vmstore.log.lock import WriteLock
+from vmstore.namespace.storekey import new_store_key
 from vmstore.store.store import memory_store
-from vmstore.store.storekey import new_store_key
 
 EACH = 8
 VMQL = "PAGES page, tokens"
@@ -223,7 +223,7 @@ def test_a_fork_waits_for_a_thread_that_commits(path: Path) -> None:
 
 def test_what_is_in_use_too_long_is_refused_in_the_child(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thread stays inside the log while the process is forked, the child is told so, and breaks nothing."""
-    monkeypatch.setattr(process, "WAIT_US", 20_000)
+    monkeypatch.setattr(after_fork, "WAIT_US", 20_000)
     store, inside, go = vmstore.open(path), threading.Event(), threading.Event()
     log: Any = store.log
 
@@ -253,7 +253,7 @@ def test_what_is_in_use_too_long_is_refused_in_the_child(path: Path, monkeypatch
 
 def test_views_in_use_too_long_are_folded_in_memory(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a thread stays inside a question while the process is forked, a child asks without its views."""
-    monkeypatch.setattr(process, "WAIT_US", 20_000)
+    monkeypatch.setattr(after_fork, "WAIT_US", 20_000)
     store, inside, go = vmstore.open(path), threading.Event(), threading.Event()
 
     def hold() -> None:

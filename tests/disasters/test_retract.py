@@ -13,7 +13,7 @@ from tests.disasters.child import kill, start
 from tests.store.webs import superseded
 from vmstore.core.mutation import Create
 from vmstore.core.page import LinkKind, Modality, PageType, Role
-from vmstore.store import retracting
+from vmstore.retraction import retract
 from vmstore.store.store import Store
 
 SESSIONS = 12
@@ -37,14 +37,14 @@ def test_who_is_overtaken_decides_again(store_path: Path, monkeypatch: pytest.Mo
         root = made(store, "a")
         store.session("a").fork("b")
         late: list[int] = []
-        mark = retracting._mark
+        mark = retract._mark
 
         def overtaken(asked: Any, part: Any) -> list[int]:
             if part.name == "b" and not late:
                 late.append(made(other, "b", root))
             return mark(asked, part)
 
-        monkeypatch.setattr(retracting, "_mark", overtaken)
+        monkeypatch.setattr(retract, "_mark", overtaken)
         found = vmstore.retract(store, page=f"a/p{root}", reason="wrong")
         assert found.again == 1 and [one.session for one in found.sessions] == ["a", "b"]
         assert superseded(store, "a") == {root} and superseded(store, "b") == {root, late[0]}
@@ -56,7 +56,7 @@ def test_who_is_overtaken_decides_again(store_path: Path, monkeypatch: pytest.Mo
 def half_way(path: Path, done: int, told: int) -> None:
     """Retracts until so many sessions are marked, says so and waits to be killed."""
     store = vmstore.open(path)
-    mark, marked = retracting._mark, [0]
+    mark, marked = retract._mark, [0]
 
     def counted(asked: Any, part: Any) -> list[int]:
         if marked[0] == done:
@@ -65,7 +65,7 @@ def half_way(path: Path, done: int, told: int) -> None:
         marked[0] += 1
         return mark(asked, part)
 
-    retracting._mark = counted
+    retract._mark = counted
     vmstore.retract(store, session="main", reason="went wrong")
 
 

@@ -14,13 +14,13 @@ import pytest
 import vmstore
 from tests.engine.stories import chat, tell
 from vmstore.errors import CorruptError
-from vmstore.log.archive import ArchiveLog
-from vmstore.store.archiving import archive
-from vmstore.store.backup import backup, restore
-from vmstore.store.doctor import doctor
-from vmstore.store.encrypting import encrypt
-from vmstore.store.merging import merge
-from vmstore.store.storekey import new_store_key
+from vmstore.log.archive.file import ArchiveLog
+from vmstore.maintenance.archive import archive
+from vmstore.maintenance.backup import backup, restore
+from vmstore.maintenance.doctor import doctor
+from vmstore.namespace.storekey import new_store_key
+from vmstore.store.encrypt import encrypt
+from vmstore.transfer.merge import merge
 
 LOG = "default/log.sqlite"
 PLANTED = {

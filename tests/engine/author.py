@@ -38,8 +38,8 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Slot, Standing, Status, Tier
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
-from vmstore.engine.opening import Opening
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views.projection import Projection

@@ -16,7 +16,7 @@ from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Evict, Link, Mark, Pin, Redact, Reference, Settings
 from vmstore.core.page import LinkKind
 from vmstore.core.redaction import Redaction
-from vmstore.engine.verify import Finding, verify
+from vmstore.engine.verify.verify import Finding, verify
 from vmstore.errors import VmstoreError
 from vmstore.log.sqlite import SqliteLog
 from vmstore.views.projection import Projection

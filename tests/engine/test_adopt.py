@@ -7,11 +7,11 @@ import pytest
 from tests.engine.author import engine_over
 from tests.engine.test_gate import opened, say
 from vmstore.core.page import Origin
-from vmstore.engine import adopt as room
-from vmstore.engine.adopt import Adopted, Commits, Gathering, adopt, content_of
-from vmstore.engine.anew import opening_of, tell_anew
-from vmstore.engine.gate import Engine
-from vmstore.engine.opening import Opening
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
+from vmstore.engine.transfer import ingest as room
+from vmstore.engine.transfer.ingest import Adopted, Commits, Gathering, adopt, content_of
+from vmstore.engine.transfer.rewrite import opening_of, tell_anew
 from vmstore.errors import ConflictError
 from vmstore.log.memory import MemoryLog
 

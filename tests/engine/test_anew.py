@@ -16,13 +16,13 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.erasure import ErasureReason
 from vmstore.core.mutation import Compress, Create, Update
 from vmstore.core.page import Level, Method
-from vmstore.engine.adopt import Gathering
-from vmstore.engine.anew import opening_of, tell_anew
+from vmstore.engine.transfer.ingest import Gathering
+from vmstore.engine.transfer.rewrite import opening_of, tell_anew
 from vmstore.errors import CorruptError, ErasedError
-from vmstore.exports.selection import commits_of
 from vmstore.log.memory import MemoryLog
-from vmstore.store.bundles import portions_of
 from vmstore.store.store import Store, memory_store
+from vmstore.transfer.selection import commits_of
+from vmstore.transfer.sessions import portions_of
 
 SECRET = "my word is Rumpelstiltskin, "
 SHOWN = b"[X]"

@@ -10,8 +10,8 @@ from tests.engine.author import engine_over
 from tests.engine.test_gate import opened, say, two_engines
 from vmstore.core.mutation import Open, decode
 from vmstore.core.page import Origin
-from vmstore.engine import gate
-from vmstore.engine.opening import Opening
+from vmstore.engine import engine as gate
+from vmstore.engine.new_session import Opening
 from vmstore.errors import InputError
 from vmstore.log.frame import RAW, ZSTD
 from vmstore.log.sqlite import SqliteLog

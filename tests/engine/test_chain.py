@@ -12,10 +12,10 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.cells.cell import Cell
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.engine import chain
-from vmstore.engine.chain import Chain
+from vmstore.engine.verify import chain
+from vmstore.engine.verify.chain import Chain
 from vmstore.log.commit import Commit
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 
 Store = vmstore.Store
 

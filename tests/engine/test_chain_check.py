@@ -9,8 +9,8 @@ from tests.engine.test_chain import changed, own, store
 from vmstore import Store
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import Open, decode, encode
-from vmstore.engine import verify as room
-from vmstore.engine.verify import Finding, verify
+from vmstore.engine.verify import verify as room
+from vmstore.engine.verify.verify import Finding, verify
 
 __all__ = ["store"]  # the fixture: sessions apart, s, and f that forked from s
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from vmstore.engine.verify import verify
+from vmstore.engine.verify.verify import verify
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.memory import MemoryLog
 from vmstore.testing.log_contract import Told, chain

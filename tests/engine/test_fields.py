@@ -13,12 +13,12 @@ from tests.engine.author import engine_over
 from vmstore.core.decision import Why
 from vmstore.core.mutation import Configure, Create, Known, Link, Mark, Pack, Reply, decode
 from vmstore.core.page import Role
-from vmstore.engine import fields
-from vmstore.engine.fields import sound
 from vmstore.engine.head import Head, Nothing
-from vmstore.engine.opening import Opening
-from vmstore.engine.rules import RULES, Place, cells_exist, numbers_fit
-from vmstore.engine.ruling import OF_FIELDS
+from vmstore.engine.new_session import Opening
+from vmstore.engine.rules import field_types
+from vmstore.engine.rules.field_types import sound
+from vmstore.engine.rules.rules import RULES, Place, cells_exist, numbers_fit
+from vmstore.engine.rules.rules_by_kind import OF_FIELDS
 from vmstore.errors import RefusedError
 
 NUMBERS = st.sampled_from([0, 1, 2, 3, 7, 40, -1, 2**63 - 1, 1 - 2**63, 2**63, -(2**63), 2**64, Role.TOOL])
@@ -71,7 +71,7 @@ def test_the_reader_says_what_the_rules_say(mutation: Any) -> None:
 @pytest.mark.parametrize("word", ["type", "modality", "role", "mime"])
 def test_words_are_read_to_the_last(word: str) -> None:
     """Every word of every vocabulary is read, and the first number beyond is not."""
-    words = fields.WORDS[Create][word]
+    words = field_types.WORDS[Create][word]
     usual = {"type": 0, "modality": 0, "role": 0, "message": 0, "part": 0, "content": None, "size": 0, "tokens": 0}
     for number in (*words, max(words) + 1, -1):
         assert (sound(Create(**{**usual, word: number})) is not None) == (number in words)

@@ -10,15 +10,15 @@ import pytest
 from tests.engine.author import engine_over
 from vmstore.core.mutation import Configure, Mark, Message, Open, decode
 from vmstore.core.page import Origin
-from vmstore.engine import gate
+from vmstore.engine import engine as gate
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import HEADS_MAX, Engine
-from vmstore.engine.opening import Opening
+from vmstore.engine.engine import HEADS_MAX, Engine
+from vmstore.engine.new_session import Opening
 from vmstore.errors import ConflictError, RefusedError, UnknownError
 from vmstore.log.commit import genesis, relink
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 
 
 def opened(engine: Engine, name: str = "s") -> int:

@@ -12,11 +12,11 @@ import vmstore
 from tests.engine.stories import answer, chat
 from tests.engine.test_seal import followed
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.engine.growth import KIND, check_growth, growth
-from vmstore.engine.seal import Seal, sealed
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log
-from vmstore.store.keys import Key, new_key
+from vmstore.namespace.signing_keys import Key, new_key
+from vmstore.seals.consistency_proof import KIND, check_growth, growth
+from vmstore.seals.seal import Seal, sealed
 
 
 @pytest.fixture(scope="module")

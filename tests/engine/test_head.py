@@ -12,11 +12,11 @@ from tests.engine.author import STORIES, Author, Deed, engine_over
 from vmstore.cells.merkle import EMPTY, leaf
 from vmstore.core.mutation import Create, Pack, Update
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
+from vmstore.engine.engine import Engine
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import load_head
-from vmstore.engine.opening import Opening
-from vmstore.engine.verify import verify
+from vmstore.engine.new_session import Opening
+from vmstore.engine.verify.verify import verify
 from vmstore.views.projection import Projection
 
 FORKED = [Deed("say", 1, 1, 1, 3), Deed("pack", 1, 2), Deed("fork", 1), Deed("update", 0, 5), Deed("pack", 3, 5)]

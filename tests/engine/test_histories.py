@@ -10,7 +10,7 @@ import pytest
 
 from tests.cells.test_merkle import reference
 from vmstore.core.mutation import Mark, Message, Mutation, Open, Pack, Turn, encode
-from vmstore.engine.histories import Histories, SessionHead, leaf_of, leaf_read, opened_by, tree_of
+from vmstore.engine.verify.history_tree import Histories, SessionHead, leaf_of, leaf_read, opened_by, tree_of
 from vmstore.log.commit import Commit
 
 PACK = Pack(call=3, fidelity=1, leaves=2, tokens=9, root=b"r" * 32, entered=(), left=())

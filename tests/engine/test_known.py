@@ -10,13 +10,13 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.mutation import Create, Message, decode
-from vmstore.engine import known as known_module
+from vmstore.engine import dedup as known_module
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
-from vmstore.engine.known import DIGEST_BYTES, Known, Sealed
-from vmstore.engine.opening import Opening
-from vmstore.store.namespace import KNOWN
-from vmstore.views.lane import Lane
+from vmstore.engine.dedup import DIGEST_BYTES, Known, Sealed
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
+from vmstore.namespace.namespace import KNOWN
+from vmstore.views.branch import Lane
 
 LONG = "a long message, " * 200
 

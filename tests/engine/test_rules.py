@@ -42,11 +42,11 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import LinkKind
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
+from vmstore.engine.engine import Engine
 from vmstore.engine.head import Head, Nothing
-from vmstore.engine.opening import Opening
-from vmstore.engine.rules import RULES, Place
-from vmstore.engine.ruling import ABOUT, OF_CONTENTS
+from vmstore.engine.new_session import Opening
+from vmstore.engine.rules.rules import RULES, Place
+from vmstore.engine.rules.rules_by_kind import ABOUT, OF_CONTENTS
 from vmstore.errors import RefusedError
 
 # The scene: message 3 with pages 4 (version 2 at position 8) and 5 (opaque); page 6 stands in no

@@ -15,15 +15,15 @@ from tests.cells.test_merkle import reference
 from tests.engine.stories import LOG, answer, chat, copied, decide, edit, tell
 from vmstore.core.clock import SeededIds
 from vmstore.core.mutation import Open, Pack, decode, encode
-from vmstore.engine.histories import Histories
-from vmstore.engine.seal import Seal, namespace_uid, read, sealed, watched
-from vmstore.engine.verify import ChainCheck, Finding
+from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.verify import ChainCheck, Finding
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.keys import Key
+from vmstore.namespace.signing_keys import Key
+from vmstore.seals.seal import Seal, namespace_uid, read, sealed, watched
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.engine.chain import Chain
-from vmstore.engine.soundness import Erased, nothing_erased, unsound
-from vmstore.engine.verify import verify
-from vmstore.views.lane import Lane
+from vmstore.engine.verify.cell_check import Erased, nothing_erased, unsound
+from vmstore.engine.verify.chain import Chain
+from vmstore.engine.verify.verify import verify
+from vmstore.views.branch import Lane
 
 RIGHT = Cell(b"s" * 16, b"bytes")
 

@@ -14,12 +14,12 @@ import vmstore
 from tests.engine.stories import LOG, copied, decide, edit, problems, rows, tell
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import Configure, Link, Message, Open, encode
-from vmstore.engine import verify as verify_module
 from vmstore.engine.lookups import ViewLookups
+from vmstore.engine.verify import verify as verify_module
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.views import walk
+from vmstore.views import dispatch
 from vmstore.views.projection import PROJECTORS, Projection
 
 NUMBERS = ("session", "first", "count", "at", "lag", "request", "cell")
@@ -189,7 +189,7 @@ def test_without_the_hash_check_flips_go_unnoticed(told: Path, tmp_path: Path, m
     edit(path, "UPDATE commits SET at = at + 1, lag = lag + 1 WHERE ordinal = 2")
     assert [p.where for p in problems(path)] == ["commit 2"]
     monkeypatch.setattr(verify_module, "follows", lambda previous, commit: True)
-    monkeypatch.setattr(walk, "follows", lambda previous, commit: True)
+    monkeypatch.setattr(dispatch, "follows", lambda previous, commit: True)
     assert problems(path) == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import zstandard
 
-from vmstore.log.archive import ArchiveLog
+from vmstore.log.archive.file import ArchiveLog
 
 ZSTD = b"\x28\xb5\x2f\xfd"
 

@@ -15,12 +15,12 @@ import vmstore
 from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
+from vmstore.erasure.certificates import beside, certificates
 from vmstore.errors import UnknownError
-from vmstore.store import archiving
-from vmstore.store.archiving import archive, archived_sessions, unarchive
-from vmstore.store.keys import read_key
-from vmstore.store.ledger import beside, certificates
-from vmstore.store.seals import folder_of, seals_in
+from vmstore.maintenance import archive as archiving
+from vmstore.maintenance.archive import archive, archived_sessions, unarchive
+from vmstore.namespace.signing_keys import read_key
+from vmstore.seals.seals import folder_of, seals_in
 
 ROUNDS = 4
 SESSIONS = [f"s{n}" for n in range(2 * ROUNDS)]

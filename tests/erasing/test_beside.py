@@ -17,12 +17,13 @@ from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from tests.erasing.test_kills import STEPS
+from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.log import destruction
-from vmstore.log.files import CellFiles
-from vmstore.store import backup, merging
-from vmstore.store.archiving import archive
-from vmstore.store.erasing import erase
+from vmstore.log.blobs import CellFiles
+from vmstore.maintenance import backup
+from vmstore.maintenance.archive import archive
+from vmstore.transfer import merge
 
 SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
@@ -180,7 +181,7 @@ def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
     path: Path, late: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the other store loses after it was proven comes as erased; what it is about to lose waits for the merge."""
-    into, real = path.with_name("into.vms"), getattr(merging, late)
+    into, real = path.with_name("into.vms"), getattr(merge, late)
     vmstore.open(into).close()
 
     def gone() -> None:
@@ -188,7 +189,7 @@ def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
             erase(store, session="s")
 
     def then(*told: Any) -> Any:
-        monkeypatch.setattr(merging, late, real)
+        monkeypatch.setattr(merge, late, real)
         done = real(*told)
         pids.append(start(gone))
         if late == "_proven":
@@ -198,7 +199,7 @@ def test_what_is_erased_as_it_is_merged_is_taken_as_erased(
         return done
 
     pids: list[int] = []
-    monkeypatch.setattr(merging, late, then)
+    monkeypatch.setattr(merge, late, then)
     vmstore.merge(into, path)
     assert [joined(pid) for pid in pids] == [0] * len(pids)
     with vmstore.open(into) as store:

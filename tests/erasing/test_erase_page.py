@@ -10,8 +10,8 @@ import vmstore
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from vmstore.core.mutation import Mark
+from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.errors import ErasedError, OvertakenError
-from vmstore.store.erasing import erase, plan_erasure
 
 SECRET = "the combination is 4711-violet-9"
 ALIKE = "as I said: the combination is 4711-violet-9, remember"

@@ -9,10 +9,10 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
+from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
+from vmstore.seals.seals import read_seal, seal
 from vmstore.shell.main import main
-from vmstore.store.erasing import erase
-from vmstore.store.seals import read_seal, seal
 
 SECRET = "the combination is 4711-violet-9"
 PLANTED = [SECRET.encode(), b"violet"]

@@ -12,8 +12,8 @@ from vmstore.core.erasure import Erase
 from vmstore.core.mutation import encode
 from vmstore.log.commit import NO_REQUEST, seal
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.seals import read_seal
-from vmstore.store.seals import seal as sign
+from vmstore.seals.seals import read_seal
+from vmstore.seals.seals import seal as sign
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -14,11 +14,12 @@ import vmstore
 from tests.disasters.child import start
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
+from vmstore.erasure import erase as erasing
+from vmstore.erasure import scrub
+from vmstore.erasure.certificates import beside, certificates
+from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.log import destruction
-from vmstore.store import erasing, scrubbing
-from vmstore.store.erasing import erase
-from vmstore.store.ledger import beside, certificates
 
 SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
@@ -30,7 +31,7 @@ STEPS: dict[str, tuple[Any, str, bool]] = {
     "rewritten": (destruction, "_remove", True),
     "removed": (destruction, "_scrub", True),
     "scrubbed": (destruction, "_scrub", False),
-    "folding": (scrubbing, "compacted", True),
+    "folding": (scrub, "compacted", True),
     "folded": (erasing, "scrub_text", True),
     "forgotten": (erasing, "forget_erased", False),
     "certified": (erasing, "keep", False),

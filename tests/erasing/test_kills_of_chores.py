@@ -16,11 +16,12 @@ from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from tests.erasing.test_kills import STEPS, dying
 from vmstore.core.clock import ManualClock
+from vmstore.erasure.certificates import beside, certificates
+from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
-from vmstore.store import merging, retaining
-from vmstore.store.erasing import erase
-from vmstore.store.ledger import beside, certificates
+from vmstore.retention import apply
 from vmstore.store.store import Store
+from vmstore.transfer import merge
 
 START, DAY = 1_795_301_701_000_000, 86_400_000_000
 OLD, PAGE, LONG = "the old violet number 4711", "the tool said violet-9", "long violet words, many of them; " * 3_000
@@ -38,7 +39,7 @@ def killed(step: str, path: Path, day: int) -> None:
 
     def child() -> None:
         dying(*STEPS[step])
-        retaining.apply(on(path, day))
+        apply.apply(on(path, day))
 
     assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
 
@@ -56,19 +57,19 @@ def test_what_rules_take_is_taken_once_they_are_applied_again(tmp_path: Path, st
         call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
         asked = [{"role": "user", "content": "Look."}, {"role": "assistant", "content": None, "tool_calls": [call]}]
         store.record("new", {"model": "m", "messages": [*asked, tool]}, answer("Seen."))
-        retaining.keep(store, "7d")
-        retaining.keep(store, "1d", where="role = tool", name="tools")
-        retaining.apply(store)
+        apply.keep(store, "7d")
+        apply.keep(store, "1d", where="role = tool", name="tools")
+        apply.apply(store)
         assert len(list(certificates(beside(path)))) == 0, "nothing is due yet"
     killed(step, path, 9)
     with on(path, 9) as store:  # which finishes what was begun
         assert store.verify().ok
         assert (found_in(tmp_path, ALL) == {}) == (step not in NOT_YET)
-        again = retaining.apply(store)
+        again = apply.apply(store)
         assert (again.erased is None) == (step not in NOT_YET)
-        assert retaining.apply(store).erased is None, "nothing is due any more"
+        assert apply.apply(store).erased is None, "nothing is due any more"
         assert found_in(tmp_path, ALL) == {} and store.verify().ok
-        assert [rule.name for rule in retaining.rules(store)] == ["default", "tools"]
+        assert [rule.name for rule in apply.rules(store)] == ["default", "tools"]
         with pytest.raises(ErasedError):
             next(one for one in store.sessions() if one.session != "new")
             store.session(next(one.session for one in store.sessions() if one.session != "new")).content("p4")
@@ -85,7 +86,7 @@ def uids(path: Path) -> list[str]:
     return [uid.hex() for (uid,) in rows]
 
 
-MERGING = {"brought": (merging, "finish_brought", True), **STEPS, "marked": (merging, "mark", False)}
+MERGING = {"brought": (merge, "finish_brought", True), **STEPS, "marked": (merge, "mark", False)}
 
 
 @pytest.mark.parametrize("step", [step for step in MERGING if step != "recorded"])
@@ -103,14 +104,14 @@ def test_a_merge_that_brought_an_erasure_is_finished(tmp_path: Path, step: str) 
 
     def child() -> None:
         dying(*MERGING[step])
-        merging.merge(path, other, agreed=True)
+        merge.merge(path, other, agreed=True)
 
     assert os.WIFSIGNALED(os.waitpid(start(child), 0)[1])
     with vmstore.open(path) as store:
         assert store.verify().ok
         if step not in NOT_YET:
             assert store.log.ordinal == last and found_in(path, ALL) == {}
-    assert merging.merge(path, other, agreed=True).conflicts == 0
+    assert merge.merge(path, other, agreed=True).conflicts == 0
     assert found_in(path, ALL) == {} and not (path / "default" / "erasing").exists()
     named = {cell.commitment for one in certificates(beside(path)) for e in one.erasures for cell in e.cells}
     assert len(named) == cells

@@ -11,10 +11,10 @@ import vmstore
 from tests.engine.stories import answer, chat, open_seeded
 from tests.erasing.found import found_in
 from vmstore.cells.cell import commit
+from vmstore.erasure.certificates import beside, certificates, read_certificate, signed
+from vmstore.erasure.erase import erase
 from vmstore.errors import CorruptError, ErasedError, RefusedError
-from vmstore.store.erasing import erase
-from vmstore.store.keys import new_key
-from vmstore.store.ledger import beside, certificates, read_certificate, signed
+from vmstore.namespace.signing_keys import new_key
 
 SECRET = "the combination is 4711-violet-9"
 

@@ -15,9 +15,9 @@ from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from tests.log.test_upgrade import golden, old_log
 from tests.store.secretive import everything
+from vmstore.erasure.erase import erase
 from vmstore.log.frame import FILE_BYTES_MIN
-from vmstore.store.erasing import erase
-from vmstore.store.upgrading import upgrade
+from vmstore.maintenance.upgrade import upgrade
 
 SAID = b"How far is it?"
 PIN = "My PIN is 4711"

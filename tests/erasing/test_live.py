@@ -8,11 +8,11 @@ import pytest
 
 import vmstore
 from tests.erasing.found import found_in
+from vmstore.erasure.erase import erase
 from vmstore.errors import ErasedError
 from vmstore.replay.check import Checked
-from vmstore.store import replaying
-from vmstore.store.erasing import erase
-from vmstore.testing.living import SETTINGS
+from vmstore.store import replay
+from vmstore.testing.simulate_live import SETTINGS
 
 SECRET = "Let's go with Postgres, the number is 4711-violet."
 PAGE = "p9"  # where it is said
@@ -22,7 +22,7 @@ TOLD = {**SETTINGS, "l0_tokens_max": 1_200}
 def checked(store: vmstore.Store, name: str) -> Checked:
     """What `vmstore replay --check` finds."""
     ns = store._ns
-    return replaying.checked(ns, ns.key(name) or 0, name)
+    return replay.checked(ns, ns.key(name) or 0, name)
 
 
 @pytest.fixture

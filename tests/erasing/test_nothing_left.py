@@ -11,13 +11,13 @@ import tantivy
 import vmstore
 from tests.engine.stories import answer
 from tests.erasing.found import found_in
-from vmstore.core.words import words
+from vmstore.core.text.tokenizer import words
+from vmstore.erasure.erase import erase, plan_erasure
+from vmstore.maintenance.archive import archive
+from vmstore.retention.apply import keep, rules
 from vmstore.search import index
 from vmstore.search.index import schema
-from vmstore.store.archiving import archive
-from vmstore.store.erasing import erase, plan_erasure
-from vmstore.store.retaining import keep, rules
-from vmstore.testing.living import SETTINGS, picture
+from vmstore.testing.simulate_live import SETTINGS, picture
 
 WORDS = {
     name: f"{name}-zqx{number:02}-kestrel"

@@ -12,9 +12,9 @@ import pytest
 import vmstore
 from tests.erasing.test_beside import BESIDE, LONG, SECRET, erasing, path
 from vmstore import Call
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
+from vmstore.debug.api import Answers
 from vmstore.debug.export import exported
+from vmstore.debug.params import Asked
 from vmstore.errors import ErasedError, RefusedError
 from vmstore.store.session import Session
 from vmstore.store.store import Store

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.store.kept import tell
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.store.reports import Import
+from vmstore.namespace.reports import Import
 from vmstore.store.store import Store, memory_store
 from vmstore.views.projection import PROJECTORS
 

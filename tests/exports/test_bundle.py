@@ -18,11 +18,11 @@ from tests.exports.moved import bundle, chains, filled_in_memory, take, taken, v
 from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.mutation import Turn, encode
 from vmstore.errors import ConflictError, InputError, RefusedError, UnknownError
-from vmstore.exports.bundle import VERSION, Inside, Reader, Writer
 from vmstore.log.commit import seal
 from vmstore.store.store import memory_store
-from vmstore.testing.life import play
+from vmstore.testing.simulate import play
 from vmstore.testing.strategies import Life, lives
+from vmstore.transfer.bundle import VERSION, Inside, Reader, Writer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / f"bundle-{VERSION}.jsonl"
 

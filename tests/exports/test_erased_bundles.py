@@ -10,7 +10,7 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.errors import CorruptError, ErasedError, RefusedError
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.archiving import archive
+from vmstore.maintenance.archive import archive
 
 SECRET = "Never tell this to anybody: 4711."
 ERASES = "MUTATIONS position, kind WHERE kind = 'erase'"

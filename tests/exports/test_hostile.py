@@ -21,15 +21,16 @@ from tests.disasters.child import start
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from vmstore.core.mutation import Approve
-from vmstore.core.place import destroy
+from vmstore.core.system.safe_files import destroy
+from vmstore.erasure import erase
 from vmstore.errors import CorruptError, InputError, RefusedError, StoreError
-from vmstore.log.archives import Archives
-from vmstore.shell.keep import remedies
+from vmstore.log.archive.folder import Archives
+from vmstore.maintenance.doctor import doctor
+from vmstore.namespace.reports import Problem
+from vmstore.retention.apply import keep
+from vmstore.shell.commands.care.maintenance import remedies
 from vmstore.shell.main import main
-from vmstore.store import bundles, erasing
-from vmstore.store.doctor import doctor
-from vmstore.store.reports import Problem
-from vmstore.store.retaining import keep
+from vmstore.transfer import sessions
 
 SECRET = "the combination is 4711-violet-9"
 LONG = "long violet words, many of them; " * 3_000
@@ -138,7 +139,7 @@ def test_a_killed_intake_is_finished(tmp_path: Path) -> None:
     path = grown(tmp_path)
 
     def child() -> None:
-        bundles.finish_brought = lambda ns: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        sessions.finish_brought = lambda ns: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
         with vmstore.open(path) as store:
             store.import_file(tmp_path / "grown.jsonl", exact=True, agreed=True)
 
@@ -319,7 +320,7 @@ def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkey
 
     def child() -> None:
         os.environ["TMPDIR"] = str(temp)
-        bundles.take_anew = lambda *told: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+        sessions.take_anew = lambda *told: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
         with vmstore.open(path) as store:
             store.import_file(tmp_path / "e.jsonl")
 
@@ -331,7 +332,7 @@ def test_a_killed_import_leaves_nothing_an_erasure_misses(tmp_path: Path, monkey
         assert [one.where for one in doctor(path).symptoms if one.kind == "left"] == [str(left)]
         with vmstore.open(path) as store:
             assert store.sweep(dry_run=True).files and left.exists()
-            erasing.finish_erasing(store) if use == "erase" else store.sweep()
+            erase.finish_erasing(store) if use == "erase" else store.sweep()
         assert not left.exists() and doctor(path).ok
 
 
@@ -343,7 +344,7 @@ def test_a_killed_table_export_leaves_no_rows(tmp_path: Path) -> None:
     def child() -> None:
         import tempfile
 
-        from vmstore.exports import parquet
+        from vmstore.transfer import parquet
 
         tempfile.tempdir = str(temp)
         parquet._convert = lambda *told: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]

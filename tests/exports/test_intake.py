@@ -15,14 +15,14 @@ from msgspec.structs import replace
 import vmstore
 from tests.disasters.child import joined, kill, start
 from tests.exports.moved import bundle, chains, filled, filled_in_memory, take, taken
-from vmstore.engine import adopt
-from vmstore.engine.anew import tell_anew
+from vmstore.engine.transfer import ingest
+from vmstore.engine.transfer.rewrite import tell_anew
 from vmstore.errors import ConflictError, InputError, ReadOnlyError, StoreError
-from vmstore.exports import intake
 from vmstore.log.commit import NO_REQUEST, seal
 from vmstore.store.store import Store, memory_store, open_store
-from vmstore.testing.life import full_disk, play
+from vmstore.testing.simulate import full_disk, play
 from vmstore.testing.strategies import Life, lives
+from vmstore.transfer import bundle_import
 
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "something else"}]}
 
@@ -169,7 +169,7 @@ def _ended(pid: int) -> bool:
 def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another writes while an exact import looks at what is here, it looks again and loses nothing."""
     with open_store(tmp_path / "agent.vms") as store, open_store(tmp_path / "agent.vms") as other:
-        right, busy = adopt.standing, [True]
+        right, busy = ingest.standing, [True]
 
         def standing(*told: Any) -> Any:
             found = right(*told)
@@ -177,7 +177,7 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
                 other.record("theirs", REQUEST)
             return found
 
-        monkeypatch.setattr(adopt, "standing", standing)
+        monkeypatch.setattr(ingest, "standing", standing)
         source = filled_in_memory()
         take(store, tmp_path, bundle(source), exact=True)
         assert not busy and len(store.sessions()) == 5 and store.verify().ok
@@ -187,7 +187,7 @@ def test_a_writer_in_between_is_noticed(tmp_path: Path, monkeypatch: pytest.Monk
 def test_commits_are_read_as_they_are_asked_for() -> None:
     """A slice of a session's commits reads as these commits, each with its cells."""
     source = filled_in_memory()
-    commits = adopt.Commits(source.log, range(1, 6))
+    commits = ingest.Commits(source.log, range(1, 6))
     assert [c.ordinal for c in commits[1:3]] == [2, 3] and len(commits[1:3]) == 2
     assert commits[1:3][0] == commits[1] and len(commits[0].cells) == commits[0].cell_count > 0
 
@@ -302,7 +302,7 @@ def test_who_is_second_takes_the_others_copy(store_path: Path, tmp_path: Path, m
                 others[0] = take(other, tmp_path, found).new
             return tell_anew(*told)
 
-        monkeypatch.setattr(intake, "tell_anew", late)
+        monkeypatch.setattr(bundle_import, "tell_anew", late)
         assert (take(one, tmp_path, found).new, others[0] > 0) == (0, True)
         assert [info.session for info in one.sessions()] == [info.session for info in store.sessions()]
         assert one.verify().ok

@@ -18,9 +18,9 @@ from tests.disasters.mounts import small_disk
 from tests.engine.stories import answer, chat
 from tests.exports.moved import filled, filled_in_memory
 from vmstore.errors import InputError, StoreError
-from vmstore.exports.rows import time_text
-from vmstore.exports.tables import TABLES
 from vmstore.store.store import Store
+from vmstore.transfer.table_rows import time_text
+from vmstore.transfer.tables import TABLES
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 FORMATS = ("sqlite", "parquet")

@@ -10,8 +10,8 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.exports.moved import filled, filled_in_memory
-from vmstore.exports.weight import DBSTAT
 from vmstore.store.store import Store
+from vmstore.transfer.disk_usage import DBSTAT
 
 
 def on_disk(folder: Path) -> int:

@@ -22,8 +22,8 @@ import apsw
 
 import vmstore
 from vmstore.cells.cell import ERASED, Cell
-from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import KeyAtHand
+from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
@@ -61,7 +61,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.log.commit import Commit
 from vmstore.log.frame import Frame, cut, packed, raw
-from vmstore.log.vault import Vault
+from vmstore.log.frame_encryption import Vault
 
 FOLDER = Path(__file__).resolve().parent
 SESSION = FOLDER / "format-1.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 FEW: dict[str, Any] = {"l0_tokens_max": 3_000, "reserve_faults_tokens": 300, "policy": "lru", "rules": "passive"}

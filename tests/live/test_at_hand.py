@@ -10,7 +10,7 @@ import pytest
 import vmstore
 from tests.live.small import FEW, PROSE
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.store import acting
+from vmstore.store.live import acts
 from vmstore.store.store import Store
 from vmstore.vm.compressors.callback import Outcome
 
@@ -38,7 +38,7 @@ def played(compressor: Callable[..., str] = short) -> Store:
 def test_no_more_sessions_are_at_hand_than_may_be(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many live sessions act through one handle, so many are kept, and the log is what it would be."""
     whole = [commit.hash for commit in played().log.tail(0, 10_000)]
-    monkeypatch.setattr(acting, "RUNTIMES_MAX", most)
+    monkeypatch.setattr(acts, "RUNTIMES_MAX", most)
     store = played()
     assert len(store._ns.live) == most
     assert [commit.hash for commit in store.log.tail(0, 10_000)] == whole
@@ -47,7 +47,7 @@ def test_no_more_sessions_are_at_hand_than_may_be(most: int, monkeypatch: pytest
 
 def test_a_session_that_was_not_at_hand_keeps_its_callback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A compressor that was handed in is asked also after its session was read again."""
-    monkeypatch.setattr(acting, "RUNTIMES_MAX", 1)
+    monkeypatch.setattr(acts, "RUNTIMES_MAX", 1)
     asked = list[int]()
 
     def counted(*_: Any) -> str:

@@ -10,7 +10,7 @@ import pytest
 import vmstore
 from tests.live.small import FEW, goes_on
 from vmstore.errors import InputError, VmstoreError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 

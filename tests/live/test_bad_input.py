@@ -15,9 +15,9 @@ from tests.live.small import FEW, PROSE, call, goes_on, kinds
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import Create, Evict
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError, ReadOnlyError, RefusedError, UnknownError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 from vmstore.testing.live_laws import mutations
 

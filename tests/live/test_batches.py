@@ -9,10 +9,10 @@ import pytest
 import vmstore
 from tests.live.small import PROSE, call
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
+from vmstore.vm.kernel.settings import BEFORE, Settings, decoded
 from vmstore.vm.policies.demand import Demand1
-from vmstore.vm.settings import BEFORE, Settings, decoded
 
 TOLD: dict[str, Any] = {"l0_tokens_max": 6_000, "rules": "passive", "recall_share": 0.0}
 

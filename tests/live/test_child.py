@@ -13,7 +13,7 @@ import vmstore
 import vmstore.aio
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import ConflictError, InputError, UnknownError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 BUDGET: dict[str, Any] = {"l0_tokens_max": 6_000, "rules": "short", "policy": "lru", "model": "m-1"}

@@ -12,7 +12,7 @@ import vmstore
 import vmstore.aio
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError, RefusedError, UnknownError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 BUDGET: dict[str, Any] = {"l0_tokens_max": 4_000, "rules": "short"}

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.testing import live_laws as laws
-from vmstore.testing.living import ACTS, SETTINGS, STEPS, Played, Step, clocked, played
+from vmstore.testing.simulate_live import ACTS, SETTINGS, STEPS, Played, Step, clocked, played
 
 # Every act, in an order that leaves each something to do.
 BUSY: list[Step] = [
@@ -160,7 +160,7 @@ def test_who_was_overtaken_decides_again(tmp_path: Path, when: str) -> None:
 SEEDED = """
 import hashlib
 from vmstore.testing.live_laws import bodies
-from vmstore.testing.living import played
+from vmstore.testing.simulate_live import played
 from tests.live.test_laws import BUSY
 print(hashlib.sha256(b"".join(body for _, body in bodies(played(BUSY, calm=True)))).hexdigest())
 """

@@ -11,15 +11,15 @@ import pytest
 
 from tests.live.test_laws import BUSY
 from vmstore.core.mutation import Evict
-from vmstore.live import saying
-from vmstore.live.forms import Forms
+from vmstore.live import messages
+from vmstore.live.content_cache import Forms
 from vmstore.live.runtime import Act
-from vmstore.live.spoken import Spoken
+from vmstore.live.transcript import Spoken
 from vmstore.testing import live_laws as laws
-from vmstore.testing.living import Played, played
-from vmstore.vm.decide import Deciding
-from vmstore.vm.room import Room
-from vmstore.vm.state import State
+from vmstore.testing.simulate_live import Played, played
+from vmstore.vm.kernel.decide import Deciding
+from vmstore.vm.kernel.eviction import Room
+from vmstore.vm.kernel.state import State
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -65,8 +65,8 @@ def unheard_words(patch: pytest.MonkeyPatch) -> None:
 
 def counted_calls(patch: pytest.MonkeyPatch) -> None:
     """What is told depends on how long the process lives."""
-    ticks, whole = count(), saying.user
-    patch.setattr(saying, "user", lambda act, content: whole(act, f"{content} {next(ticks)}"))
+    ticks, whole = count(), messages.user
+    patch.setattr(messages, "user", lambda act, content: whole(act, f"{content} {next(ticks)}"))
 
 
 def no_reason(patch: pytest.MonkeyPatch) -> None:

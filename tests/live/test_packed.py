@@ -6,7 +6,7 @@ from typing import Any
 
 import vmstore
 from tests.live.small import FEW, LINE
-from vmstore.store.packed import Packed
+from vmstore.store.live.prompt import Packed
 
 
 def said(packed: Packed) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ import pytest
 
 import vmstore
 from vmstore.core.mutation import Evict, Prefetch, Reference
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.testing.live_laws import mutations
 
 BUDGET = 4_000
@@ -135,8 +135,8 @@ TAKEN_BACK = ("Kafka never worked out for the billing queue. Everything goes ove
 
 def test_a_decision_does_not_stand_without_what_was_said_against_it_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the finder missed a change, the claim gives way to the messages: what was decided, and what came later."""
-    monkeypatch.setattr("vmstore.vm.quoted.changed", lambda *told: None)
-    monkeypatch.setattr("vmstore.vm.quoted.stated", lambda text: [])
+    monkeypatch.setattr("vmstore.vm.claims.quotes.changed", lambda *told: None)
+    monkeypatch.setattr("vmstore.vm.claims.quotes.stated", lambda text: [])
     with vmstore.memory_store() as store:
         text = shown(talk(store, [DECIDED, *[("Fine weather.", "Yes.")] * 9, TAKEN_BACK]), "What is the billing queue?")
         assert "over NATS" in text and "We'll go with Kafka" in text

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import vmstore
-from vmstore.store.bringing import origin
-from vmstore.store.live import Live
+from vmstore.store.live.copy_page import origin
+from vmstore.store.live.live_session import Live
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 READ = {"type": "function", "function": {"name": "read", "parameters": {"type": "object", "properties": {}}}}

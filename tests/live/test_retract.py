@@ -10,7 +10,7 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.decision import Cause, Use
 from vmstore.core.mutation import Evict, Link, Reference
 from vmstore.core.page import LinkKind
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 from vmstore.testing.live_laws import mutations
 

@@ -10,9 +10,9 @@ import pytest
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
-from vmstore.vm.settings import decoded
+from vmstore.vm.kernel.settings import decoded
 
 BUDGET: dict[str, Any] = {"l0_tokens_max": 4_000, "rules": "short", "pinned_turns": 1}
 LONG = "The harbour of stop {0} has a bridge, a crane and a clock that is late. " * 6

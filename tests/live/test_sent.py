@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from vmstore.errors import CorruptError
-from vmstore.store import sent
+from vmstore.store.reads import sent_request
 
 Made = Callable[..., dict[str, Any]]
 
@@ -17,7 +17,7 @@ Made = Callable[..., dict[str, Any]]
 @pytest.mark.parametrize("change", ["a word", "a field", "the order of keys"])
 def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where this code would write another request than was sent, in any respect, it gives none and says so."""
-    right: Made = sent.request_of
+    right: Made = sent_request.request_of
 
     def wrong(*told: Any) -> dict[str, Any]:
         body = right(*told)
@@ -34,6 +34,6 @@ def test_a_request_that_is_not_what_was_sent_is_damage(change: str, monkeypatch:
         session.user("Is this it?")
         request = session.pack().request
         assert session.request(call=1) == request
-        monkeypatch.setattr(sent, "request_of", wrong)
+        monkeypatch.setattr(sent_request, "request_of", wrong)
         with pytest.raises(CorruptError, match=r"the request of call 1 .* is not the one its pack states"):
             session.request(call=1)

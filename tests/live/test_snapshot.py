@@ -12,14 +12,15 @@ from hypothesis import HealthCheck, given, settings
 
 import vmstore
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.live import image, runtime, snapshot
+from vmstore.erasure.erase import erase
+from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
-from vmstore.live.snapshot import Folded, pictured, unfold
-from vmstore.store.encrypting import encrypt
-from vmstore.store.erasing import erase
-from vmstore.store.folder import SNAPSHOTS
-from vmstore.store.storekey import new_store_key
-from vmstore.testing.living import START, STEPS, Step, digest, played
+from vmstore.live.snapshots import codec, snapshot
+from vmstore.live.snapshots.snapshot import Folded, pictured, unfold
+from vmstore.namespace.folder import SNAPSHOTS
+from vmstore.namespace.storekey import new_store_key
+from vmstore.store.encrypt import encrypt
+from vmstore.testing.simulate_live import START, STEPS, Step, digest, played
 from vmstore.vm.policies.registry import SHIPPED, full_name
 
 NAME = "Zanzibar"
@@ -170,7 +171,12 @@ def test_an_encrypted_store_keeps_none(tmp_path: Path, eager: None) -> None:
 def test_what_is_of_no_known_class_is_not_kept() -> None:
     """An object of another class cannot be written, and none can be made of bytes that name one."""
     with pytest.raises(TypeError):
-        image.image({"a": Path()})
-    for told in (["object", "os.path", {}], ["word", "vmstore.vm.state.State", 1], ["named", "os", []], ["other"]):
+        codec.image({"a": Path()})
+    for told in (
+        ["object", "os.path", {}],
+        ["word", "vmstore.vm.kernel.state.State", 1],
+        ["named", "os", []],
+        ["other"],
+    ):
         with pytest.raises((ValueError, KeyError)):
-            image.restored(told)
+            codec.restored(told)

@@ -17,9 +17,9 @@ import vmstore
 import vmstore.aio
 from tests.live.streams import STREAMS, Call
 from vmstore.errors import InputError, RefusedError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.vm.protocol import unmarked
-from vmstore.vm.protocol.marks import Unmarked
+from vmstore.vm.protocol.citation_filter import Unmarked
 
 SHAPES = list(STREAMS)
 BUDGET: dict[str, Any] = {"l0_tokens_max": 8_000}
@@ -135,7 +135,7 @@ def test_the_log_of_a_stream_is_that_of_a_whole_answer() -> None:
 
 
 def _whole(parts: list[dict[str, Any]]) -> dict[str, Any]:
-    from vmstore.capture.shapes import Shape, assembled
+    from vmstore.providers import Shape, assembled
 
     return assembled(Shape.CHAT, parts)[1]
 

@@ -101,7 +101,7 @@ def test_an_act_that_fails_half_way_takes_the_turn_with_it(monkeypatch: pytest.M
         with session.turn():
             session.assistant("First.")
             with monkeypatch.context() as patch:
-                patch.setattr("vmstore.vm.kernel.Kernel.react", lambda kernel: 1 / 0)
+                patch.setattr("vmstore.vm.kernel.kernel.Kernel.react", lambda kernel: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     session.user("Second.")
             with pytest.raises(RefusedError, match="failed half-way"):

@@ -10,8 +10,8 @@ import pytest
 import vmstore
 from vmstore.core.decision import Signal, Use
 from vmstore.core.mutation import Cite, FaultDenied, FaultIn, Reference
-from vmstore.live.facts import Facts
-from vmstore.store.live import Live
+from vmstore.live.session_log import Facts
+from vmstore.store.live.live_session import Live
 from vmstore.testing.live_laws import mutations
 
 RUN = "the contract of last year says in its third clause"

@@ -11,8 +11,8 @@ from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.core.mutation import Link
 from vmstore.core.page import LinkKind
 from vmstore.errors import InputError
-from vmstore.store.live import Live
-from vmstore.testing.living import picture
+from vmstore.store.live.live_session import Live
+from vmstore.testing.simulate_live import picture
 from vmstore.vm.protocol.select import NO_ROOM, SAME_ORIGIN, SUMMARISED
 
 START = 1_795_301_701_000_000

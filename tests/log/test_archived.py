@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.cells.cell import DAMAGED, ERASED, Cell
-from vmstore.log.archived import Place, archived, kept, opened_there, place_of, without
-from vmstore.log.archiving import Run, joined, runs_of
+from vmstore.log.archive.mover import Run, joined, runs_of
+from vmstore.log.archive_frame import Place, archived, kept, opened_there, place_of, without
 from vmstore.log.frame import ARCHIVED, FRAME_BYTES_MAX, Frame, densely, opened, raw
 
 UID = bytes(range(16))

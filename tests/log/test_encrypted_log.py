@@ -12,15 +12,15 @@ import pytest
 
 from tests.log.test_sqlite_log import STORY
 from vmstore.cells.cell import ERASED
-from vmstore.cells.keyring import DROPPED, Keyring
 from vmstore.cells.storekey import KeyAtHand
+from vmstore.cells.subject_keys import DROPPED, Keyring
 from vmstore.core.clock import SystemIds
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.frame import FILES, RAW, ZSTD, raw
+from vmstore.log.frame_encryption import ENCRYPTED, Vault
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
-from vmstore.log.vault import ENCRYPTED, Vault
 from vmstore.testing.log_contract import LogContract, Told, chain
 
 KEY = KeyAtHand(bytes(range(32)), SystemIds())

@@ -19,13 +19,13 @@ import pytest
 from tests.golden.make_golden import FRAMES, KINDS, LOCKED, SESSION, WORDS, forms, kinds, lying, rows, words
 from tests.golden.make_golden import locked as make_locked
 from vmstore.cells.cell import ERASED, Cell
-from vmstore.cells.keyring import Keyring
 from vmstore.cells.storekey import KeyAtHand
+from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SeededIds
 from vmstore.core.mutation import LATER_FIELDS, MUTATION_NAMES, Known, Open, decode, encode
 from vmstore.log.file import FORMAT
 from vmstore.log.frame import FILES, RAW, ZSTD, Frame, opened
-from vmstore.log.vault import Vault
+from vmstore.log.frame_encryption import Vault
 
 GOLDEN = json.loads(SESSION.read_text(encoding="utf-8"))
 GOLDEN_FRAMES = json.loads(FRAMES.read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from vmstore.log import sqlite
+from vmstore.log.blobs import CellFiles
 from vmstore.log.commit import genesis
-from vmstore.log.files import CellFiles
 from vmstore.log.frame import FILE_BYTES_MIN
 from vmstore.log.sqlite import SqliteLog
 from vmstore.testing.log_contract import Told, chain

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import vmstore
 from vmstore.core.page import Modality
-from vmstore.core.tokens import estimate
-from vmstore.store.live import Live
+from vmstore.core.text.token_estimate import estimate
+from vmstore.store.live.live_session import Live
 
 TOPICS = {
     "storage": ("the {} database", ("Postgres", "MySQL", "SQLite", "MongoDB", "CockroachDB", "DynamoDB", "Cassandra")),

@@ -22,7 +22,7 @@ def test_what_was_decided_is_found_again(budget: int) -> None:
 
 def test_who_forgets_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A memory that takes no note of decisions is told few of them right: the score can fail."""
-    monkeypatch.setattr("vmstore.live.remembering.notice", lambda act, spoke: [])
+    monkeypatch.setattr("vmstore.live.extraction.notice", lambda act, spoke: [])
     with vmstore.memory_store() as store:
         score = play(store, 8_000)
     assert score.right < 0.5 * score.asked

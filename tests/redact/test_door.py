@@ -18,7 +18,7 @@ from vmstore.core.mutation import Create, Redact
 from vmstore.core.page import Modality, PageType, Role
 from vmstore.core.redaction import TAG, By, Found, Redaction
 from vmstore.errors import InputError, RefusedError
-from vmstore.redact.door import Door
+from vmstore.redact.redactor import Door
 from vmstore.redact.span import Kind
 
 PASSWORD, KEY, MAIL = "tango-77-foxtrot", "sk-ant-api03-" + "aB3" * 12, "ada@lovelace.dev"

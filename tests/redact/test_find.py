@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import vmstore
 from tests.growing import grows_at_most
 from vmstore.redact.find import apart, spans
+from vmstore.redact.national_ids import luhn
 from vmstore.redact.span import Kind, Span
-from vmstore.redact.states import luhn
 
 
 def found(text: str, kinds: set[Kind] | None = None) -> list[tuple[str, str]]:

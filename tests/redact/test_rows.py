@@ -9,12 +9,12 @@ import pytest
 
 from tests.redact.drawn import draw, drawn
 from tests.redact.labelled import lines, second
-from vmstore.redact import states
+from vmstore.redact import national_ids
+from vmstore.redact.assignments import is_placeholder
 from vmstore.redact.find import spans
 from vmstore.redact.headers import COMMANDS
-from vmstore.redact.keys import SAMPLE
-from vmstore.redact.named import is_placeholder
 from vmstore.redact.span import Kind
+from vmstore.redact.vendor_keys import SAMPLE
 from vmstore.redact.vendors import AROUND, VENDORS
 
 TRIES = 300
@@ -111,18 +111,18 @@ def test_every_state_has_an_example() -> None:
     """No row of the tables of states is without an example, here or in the labelled sets."""
     texts = [*NUMBERS, *(one.text for one in lines()), *(one.text for half in ("tune", "test") for one in second(half))]
     found = {row for text in texts for row in rows_of(text)}
-    assert [row for row in (*states.STATES, *states.CODES) if id(row) not in found] == []
+    assert [row for row in (*national_ids.STATES, *national_ids.CODES) if id(row) not in found] == []
 
 
 def rows_of(text: str) -> list[int]:
     """The rows of the tables of states that a text has a number of."""
     low, found = text.lower(), []
-    for state in states.STATES:
+    for state in national_ids.STATES:
         for layout in state.groups.replace("!", "|").split("|"):
-            for told in re.finditer(rf"(?<!\d){states.grouped(layout)}(?!\d)", text) if layout else ():
+            for told in re.finditer(rf"(?<!\d){national_ids.grouped(layout)}(?!\d)", text) if layout else ():
                 digits = re.sub(r"\D", "", told[0])
                 found += [id(state)] if re.search(state.words, low) and state.check(digits) else []
-    for code in states.CODES:
+    for code in national_ids.CODES:
         for told in re.finditer(rf"(?<!\w)(?:{code.shape})(?!\w)", text):
             found += [id(code)] if code.check(re.sub(r"[ .-]", "", told[0])) else []
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from vmstore.core.mutation import Update
 from vmstore.errors import InputError, RefusedError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 
 WORDS = ("postgres", "sqlite", "redis", "kafka", "cache", "queue", "deploy", "index", "shard", "tenant", "backup")

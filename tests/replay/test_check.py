@@ -12,7 +12,7 @@ from tests.replay.told import Life, lived, shorten
 from vmstore.core import mutation as m
 from vmstore.replay.check import Checked, check
 from vmstore.replay.stimuli import Commit, Stimuli, is_decision, stimuli
-from vmstore.testing.living import ACTS, Played
+from vmstore.testing.simulate_live import ACTS, Played
 
 At = tuple[int, m.AnyMutation]
 Plant = Callable[[m.AnyMutation], list[m.AnyMutation]]

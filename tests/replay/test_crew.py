@@ -12,13 +12,13 @@ import pytest
 import vmstore
 from tests.replay.lives import live
 from vmstore.errors import StoreError
-from vmstore.replay.crew import AHEAD, Crew
+from vmstore.replay.worker_pool import AHEAD, Crew
 
 SCRIPT = """
 import sys
 from pathlib import Path
 from vmstore.replay.sweep import Task, sweep
-from vmstore.store.sweeping import Reading
+from vmstore.store.replay_sweep import Reading
 
 tasks = [Task("s", 1, {"l0_tokens_max": budget}) for budget in (4_000, 9_000, 16_000)]
 print(*(run.budget for run in sweep(Reading(Path(sys.argv[1]), "default"), tasks, processes=2)))

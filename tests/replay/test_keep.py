@@ -12,7 +12,7 @@ from tests.inner import inner_batch
 from tests.replay.lives import live
 from vmstore.core.mutation import Evict, decode
 from vmstore.errors import ConflictError, InputError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store, memory_store
 
 

@@ -14,7 +14,7 @@ from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.sweep import Task, Waiting, sweep
 from vmstore.replay.whatif import Run, as_recorded, what_if
-from vmstore.store.sweeping import Here, Reading, live_sessions, replays, what_ifs
+from vmstore.store.replay_sweep import Here, Reading, live_sessions, replays, what_ifs
 
 
 class Told:

@@ -8,13 +8,13 @@ from typing import Any
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, FaultReason, Holder, Signal, Use
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.replay.paper import Made
+from vmstore.replay.sink import Made
 from vmstore.replay.stimuli import Commit, Stimuli, stimuli
-from vmstore.vm.held import Held
-from vmstore.vm.kernel import Kernel
-from vmstore.vm.room import Compression
-from vmstore.vm.settings import encoded
-from vmstore.vm.state import State
+from vmstore.vm.kernel.eviction import Compression
+from vmstore.vm.kernel.kernel import Kernel
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.settings import encoded
+from vmstore.vm.kernel.state import State
 
 SIZES = (10, 60, 200, 900, 2_500)
 

@@ -18,15 +18,15 @@ from tests.disasters.child import joined, start
 from tests.engine.stories import answer, chat
 from tests.growing import grows_at_most
 from vmstore.core.asof import Position
-from vmstore.core.words import readable, words
+from vmstore.core.text.tokenizer import readable, words
 from vmstore.errors import InputError, UnknownError
+from vmstore.namespace import namespace
+from vmstore.namespace.results import Hit
 from vmstore.search import index as index_module
 from vmstore.search import rank
-from vmstore.store import namespace
-from vmstore.store.answers import Hit
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.testing.life import play
+from vmstore.testing.simulate import play
 from vmstore.testing.strategies import Life, lives
 
 TALK = ("Where is Kyoto?", "Kyoto is in Japan, and Nara too.", "How far is Nara from Kyoto?", "An hour by train.")

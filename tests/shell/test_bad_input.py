@@ -155,7 +155,7 @@ def test_a_store_that_cannot_be_written_still_answers(
     wanted = run(*on(recorded, words), "--json")
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in recorded.rglob("*") if path.is_file()}
     asked: list[Path] = []
-    monkeypatch.setattr("vmstore.shell.opening.os.access", lambda path, mode: asked.append(path))
+    monkeypatch.setattr("vmstore.shell.open_store.os.access", lambda path, mode: asked.append(path))
     found = run(*on(recorded, words), "--json")
     assert asked and found.code == 0
     if words == ["info"]:
@@ -173,7 +173,7 @@ def test_a_change_is_refused_where_nothing_can_be_written(
     run: Run, recorded: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fork and rebuild say that the store is not writable, rather than change a copy nobody sees."""
-    monkeypatch.setattr("vmstore.shell.opening.os.access", lambda path, mode: False)
+    monkeypatch.setattr("vmstore.shell.open_store.os.access", lambda path, mode: False)
     found = run(*on(recorded, words))
     assert found.code == 1 and found.out == "" and "is not writable for you" in found.err
 

@@ -10,7 +10,7 @@ import vmstore
 from tests.decided import Live
 from tests.shell.conftest import Run
 from tests.store.kept import tell
-from vmstore.store.answers import to_json
+from vmstore.namespace.results import to_json
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import Process, Run
-from vmstore.shell import ask, leaving
-from vmstore.shell.commands import COMMANDS
+from vmstore.shell.commands.queries import inspect
+from vmstore.shell.commands.registry import COMMANDS
+from vmstore.shell.terminal import exit_codes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -139,8 +140,8 @@ def test_ctrl_c_leaves_with_130(run: Run, recorded: Path, monkeypatch: pytest.Mo
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ask, "info", interrupted)
-    assert run("info", recorded) == (leaving.INTERRUPTED, "", "") and leaving.INTERRUPTED == 128 + signal.SIGINT
+    monkeypatch.setattr(inspect, "info", interrupted)
+    assert run("info", recorded) == (exit_codes.INTERRUPTED, "", "") and exit_codes.INTERRUPTED == 128 + signal.SIGINT
 
 
 def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,10 +150,10 @@ def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch
     def refused(*_: object) -> int:
         raise PermissionError(13, "Permission denied", "log.sqlite")
 
-    monkeypatch.setattr(ask, "info", refused)
+    monkeypatch.setattr(inspect, "info", refused)
     found = run("info", recorded)
     assert found.code == 1 and found.out == "" and found.err.count("\n") == 1 and "Permission denied" in found.err
-    monkeypatch.setattr(ask, "info", lambda *_: dict[str, int]()["ours"])
+    monkeypatch.setattr(inspect, "info", lambda *_: dict[str, int]()["ours"])
     with pytest.raises(KeyError):
         run("info", recorded)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import ROOT, Run, log_bytes
-from vmstore.shell.commands import COMMANDS
+from vmstore.shell.commands.registry import COMMANDS
 
 
 def offered(run: Run, *words: object, of: str = "vmstore") -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 import vmstore
 from tests.shell.conftest import ROOT, Answer, Run
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.views.projection import PROJECTORS
 
 TITLES = [

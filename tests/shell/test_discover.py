@@ -12,7 +12,7 @@ import zstandard
 
 from tests.capture.imports import claude, codex, in_lines, pi
 from tests.shell.conftest import Run
-from vmstore.capture.sources import glance as glances
+from vmstore.capture.importers.formats import preview as glances
 
 HOMES = ("CODEX_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR")
 

@@ -10,7 +10,7 @@ import pytest
 
 import vmstore
 from vmstore.shell.main import main
-from vmstore.shell.opening import KEY_FILE
+from vmstore.shell.open_store import KEY_FILE
 from vmstore.shell.vmql.main import main as vmql
 
 REQUEST = {"model": "m-1", "messages": [{"role": "user", "content": "Where is zanzibar?"}]}

@@ -13,10 +13,10 @@ import pytest
 
 import vmstore
 from tests.shell.conftest import ROOT, Process, answer
-from vmstore.shell.render import Screen, json_text
-from vmstore.shell.sheet import Column, Span, Table, lines_of, text_of
-from vmstore.shell.transcript import transcript
-from vmstore.shell.words import bar, change, clean, count, cut, dollars, listing, number, seconds, size, wide
+from vmstore.shell.terminal.format import bar, change, clean, count, cut, dollars, listing, number, seconds, size, wide
+from vmstore.shell.terminal.layout import Column, Span, Table, lines_of, text_of
+from vmstore.shell.terminal.render import Screen, json_text
+from vmstore.shell.terminal.transcript import transcript
 
 # Runs the command where rich is not installed.
 WITHOUT_RICH = (
@@ -197,7 +197,7 @@ def test_progress_shows_only_what_takes_long(monkeypatch: pytest.MonkeyPatch) ->
     """Work done within a second shows no progress; longer work does, and its line is wiped at the end."""
     monkeypatch.setitem(sys.modules, "rich.console", None)
     times = [0.0]
-    monkeypatch.setattr("vmstore.shell.render.time.monotonic", lambda: times[0])
+    monkeypatch.setattr("vmstore.shell.terminal.render.time.monotonic", lambda: times[0])
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     for moment, wanted in ((0.9, ""), (2.0, "working 50 %")):

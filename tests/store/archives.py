@@ -7,11 +7,11 @@ from typing import Any
 
 import vmstore
 from tests.engine.stories import answer, chat, tell
-from vmstore.log.archived import place_of
+from vmstore.log.archive_frame import place_of
 from vmstore.log.frame import ARCHIVED
 from vmstore.log.rows import READ_FRAMES, frame_of
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.answers import to_json
+from vmstore.namespace.results import to_json
 
 LONG = "a very long story, " * 6_000
 TEXTS = ["Where to?", "Twelve miles.", "South it is.", "Quite.", LONG[:40], "Late."]

@@ -18,14 +18,14 @@ import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.core.asof import Call
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
+from vmstore.debug.api import Answers
+from vmstore.debug.params import Asked
 from vmstore.errors import VmstoreError
-from vmstore.shell.complete import candidates
+from vmstore.namespace.signing_keys import Key, new_key
+from vmstore.shell.commands.queries.completion import candidates
 from vmstore.shell.main import main
-from vmstore.store.candidates import Candidates
-from vmstore.store.keys import Key, new_key
-from vmstore.vmql.problems import QueryError
+from vmstore.store.completions import Candidates
+from vmstore.vmql.syntax.errors import QueryError
 
 
 class Words(NamedTuple):

@@ -12,10 +12,10 @@ from tests.engine.stories import answer, chat
 from tests.store.archives import LONG, away, everything, told_at
 from vmstore.core.clock import ManualClock
 from vmstore.errors import CorruptError, ErasedError, InputError, ReadOnlyError, RefusedError, UnknownError
-from vmstore.log.archive import ArchiveLog
+from vmstore.log.archive.file import ArchiveLog
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.archiving import archive, archived_sessions, unarchive
-from vmstore.store.seals import read_seal
+from vmstore.maintenance.archive import archive, archived_sessions, unarchive
+from vmstore.seals.seals import read_seal
 
 ALL = ["long", "other", "plan", "plan-b", "plan-c"]
 

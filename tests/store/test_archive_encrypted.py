@@ -13,9 +13,9 @@ import vmstore
 from tests.engine.stories import answer, chat
 from tests.store.archives import everything
 from vmstore.errors import CorruptError, ErasedError, StoreError
-from vmstore.log.archive import ArchiveLog
-from vmstore.store.archiving import archive, unarchive
-from vmstore.store.storekey import new_store_key
+from vmstore.log.archive.file import ArchiveLog
+from vmstore.maintenance.archive import archive, unarchive
+from vmstore.namespace.storekey import new_store_key
 
 NAMES = ["trip", "other", "trip-b", "bob"]
 LONG = "4711 kept long " * 6_000

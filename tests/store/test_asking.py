@@ -11,7 +11,7 @@ from tests.capture.words import LONG, NOTE, lines, request, said, system, user
 from tests.store.kept import told_in_memory
 from vmstore.core.asof import Call, Position, Turn
 from vmstore.errors import InputError, UnknownError
-from vmstore.store.answers import Page, to_json
+from vmstore.namespace.results import Page, to_json
 from vmstore.store.session import Session
 from vmstore.store.store import memory_store
 

@@ -10,7 +10,6 @@ import pytest
 
 import vmstore
 from tests.engine.stories import chat
-from vmstore.capture.shapes import Shape
 from vmstore.core.mutation import (
     LIVE,
     Annotate,
@@ -33,8 +32,9 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Modality, PageType
 from vmstore.engine.batch import Batch
-from vmstore.engine.fields import SHAPES
+from vmstore.engine.rules.field_types import SHAPES
 from vmstore.errors import RefusedError
+from vmstore.providers import Shape
 from vmstore.store.store import Store, memory_store
 
 TWO = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "https://a.example/b.png"}}]

@@ -10,12 +10,12 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from tests.inner import inner_batch
+from vmstore.core.grants import Scope, Verb
 from vmstore.core.mutation import Revoke, Share, Turn
-from vmstore.core.sharing import Scope, Verb
 from vmstore.engine.batch import Batch
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
 from vmstore.errors import ConflictError, InputError, RefusedError, VmstoreError
-from vmstore.store import charter
+from vmstore.namespace import system_session
 
 
 def shared(name: str, verbs: int = Verb.READ) -> Callable[[Batch], None]:
@@ -31,7 +31,7 @@ def told(store: vmstore.Store) -> list[tuple[str, str | None]]:
     """The kinds in the charter and whom they name."""
     return [
         (one.mutation.kind, one.text(one.mutation.principal) if isinstance(one.mutation, Share) else None)
-        for one in charter.entries(store._ns)
+        for one in system_session.entries(store._ns)
     ]
 
 
@@ -40,13 +40,13 @@ def test_it_is_opened_when_first_needed(store_path: Path) -> None:
     with vmstore.open(store_path) as store:
         store.record("s", chat("hello"), None)
         assert told(store) == [] and len(store.sessions(hidden=True)) == 1
-        assert charter.append(store._ns, shared("ann")) == 2
-        charter.append(store._ns, shared("bob"))
-        charter.append(store._ns, lambda batch: batch.add(Revoke(2, Verb.READ)))
-        charter.append(store._ns, shared("ann"))
+        assert system_session.append(store._ns, shared("ann")) == 2
+        system_session.append(store._ns, shared("bob"))
+        system_session.append(store._ns, lambda batch: batch.add(Revoke(2, Verb.READ)))
+        system_session.append(store._ns, shared("ann"))
         assert told(store) == [("share", "ann"), ("share", "bob"), ("revoke", None), ("share", "ann")]
-        last = list(charter.entries(store._ns))[-1]
-        assert [one.position for one in charter.entries(store._ns, last.ordinal - 1)] == [5]
+        last = list(system_session.entries(store._ns))[-1]
+        assert [one.position for one in system_session.entries(store._ns, last.ordinal - 1)] == [5]
         assert store.verify().ok
     with vmstore.open(store_path, "r") as store:
         assert len(told(store)) == 4
@@ -55,7 +55,7 @@ def test_it_is_opened_when_first_needed(store_path: Path) -> None:
 def test_it_is_hidden_and_can_be_named(store_path: Path) -> None:
     """No list of sessions holds it unless hidden ones are asked for, and who names it can read it."""
     with vmstore.open(store_path) as store:
-        charter.append(store._ns, shared("ann"))
+        system_session.append(store._ns, shared("ann"))
         store.record("s", chat("hello"), None)
         assert [one.session for one in store.sessions()] == ["s"]
         assert [one.session for one in store.sessions(hidden=True)] == ["s", "vmstore"]
@@ -71,7 +71,7 @@ def test_it_is_hidden_and_can_be_named(store_path: Path) -> None:
 def test_nothing_else_is_done_with_it(store_path: Path) -> None:
     """Whatever would write to it, take its past over or take it elsewhere is refused, and nothing is written."""
     with vmstore.open(store_path) as store:
-        charter.append(store._ns, shared("ann"))
+        system_session.append(store._ns, shared("ann"))
         before = store.log.ordinal
         session = store.session("vmstore")
         attempts: list[Callable[[], object]] = [
@@ -79,7 +79,7 @@ def test_nothing_else_is_done_with_it(store_path: Path) -> None:
             lambda: session.fork("x"),
             lambda: store.session("vmstore", l0_tokens_max=1000),
             lambda: store.export(store_path.parent / "out", ["vmstore"]),
-            lambda: charter.append(store._ns, lambda batch: batch.add(Turn(1))),
+            lambda: system_session.append(store._ns, lambda batch: batch.add(Turn(1))),
         ]
         for attempt in attempts:
             with pytest.raises(VmstoreError):
@@ -115,11 +115,11 @@ def test_its_name_is_kept(store_path: Path) -> None:
 def test_a_session_that_had_its_name_keeps_it(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a session was called so before, it goes on as it was, and the charter takes the next name."""
     with monkeypatch.context() as before:
-        before.setattr("vmstore.engine.apart.CHARTER_NAME", "")  # as a version without charters did
+        before.setattr("vmstore.engine.system_session.CHARTER_NAME", "")  # as a version without charters did
         with vmstore.open(store_path) as store:
             store.record("vmstore", chat("hello"), None)
     with vmstore.open(store_path) as store:
-        charter.append(store._ns, shared("ann"))
+        system_session.append(store._ns, shared("ann"))
         store.record("vmstore", chat("hello"), answer("hi"))
         assert [(one.session, one.calls) for one in store.sessions()] == [("vmstore", 2)]
         assert store.session("vmstore-2").info().mutations == 2
@@ -130,23 +130,23 @@ def test_two_handles_open_one(store_path: Path) -> None:
     """Of two that need it at the same time one opens it, and the other goes on in it."""
     with vmstore.open(store_path) as one, vmstore.open(store_path) as other:
         late = one._ns.engine.begin(Opening("vmstore", hidden=2), 0)
-        charter.append(other._ns, shared("ann"))
+        system_session.append(other._ns, shared("ann"))
         with pytest.raises(ConflictError):
             late.commit(0)
-        charter.append(one._ns, shared("bob"))
+        system_session.append(one._ns, shared("bob"))
         assert told(one) == told(other) == [("share", "ann"), ("share", "bob")]
         assert len(one.sessions(hidden=True)) == 1
 
 
 def test_no_bundle_brings_one(store_path: Path) -> None:
     """The grants of another namespace are not taken in, however they were written down."""
-    from vmstore.exports.bundle import lines_of
-    from vmstore.exports.selection import select, whole
+    from vmstore.transfer.bundle import lines_of
+    from vmstore.transfer.selection import select, whole
 
     bundle = store_path.parent / "grants.jsonl"
     with vmstore.open(store_path) as store:
-        charter.append(store._ns, shared("ann"))
-        key = charter.key_of(store._ns)
+        system_session.append(store._ns, shared("ann"))
+        key = system_session.key_of(store._ns)
         assert key is not None
         bundle.write_bytes(b"".join(lines_of(store._ns.projection, select(store.views, [whole(store.views, key)]))))
     with vmstore.open(store_path.parent / "other.vms") as other:

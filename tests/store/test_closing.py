@@ -8,10 +8,10 @@ import pytest
 
 import vmstore
 from tests.store.test_grants import REGION, kept
+from vmstore.erasure.erase import erase, plan_erasure
 from vmstore.errors import RefusedError, UnknownError
-from vmstore.store.erasing import erase, plan_erasure
-from vmstore.store.folder import ERASING
-from vmstore.store.regions import grants, revoke, share
+from vmstore.namespace.folder import ERASING
+from vmstore.shares.regions import grants, revoke, share
 
 
 def test_no_count_is_told_after_a_revocation(store_path: Path) -> None:

@@ -17,8 +17,10 @@ from tests.columns.kept import cut, grow, right, segments, sound
 from tests.engine.stories import answer, chat, tell
 from tests.store.test_readonly import files
 from tests.test_house import WALL
-from vmstore.columns import pagetable, shelf, table
-from vmstore.columns.cut import Cut
+from vmstore.columns import page_table
+from vmstore.columns import schema as table
+from vmstore.columns import segments as shelf
+from vmstore.columns.segment_writer import Cut
 from vmstore.core.mutation import MUTATION_NAMES
 from vmstore.errors import InputError, UnknownError
 from vmstore.shell.main import main
@@ -227,13 +229,13 @@ def test_verify_holds_columns_against_a_fresh_cut(store_path: Path, monkeypatch:
 def test_verify_holds_columns_against_the_views(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the fold of the columns tells another page table than the views, the session is named."""
     cut(store_path)
-    right = pagetable._Lanes.__init__
+    right = page_table._Lanes.__init__
 
     def one_less(lanes: Any, *given: Any) -> None:
         right(lanes, *given)
         lanes.upto -= 3
 
-    monkeypatch.setattr(pagetable._Lanes, "__init__", one_less)
+    monkeypatch.setattr(page_table._Lanes, "__init__", one_less)
     found = problems(store_path)
     assert {(kind, where) for kind, where, _ in found} == {("columns", "page table")}
     assert any(what.startswith("session 'plan': the columns tell ") for *_, what in found)

@@ -20,16 +20,16 @@ from tests.engine.stories import answer, chat
 from tests.log.test_upgrade import golden, old_log
 from tests.store.archives import told_at
 from vmstore.core.clock import ManualClock
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
 from vmstore.errors import StoreError
 from vmstore.log import compaction
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store import doctor as room
-from vmstore.store import symptoms
-from vmstore.store.archiving import archive
-from vmstore.store.doctor import doctor
-from vmstore.store.folder import views_file
-from vmstore.store.reports import Health
+from vmstore.maintenance import checks
+from vmstore.maintenance import doctor as room
+from vmstore.maintenance.archive import archive
+from vmstore.maintenance.doctor import doctor
+from vmstore.namespace.folder import views_file
+from vmstore.namespace.reports import Health
 
 NOW = ManualClock(4_000_000_000_000_000)  # long after everything was written
 
@@ -239,7 +239,7 @@ def test_views_far_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         db.execute("UPDATE positions SET ordinal = ordinal - 2 WHERE view = 'lineage'")
     found = look(path)
     assert found.ok and found.namespaces[0].behind["lineage"] == 2
-    monkeypatch.setattr(symptoms, "BEHIND_MIN", 2)
+    monkeypatch.setattr(checks, "BEHIND_MIN", 2)
     (symptom,) = look(path).symptoms
     assert (symptom.kind, symptom.remedy) == ("behind", f"vmstore info {path}")
 
@@ -256,7 +256,7 @@ def test_much_that_lies_unpacked(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_full_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk with less room than the log is long is found."""
-    monkeypatch.setattr(symptoms, "ROOM_MIN", 1 << 60)
+    monkeypatch.setattr(checks, "ROOM_MIN", 1 << 60)
     (symptom,) = look(path).symptoms
     assert symptom.kind == "disk" and "vmstore archive" in symptom.remedy
 

@@ -15,16 +15,16 @@ import pytest
 import vmstore
 from tests.engine.stories import chat
 from tests.store.secretive import asked, found_in, made
-from vmstore.cells.keyring import Keyring
+from vmstore.cells.subject_keys import Keyring
 from vmstore.core.clock import SeededIds
-from vmstore.engine.subject import subject_of
+from vmstore.engine.data_subject import subject_of
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.encrypt import encrypt as encrypt_log
+from vmstore.log.encrypt_in_place import encrypt as encrypt_log
 from vmstore.log.file import ENCRYPTED_FORMAT, FORMAT, HALF_ENCRYPTED_FORMAT, format_of
+from vmstore.log.frame_encryption import Vault
 from vmstore.log.sqlite import SqliteLog
-from vmstore.log.vault import Vault
-from vmstore.store.encrypting import encrypt, rekey
-from vmstore.store.storekey import new_store_key, read_store_key
+from vmstore.namespace.storekey import new_store_key, read_store_key
+from vmstore.store.encrypt import encrypt, rekey
 from vmstore.testing.log_contract import Told, chain
 
 
@@ -105,8 +105,8 @@ KILLED = """
 import os, sys
 import apsw
 from vmstore.log import encrypt as room
-from vmstore.store.encrypting import encrypt, rekey
-from vmstore.cells.keyring import Keyring
+from vmstore.store.encrypt import encrypt, rekey
+from vmstore.cells.subject_keys import Keyring
 steps = int(sys.argv[4])
 room.STEP_FRAMES = 2
 def trace(cursor, sql, bindings):

@@ -13,8 +13,8 @@ import vmstore
 from tests.store.secretive import SECRETS, asked, everything, found_in, live, made
 from vmstore.debug.whatif import WhatIfs
 from vmstore.errors import CorruptError, InputError, StoreError
-from vmstore.store.encrypting import encrypt
-from vmstore.store.storekey import new_store_key
+from vmstore.namespace.storekey import new_store_key
+from vmstore.store.encrypt import encrypt
 
 
 @pytest.fixture

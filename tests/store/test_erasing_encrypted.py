@@ -8,10 +8,10 @@ from pathlib import Path
 import vmstore
 from tests.store.secretive import everything, live
 from vmstore.core.clock import SystemIds
+from vmstore.erasure.erase import erase
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.encryption import store_key_of, vault_of
-from vmstore.store.erasing import erase
-from vmstore.store.storekey import new_store_key
+from vmstore.namespace.encryption import store_key_of, vault_of
+from vmstore.namespace.storekey import new_store_key
 
 THEIRS = (b"zanzibar", b"zebra-session", b"zoe-user", b"ztag", b"zagent", b"ztitle")
 

@@ -22,10 +22,10 @@ from vmstore.core.asof import Position
 from vmstore.core.clock import ManualClock
 from vmstore.core.mutation import Mark
 from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
-from vmstore.store import charter
-from vmstore.store.access import Access
-from vmstore.store.regions import grants, regions, revoke, share
-from vmstore.vmql.problems import QueryError
+from vmstore.namespace import system_session
+from vmstore.shares.access import Access
+from vmstore.shares.regions import grants, regions, revoke, share
+from vmstore.vmql.syntax.errors import QueryError
 
 REGION = "lessons"
 HANDLES: dict[str, tuple[str, dict[str, str], set[str]]] = {
@@ -126,7 +126,7 @@ class Sharing(RuleBasedStateMachine):
         assert found is right
         told = grants(self.keeper)
         assert [Given(one.to, frozenset(one.may), one.by) for one in told] == self.model.given
-        if (key := charter.key_of(self.keeper._ns)) is not None:
+        if (key := system_session.key_of(self.keeper._ns)) is not None:
             position = self.keeper.views.execute("SELECT position FROM sessions WHERE session = ?", (key,)).get
             self.past.append((position, list(self.model.given)))
 
@@ -334,6 +334,6 @@ def test_a_revocation_ends_the_writing_of_another_process(store_path: Path) -> N
         revoke(keeper, "team-a")
         assert "region_is_shared" in here.recv()
         child.join(60)
-        last = list(charter.entries(keeper._ns))[-1].ordinal
+        last = list(system_session.entries(keeper._ns))[-1].ordinal
         names = [entry.session for entry in keeper.tail() if int(entry.cursor.split(".")[0]) > last]
         assert names == [] and keeper.verify().ok

@@ -20,8 +20,11 @@ import vmstore
 from tests.engine.stories import chat
 from tests.store.doors import Handle, Words, reads, writes
 from vmstore.errors import StoreError, UnknownError
-from vmstore.store import folder, proving, seals, store, tail
-from vmstore.store.namespace import Namespace
+from vmstore.namespace import folder
+from vmstore.namespace.namespace import Namespace
+from vmstore.seals import seals
+from vmstore.store import store
+from vmstore.store.reads import proofs, tail
 
 A, B = "team-a", "team-b"
 NAMESPACES = st.sampled_from((A, B))
@@ -190,7 +193,7 @@ def seals_of_all(patch: pytest.MonkeyPatch) -> None:
         return map(seals.read_seal, sorted(place.glob(f"*{seals.SEAL}"), reverse=last))
 
     patch.setattr(seals, "seals_in", seals_in)
-    patch.setattr(proving, "seals_in", seals_in)
+    patch.setattr(proofs, "seals_in", seals_in)
 
 
 def counts_shared(patch: pytest.MonkeyPatch) -> None:

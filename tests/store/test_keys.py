@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from vmstore.cells.verify_proof import signed
 from vmstore.errors import InputError, StoreError
-from vmstore.store.keys import new_key, public_key, read_key
+from vmstore.namespace.signing_keys import new_key, public_key, read_key
 
 
 def test_a_new_key_is_its_owners_alone(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 import vmstore
 from tests.engine.stories import chat
 from vmstore.errors import ReadOnlyError, RefusedError, UnknownError
-from vmstore.store.archiving import archive
-from vmstore.store.keys import new_key
-from vmstore.store.regions import revoke, share
-from vmstore.store.seals import seal
+from vmstore.maintenance.archive import archive
+from vmstore.namespace.signing_keys import new_key
+from vmstore.seals.seals import seal
+from vmstore.shares.regions import revoke, share
 from vmstore.testing.chains import Told, chain
 
 

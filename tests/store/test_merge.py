@@ -14,14 +14,14 @@ from tests.engine.author import engine_over
 from tests.engine.stories import answer, chat
 from tests.erasing.found import found_in
 from tests.store.archives import everything, told_at
-from vmstore.engine.merge import Merge
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
+from vmstore.engine.transfer.merge import Merge
 from vmstore.errors import CorruptError, InputError, RefusedError, StoreError
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.archiving import archive
-from vmstore.store.merging import merge
-from vmstore.store.reports import Merged
-from vmstore.store.seals import read_seal
+from vmstore.maintenance.archive import archive
+from vmstore.namespace.reports import Merged
+from vmstore.seals.seals import read_seal
+from vmstore.transfer.merge import merge
 
 ALL = ["long", "other", "plan", "plan-b", "plan-c"]
 

@@ -11,10 +11,10 @@ import pytest
 
 import vmstore
 from tests.engine.stories import answer, chat
-from vmstore.store import calls
-from vmstore.views.calls import calls_of
-from vmstore.views.lane import Lane
+from vmstore.store.reads import calls
+from vmstore.views.branch import Lane
 from vmstore.views.projection import Projection
+from vmstore.views.projectors.calls import calls_of
 
 
 def asked_while_another_folds(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:

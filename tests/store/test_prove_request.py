@@ -12,8 +12,8 @@ import vmstore
 from vmstore.cells.verify_proof import check
 from vmstore.core.clock import SeededIds
 from vmstore.errors import InputError
-from vmstore.store.answers import Page
-from vmstore.store.live import Live
+from vmstore.namespace.results import Page
+from vmstore.store.live.live_session import Live
 
 pytest.importorskip("cryptography")
 

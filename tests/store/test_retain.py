@@ -11,8 +11,8 @@ import vmstore
 from tests.erasing.found import found_in
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.store.retaining import apply, drop, keep, rules
-from vmstore.store.retention import Rule, span, words
+from vmstore.retention.apply import apply, drop, keep, rules
+from vmstore.retention.rules import Rule, span, words
 from vmstore.store.store import Store
 
 DAY = 86_400_000_000

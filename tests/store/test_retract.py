@@ -15,7 +15,7 @@ from tests.store.webs import CITE, Web, superseded
 from vmstore.core.mutation import Create, Message
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
-from vmstore.store.retraction import Retraction
+from vmstore.retraction.results import Retraction
 
 DERIVES = int(LinkKind.DERIVES)
 

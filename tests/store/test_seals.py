@@ -13,10 +13,10 @@ import vmstore
 from tests.engine.stories import LOG, answer, chat, edit
 from vmstore.cells.verify_proof import check
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.engine.seal import Seal
 from vmstore.errors import CorruptError, InputError, RefusedError, UnknownError
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store.keys import Key
+from vmstore.namespace.signing_keys import Key
+from vmstore.seals.seal import Seal
 
 
 class Told(NamedTuple):

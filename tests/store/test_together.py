@@ -13,13 +13,13 @@ import pytest
 import vmstore
 from tests.disasters.disk import Disk, disk
 from tests.engine.stories import answer, chat
-from vmstore.capture.conversation import Conversation
-from vmstore.engine.gate import Engine
+from vmstore.capture.conversation.conversation import Conversation
+from vmstore.engine.engine import Engine
 from vmstore.errors import ConflictError, InputError, StoreError, VmstoreError
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store import recording
-from vmstore.store.together import Wish, Writing
-from vmstore.testing.life import full_disk
+from vmstore.namespace.group_commit import Wish, Writing
+from vmstore.store import recorder
+from vmstore.testing.simulate import full_disk
 
 THREADS, CALLS = 8, 12
 
@@ -126,7 +126,7 @@ def test_nobody_is_overtaken_after_it_decided(tmp_path: Path, monkeypatch: pytes
     with vmstore.open(tmp_path / "a.vms") as store, vmstore.open(tmp_path / "a.vms") as other:
         for one in (store, other):
             one.record("s", chat("Hello?"), answer("Hello."))
-        right, raced, waited = recording.record, list[threading.Thread](), list[bool]()
+        right, raced, waited = recorder.record, list[threading.Thread](), list[bool]()
 
         def record(conversation: Conversation, *given: Any, **told: Any) -> Any:
             if not raced:
@@ -136,7 +136,7 @@ def test_nobody_is_overtaken_after_it_decided(tmp_path: Path, monkeypatch: pytes
                 waited.append(raced[0].is_alive())
             return right(conversation, *given, **told)
 
-        monkeypatch.setattr(recording, "record", record)
+        monkeypatch.setattr(recorder, "record", record)
         assert store.record("s", chat("Well?"), answer("Yes.")).call == 3
         raced[0].join()
         assert waited == [True] and store.session("s").info().calls == 4 and store.verify().ok
@@ -223,14 +223,14 @@ Read = list[tuple[bool, bool]]
 def read(monkeypatch: pytest.MonkeyPatch) -> Read:
     """What is read of sessions from here on."""
     found: Read = []
-    right = recording.follow
+    right = recorder.follow
 
     def follow(engine: Engine, session: int, conversation: Conversation, position: int) -> int:
         assert isinstance(engine.log, SqliteLog)
         found.append((not position, engine.log.lock.held))
         return right(engine, session, conversation, position)
 
-    monkeypatch.setattr(recording, "follow", follow)
+    monkeypatch.setattr(recorder, "follow", follow)
     return found
 
 
@@ -250,15 +250,15 @@ def test_a_session_is_never_read_whole_while_others_wait(
     """A first call reads its session before it takes the lock, and holding it what was written meanwhile alone."""
     with vmstore.open(tmp_path / "a.vms") as one, vmstore.open(tmp_path / "a.vms") as other:
         one.record("s", chat("Hello?"), answer("Hello."))
-        follow = recording.follow
+        follow = recorder.follow
 
         def raced(*told: Any) -> int:
             position = follow(*told)
-            monkeypatch.setattr(recording, "follow", follow)
+            monkeypatch.setattr(recorder, "follow", follow)
             one.record("s", chat("Me first."), answer("Well."))
             return position
 
-        monkeypatch.setattr(recording, "follow", raced)
+        monkeypatch.setattr(recorder, "follow", raced)
         assert other.record("s", chat("Now?"), answer("Now.")).call == 3
     assert read == [(True, False), (False, True)]
 

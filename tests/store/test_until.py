@@ -8,11 +8,11 @@ import pytest
 
 import vmstore
 from vmstore.errors import UnknownError
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
+from vmstore.store.breakpoints import until
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.store.until import until
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.syntax.errors import QueryError
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.log import upgrade as log_room
 from vmstore.log.file import FORMAT, format_of
 from vmstore.log.sqlite import SqliteLog
-from vmstore.store import upgrading
-from vmstore.store.upgrading import rehearse, upgrade
+from vmstore.maintenance import upgrade as upgrading
+from vmstore.maintenance.upgrade import rehearse, upgrade
 from vmstore.views.projection import PROJECTORS, Projection
 
 

@@ -8,10 +8,10 @@ from tests.store.kept import told_in_memory
 from tests.views.pen import Pen
 from tests.views.test_alphabet import store_over
 from vmstore.core.mutation import Compress, Create, Update
-from vmstore.store import versions as room
-from vmstore.store.answers import Version
+from vmstore.namespace.results import Version
+from vmstore.store.reads import versions as room
 from vmstore.store.session import Session
-from vmstore.views import access
+from vmstore.views.reads import page_calls
 
 
 def revised() -> tuple[Session, int]:
@@ -132,7 +132,7 @@ def test_a_fork_counts_what_it_inherited() -> None:
 @pytest.mark.parametrize("whole", [1, 1_000_000])
 def test_affinities_are_what_the_contexts_say(whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a recorded session each affinity is what comparing the pages of all contexts gives, few calls or many."""
-    monkeypatch.setattr(access, "WHOLE_MIN", whole)
+    monkeypatch.setattr(page_calls, "WHOLE_MIN", whole)
     session = told_in_memory().session("s")
     contexts = [set(session.context(call=call.call).page_ids) for call in session.calls()]
     for page in session.pages():

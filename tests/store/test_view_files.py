@@ -9,7 +9,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import chat
-from vmstore.store import viewfile
+from vmstore.namespace import view_file
 
 
 def files(store: Path) -> set[str]:
@@ -19,7 +19,7 @@ def files(store: Path) -> set[str]:
 
 def another_version(patch: pytest.MonkeyPatch) -> None:
     """From here on stores are opened as by a vmstore with other projectors."""
-    patch.setattr(viewfile, "views_file", lambda folder: folder / "views-0new0000.sqlite")
+    patch.setattr(view_file, "views_file", lambda folder: folder / "views-0new0000.sqlite")
 
 
 def test_the_old_views_serve_while_they_are_open(store_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_two_who_find_other_views_make_them_anew_once(
                 store.record("s", chat(text))
     (mine,), (theirs,) = files(store_path), files(other)
     (store_path / "default" / mine).write_bytes((other / "default" / theirs).read_bytes())
-    right, looked = viewfile._look, []
+    right, looked = view_file._look, []
 
     def look(path: Path, *given: object) -> object:
         looked.append(path)
@@ -78,7 +78,7 @@ def test_two_who_find_other_views_make_them_anew_once(
             return found
         return right(path, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(viewfile, "_look", look)
+    monkeypatch.setattr(view_file, "_look", look)
     with caplog.at_level(logging.WARNING, "vmstore"), vmstore.open(store_path) as store:
         assert len(store.session("s").calls()) == 1
         assert store.verify().ok

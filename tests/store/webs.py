@@ -7,7 +7,7 @@ from typing import NamedTuple
 import vmstore
 from vmstore.core.mutation import Cite, Create, Link
 from vmstore.core.page import LinkKind, Modality, Origin, PageType, Role
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
 from vmstore.store.store import Store
 
 CARRYING = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.PART_OF)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import vmstore
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 
 pytest_plugins = ["pytester"]
 
@@ -46,7 +46,7 @@ def test_claims_that_hold(ran: pytest.Pytester) -> None:
     ran.makepyfile(
         """
         import vmstore
-        from vmstore.testing.checks import assert_policy_not_worse
+        from vmstore.testing.assertions import assert_policy_not_worse
 
         def test_of_a_file(agent_memory):
             memory = agent_memory("run.jsonl")
@@ -109,12 +109,12 @@ FAILING = [
     ("memory.assert_recalled('no such words here')", ("no page of the session is called so, or ever held it",)),
     ("memory.assert_in_context('p4', call=9999)", ("call 9999 does not exist: the nearest is call 525",)),
     (
-        "from vmstore.testing.checks import assert_policy_not_worse\n    "
+        "from vmstore.testing.assertions import assert_policy_not_worse\n    "
         "assert_policy_not_worse(memory.session, 'lru', 'lru', budget=8000, by='prefix_voided', slack=-1)",
         ("lru is worse than lru for planning-220: prefix_voided", "lru: faults"),
     ),
     (
-        "from vmstore.testing.checks import assert_policy_not_worse\n    "
+        "from vmstore.testing.assertions import assert_policy_not_worse\n    "
         "assert_policy_not_worse(memory.session, 'lru', 'default')",
         ("give one, like",),
     ),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from tests.engine.author import engine_over
 from vmstore.core.mutation import Create, Link, Message, Pack, Turn, Update
 from vmstore.core.page import LinkKind, Modality, PageType, Role, Slot
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
 from vmstore.log.port import Log
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 
 
 class Pen:

@@ -10,15 +10,15 @@ from hypothesis import example, given, settings
 from tests.against_model import store_answers_as_the_model
 from tests.engine.author import STORIES, Author, Deed, engine_over
 from vmstore.core.clock import ManualClock, SeededIds
-from vmstore.engine.gate import Engine
+from vmstore.engine.engine import Engine
 from vmstore.errors import VmstoreError
-from vmstore.store.namespace import Namespace
+from vmstore.namespace.namespace import Namespace
 from vmstore.store.store import Store
-from vmstore.views.decisions import Decisions
-from vmstore.views.lineage import Lineage
-from vmstore.views.messages import Messages
-from vmstore.views.pages import Pages
-from vmstore.views.residency import Residency
+from vmstore.views.projectors.decisions import Decisions
+from vmstore.views.projectors.lineage import Lineage
+from vmstore.views.projectors.messages import Messages
+from vmstore.views.projectors.pages import Pages
+from vmstore.views.projectors.residency import Residency
 
 ROUND = [
     Deed("say", 0, 1, 2, 3),

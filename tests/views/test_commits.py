@@ -5,9 +5,9 @@ from __future__ import annotations
 import apsw
 
 from vmstore.log.memory import MemoryLog
-from vmstore.views.commits import _before
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 from vmstore.views.projection import Projection
+from vmstore.views.projectors.commits import _before
 
 
 def test_nothing_is_before_what_no_view_holds() -> None:

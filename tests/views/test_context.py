@@ -12,7 +12,8 @@ from vmstore.core.page import LinkKind
 from vmstore.errors import CorruptError, ErasedError
 from vmstore.log.memory import MemoryLog
 from vmstore.store.session import Session
-from vmstore.views import context, lineage
+from vmstore.views.projectors import lineage
+from vmstore.views.reads import context
 
 
 def packed() -> tuple[Pen, Session]:

@@ -13,8 +13,8 @@ from vmstore.errors import UnknownError
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.views import projection as fold
-from vmstore.views.pages import Pages
 from vmstore.views.projection import PROJECTORS, Projection, fingerprint
+from vmstore.views.projectors.pages import Pages
 
 VIEWS = [projector.name for projector in PROJECTORS]
 

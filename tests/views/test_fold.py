@@ -16,9 +16,9 @@ from vmstore.core.page import Origin
 from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
-from vmstore.views import cellar, fold, projection, walk
+from vmstore.views import cell_resolver, dispatch, fold, projection
 from vmstore.views.projection import Projection
-from vmstore.views.residency import Residency
+from vmstore.views.projectors.residency import Residency
 
 SALT = b"s" * 16
 
@@ -45,8 +45,8 @@ def test_what_is_at_hand_is_only_quicker(story: list[Deed]) -> None:
     whole = folded(log)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold, "SESSIONS_MAX", 0)
-        patch.setattr(cellar, "BYTES_MAX", 0)
-        patch.setattr(cellar, "FOUND_MAX", 0)
+        patch.setattr(cell_resolver, "BYTES_MAX", 0)
+        patch.setattr(cell_resolver, "FOUND_MAX", 0)
         assert folded(log, 1) == whole
         assert folded(log, 3) == whole
 
@@ -59,8 +59,8 @@ def test_rows_may_be_written_within_a_commit(story: list[Deed]) -> None:
     Author(engine_over(log)).write(story)
     whole = folded(log)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(walk, "GIVEN_MAX", -1)
-        patch.setattr(cellar, "AHEAD_BYTES", 0)
+        patch.setattr(dispatch, "GIVEN_MAX", -1)
+        patch.setattr(cell_resolver, "AHEAD_BYTES", 0)
         assert folded(log) == whole
 
 
@@ -97,7 +97,7 @@ def test_the_collector_is_left_as_it_was() -> None:
     for on in (True, False):
         (gc.enable if on else gc.disable)()
         try:
-            with pytest.raises(ValueError), walk.uncollected():
+            with pytest.raises(ValueError), dispatch.uncollected():
                 assert not gc.isenabled()
                 raise ValueError
             assert gc.isenabled() == on

@@ -8,7 +8,7 @@ import pytest
 
 from tests.views.pen import Pen
 from vmstore.core.page import LinkKind
-from vmstore.views.lineage import walk
+from vmstore.views.projectors.lineage import walk
 
 DERIVES, REFERENCES = LinkKind.DERIVES, LinkKind.REFERENCES
 

@@ -7,9 +7,9 @@ import pytest
 from tests.views.pen import Pen
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.errors import UnknownError
-from vmstore.views.lane import Lane
-from vmstore.views.moment import basis
-from vmstore.views.moment import packed as packed_call
+from vmstore.views.branch import Lane
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.views.reads.resolve_asof import packed as packed_call
 
 
 def packed(lane: Lane, as_of: AsOf) -> tuple[int, int, int]:

@@ -7,8 +7,8 @@ import pytest
 from tests.decided import live
 from vmstore.core.decision import POLICY_NAMES, Cause, Use, Why
 from vmstore.core.mutation import Evict, Reference
-from vmstore.views.decisions import Decision, last_contest, settings_at
-from vmstore.views.reasons import contest, detail_of, policy_name, reason_of, use_of, word_of
+from vmstore.views.projectors.decisions import Decision, last_contest, settings_at
+from vmstore.views.reads.reasons import contest, detail_of, policy_name, reason_of, use_of, word_of
 from vmstore.vm.policies.registry import SHIPPED, full_name
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.views.pen import Pen
-from vmstore.views.residency import Residency, resident_at
+from vmstore.views.projectors.residency import Residency, resident_at
 
 
 def table(pen: Pen, sql: str) -> list[tuple[Any, ...]]:

@@ -10,10 +10,10 @@ from tests.vm.slow import Told
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.vm.kernel import Kernel
-from vmstore.vm.room import Compression
-from vmstore.vm.settings import encoded
-from vmstore.vm.state import State
+from vmstore.vm.kernel.eviction import Compression
+from vmstore.vm.kernel.kernel import Kernel
+from vmstore.vm.kernel.settings import encoded
+from vmstore.vm.kernel.state import State
 
 Step = tuple[str, int, int, int]
 BUDGET = 4_000

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Role
-from vmstore.core.stems import terms
-from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find
+from vmstore.core.text.stems import terms
+from vmstore.vm.claims.claims import Claim, ClaimKind, Known, Said, find
 
 TALKS = Path(__file__).with_name("decisions.jsonl")
 

@@ -13,10 +13,10 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use, Why
 from vmstore.core.page import PageType, Role
-from vmstore.vm.held import Held
-from vmstore.vm.settings import BEFORE, Settings
-from vmstore.vm.shortening import may_shorten
-from vmstore.vm.state import State
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.page_shortness import may_shorten
+from vmstore.vm.kernel.settings import BEFORE, Settings
+from vmstore.vm.kernel.state import State
 
 Told = tuple[int, m.AnyMutation]
 HARD = (Holder.HAND, Holder.SYSTEM, Holder.TOOLS, Holder.PLAN)

@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.belady import NEVER, Asked, Cost, belady, next_uses
+from vmstore.vm.metrics.belady import NEVER, Asked, Cost, belady, next_uses
 
 pages = st.lists(st.integers(1, 5), max_size=12)
 

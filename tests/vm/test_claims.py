@@ -15,7 +15,7 @@ from tests.growing import grows_at_most
 from tests.vm.sayings import DECISIONS, DIALOGUES, NO_DECISIONS
 from vmstore.core.page import Role, Standing
 from vmstore.errors import InputError
-from vmstore.vm.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
+from vmstore.vm.claims.claims import Claim, ClaimKind, Known, Said, find, handed_in, key_of, name_of, topic_of
 
 U, A = Role.USER, Role.ASSISTANT
 DATABASE = Known("claim_database", "database", "Decision: use PostgreSQL for the database")

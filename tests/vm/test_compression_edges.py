@@ -14,7 +14,7 @@ import pytest
 from tests.growing import grows_at_most
 from tests.vm.test_compressors import LEVELS, PROGRAM, PROSE, ROWS, check_ladder, text
 from vmstore.vm.compressors.form import Form, Material
-from vmstore.vm.reading import CHARS_MAX
+from vmstore.vm.recall.text_pieces import CHARS_MAX
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"
@@ -62,12 +62,12 @@ def test_the_work_grows_with_the_text(shape: Callable[[int], str]) -> None:
 SEEDED = """
 import json, sys
 from vmstore.core.page import Modality
-from vmstore.vm.claims import Said, find
+from vmstore.vm.claims.claims import Said, find
 from vmstore.vm.compressors.form import Material
 from vmstore.vm.compressors.registry import compressed
-from vmstore.vm.postings import Postings
+from vmstore.vm.recall.postings import Postings
 from vmstore.vm.signals import asked
-from vmstore.vm.topics import topics
+from vmstore.vm.recall.topics import topics
 prose, rows = json.load(sys.stdin)
 for level in (1, 2, 3):
     print(compressed(Material(content=prose.encode()), level))

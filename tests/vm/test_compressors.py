@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.core.page import METHODS, Level, Method, Modality, PageType
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
+from vmstore.vm.compressors.page_types import COMPRESSION
 from vmstore.vm.compressors.registry import COMPRESSORS, compressed, compressor
-from vmstore.vm.pagetypes import COMPRESSION
-from vmstore.vm.reading import without_controls
+from vmstore.vm.recall.text_pieces import without_controls
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 DATA = CHECKOUT.parent / "shared" / "data"

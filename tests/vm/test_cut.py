@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from vmstore.vm.cut import Cut, Going, cut
+from vmstore.vm.kernel.batch_cut import Cut, Going, cut
 
 
 def test_what_stands_last_goes_before_what_a_cache_would_lose_more_for() -> None:

@@ -20,10 +20,10 @@ def test_decisions_are_heard_in_other_peoples_words(half: str) -> None:
 
 def test_the_grammar_alone_hears_almost_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what is kept in its own words fewer than a twentieth are heard: the floors can fail."""
-    monkeypatch.setattr("vmstore.vm.quoted.answered", lambda *told, **named: None)
-    monkeypatch.setattr("vmstore.vm.quoted.stated", lambda text: [])
-    monkeypatch.setattr("vmstore.vm.quoted.changed", lambda *told: None)
-    monkeypatch.setattr("vmstore.vm.quoted.acknowledged", lambda *told: None)
+    monkeypatch.setattr("vmstore.vm.claims.quotes.answered", lambda *told, **named: None)
+    monkeypatch.setattr("vmstore.vm.claims.quotes.stated", lambda text: [])
+    monkeypatch.setattr("vmstore.vm.claims.quotes.changed", lambda *told: None)
+    monkeypatch.setattr("vmstore.vm.claims.quotes.acknowledged", lambda *told: None)
     assert total(list(talks("tune"))).recall < 0.05
 
 

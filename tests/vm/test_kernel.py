@@ -11,8 +11,8 @@ from tests.vm.played import STEPS, Played, Step
 from tests.vm.slow import DECISIONS, Contest, Facts, contests, held_true, policy_order
 from vmstore.core import mutation as m
 from vmstore.core.decision import Use
-from vmstore.vm.decide import decide
-from vmstore.vm.state import State
+from vmstore.vm.kernel.decide import decide
+from vmstore.vm.kernel.state import State
 
 # Every kind of pressure once: what arrives too large, faults, what came back, the last turns, smaller budgets.
 CROWDED: list[Step] = [

@@ -10,10 +10,10 @@ import pytest
 
 from tests.vm.played import Played
 from tests.vm.test_kernel import CROWDED, fields, played, reasons_hold, refolded, same_as_counted, within_budget
-from vmstore.vm import room
-from vmstore.vm.decide import Deciding, decide
-from vmstore.vm.room import Contest, Room
-from vmstore.vm.state import State
+from vmstore.vm.kernel import eviction
+from vmstore.vm.kernel.decide import Deciding, decide
+from vmstore.vm.kernel.eviction import Contest, Room
+from vmstore.vm.kernel.state import State
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -60,7 +60,7 @@ def no_pressure(patch: pytest.MonkeyPatch) -> None:
 
 def no_losers(patch: pytest.MonkeyPatch) -> None:
     """The nearest that stayed are not told."""
-    patch.setattr(room, "LOSERS", 0)
+    patch.setattr(eviction, "LOSERS", 0)
 
 
 def more_candidates(patch: pytest.MonkeyPatch) -> None:

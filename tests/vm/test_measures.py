@@ -8,9 +8,9 @@ import pytest
 
 from tests.prose import CHECKOUT, quoted, section, tables
 from vmstore.core.metric import Metric
-from vmstore.vm.measures import BANDS, Band, Measures, judged, numbers
-from vmstore.vm.metrics import Metrics
-from vmstore.vm.state import State
+from vmstore.vm.kernel.state import State
+from vmstore.vm.metrics.metrics import Metrics
+from vmstore.vm.metrics.report import BANDS, Band, Measures, judged, numbers
 
 PAGE = (CHECKOUT / "specs" / "replay.md").read_text()
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vmstore.core.page import Method, Modality
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
-from vmstore.vm.compressors.references import length, type_by_bytes
+from vmstore.vm.compressors.reference_line import length, type_by_bytes
 from vmstore.vm.compressors.registry import compressed
 
 TRANSCRIPT = """0:01 Ana: Welcome to the call about the cache of the server. The cache is full every night.

@@ -9,9 +9,9 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import FaultReason, Signal, Use
 from vmstore.core.page import Role
 from vmstore.replay.whatif import as_recorded
-from vmstore.vm.measures import Measures
-from vmstore.vm.metrics import Metrics
-from vmstore.vm.state import State
+from vmstore.vm.kernel.state import State
+from vmstore.vm.metrics.metrics import Metrics
+from vmstore.vm.metrics.report import Measures
 
 
 def measured(life: Life, price: int | None = None) -> Measures:

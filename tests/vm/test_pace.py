@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import vmstore
 from vmstore.core.mutation import Create, Message, Turn, wire
 from vmstore.core.page import IMPORTANCE
-from vmstore.store.live import Live
-from vmstore.vm.overhead import SEAL_BYTES, Overhead
-from vmstore.vm.pace import MINUTE_US, Pace
+from vmstore.store.live.live_session import Live
+from vmstore.vm.metrics.overhead import SEAL_BYTES, Overhead
+from vmstore.vm.metrics.rates import MINUTE_US, Pace
 
 START = 1_795_301_701_000_000
 

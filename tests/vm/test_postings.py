@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.postings import K1, TERMS_MIN, WINDOW_CHARS, B, Postings, windows
+from vmstore.vm.recall.postings import K1, TERMS_MIN, WINDOW_CHARS, B, Postings, windows
 
 
 def order(postings: Postings, **asked: float) -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.reading import (
+from vmstore.vm.recall.text_pieces import (
     CHARS_MAX,
     Kind,
     bounded,

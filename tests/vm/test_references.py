@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.references import Evidence, Used, Written, references
+from vmstore.vm.recall.used_pages import Evidence, Used, Written, references
 
 TEXT = "the night train leaves Kyoto at ten and arrives in Tokyo at six in the morning"
 

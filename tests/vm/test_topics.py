@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.reading import without_controls
-from vmstore.vm.topics import PPM, closeness, leading, profile, stem, topics
+from vmstore.vm.recall.text_pieces import without_controls
+from vmstore.vm.recall.topics import PPM, closeness, leading, profile, stem, topics
 
 TEXTS = st.text(max_size=300)
 

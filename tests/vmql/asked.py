@@ -20,8 +20,8 @@ from vmstore.core.page import (
     Status,
     Tier,
 )
-from vmstore.vmql import syntax as s
-from vmstore.vmql.made import Kind
+from vmstore.vmql.relations.python_rows import Kind
+from vmstore.vmql.syntax import nodes as s
 
 WORDS: dict[str, Any] = {
     "type": PageType,

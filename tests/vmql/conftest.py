@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import vmstore
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.vmql.facts import Row
 from vmstore.core.page import Level, Tier
-from vmstore.vmql import syntax as s
+from vmstore.vmql.syntax import nodes as s
 
 TIERS = ("tier", "from_tier", "tier_before", "tier_after")
 LEVELS = ("level", "level_asked", "level_served", "level_before", "level_after")

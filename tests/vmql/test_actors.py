@@ -8,7 +8,7 @@ from typing import Any
 import vmstore
 from tests.golden.make_golden import kinds
 from vmstore.core.mutation import Unknown, decode
-from vmstore.vmql.actors import actor_of
+from vmstore.vmql.relations.actors import actor_of
 
 ASKED = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
 

@@ -9,8 +9,8 @@ import pytest
 
 import vmstore
 import vmstore.aio as aio
-from vmstore.shell.demo import SHIPPED
-from vmstore.vmql.problems import QueryError
+from vmstore.shell.demo.demo import SHIPPED
+from vmstore.vmql.syntax.errors import QueryError
 
 TEXTS = ("PAGES LIMIT 300", "CONTEXT AT CALL 200", "MUTATIONS position, kind WHERE kind = pack", "SESSIONS")
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vmstore.testing import queries
-from vmstore.vmql.automaton import Stuck, run
-from vmstore.vmql.complete import completions
-from vmstore.vmql.printer import show
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import Statement
+from vmstore.vmql.diagnostics.complete import completions
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.lalr import Stuck, run
+from vmstore.vmql.syntax.nodes import Statement
+from vmstore.vmql.syntax.printer import show
 
 TAIL = {"ACROSS", "AS OF", "BETWEEN", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE"}
 MOMENTS = {"CALL", "HEAD", "LOGGED", "POSITION", "TIME", "TURN"}

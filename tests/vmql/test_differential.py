@@ -19,12 +19,14 @@ from tests.vmql.facts import Naive, Row, iso
 from tests.vmql.naive import answer
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import VmstoreError
-from vmstore.store.namespace import Namespace
+from vmstore.namespace.namespace import Namespace
 from vmstore.store.store import Store
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
 from vmstore.views.projection import Projection
-from vmstore.vmql import common, plan, syntax
-from vmstore.vmql.printer import show
+from vmstore.vmql.planner import plan
+from vmstore.vmql.relations import ctes
+from vmstore.vmql.syntax import nodes
+from vmstore.vmql.syntax.printer import show
 
 ASKED = 10  # statements a story
 # More happens to pages than in the stories of the gate, so that there is something to ask about.
@@ -55,25 +57,25 @@ def written(story: list[Deed]) -> Store:
 
 
 def scoped(
-    data: st.DataObject, model: Model, naive: Naive, relation: str, tail: syntax.Tail
-) -> tuple[syntax.Tail, list[Row]]:
+    data: st.DataObject, model: Model, naive: Naive, relation: str, tail: nodes.Tail
+) -> tuple[nodes.Tail, list[Row]]:
     """A tail with a scope and a moment, and the rows these leave."""
     names = sorted(model.names.values())
     across = data.draw(st.booleans(), "across") or relation == "SESSIONS"
     if across:
-        scope: syntax.Scope = syntax.AcrossSessions()
+        scope: nodes.Scope = nodes.AcrossSessions()
         if data.draw(st.booleans(), "a pattern"):
-            scope = syntax.InSession(name=syntax.Value(value="s%1%"))
+            scope = nodes.InSession(name=nodes.Value(value="s%1%"))
             names = [name for name in names if "1" in name]
             if not names:
-                scope, names = syntax.AcrossSessions(), sorted(model.names.values())
+                scope, names = nodes.AcrossSessions(), sorted(model.names.values())
         ends = {name: model.last(name)[0] for name in names}
         as_of = None
         if data.draw(st.booleans(), "at a time"):
             at = data.draw(st.sampled_from([fact.at for fact in model.facts if fact.at >= 0] or [0]), "time")
             ends = {name: end for name in names if (end := model.at_time(name, at)) is not None}
             ends = {name: end for name, end in ends.items() if end >= model.own(name)[0].position}
-            as_of = syntax.Moment(unit="time", value=syntax.Value(value=iso(at)))
+            as_of = nodes.Moment(unit="time", value=nodes.Value(value=iso(at)))
         return msgspec.structs.replace(tail, scope=scope, as_of=as_of), naive.across(relation, ends)
     name = data.draw(st.sampled_from(names), "session")
     position = model.last(name)[0]
@@ -82,19 +84,19 @@ def scoped(
     if calls and data.draw(st.booleans(), "at a call"):
         call = data.draw(st.sampled_from(sorted(calls)), "call")
         position = calls[call].position
-        as_of = syntax.Moment(unit="call", value=syntax.Value(value=call))
+        as_of = nodes.Moment(unit="call", value=nodes.Value(value=call))
     elif data.draw(st.booleans(), "past"):
         position = data.draw(st.integers(1, position), "position")
-        as_of = syntax.Moment(unit="position", value=syntax.Value(value=position))
-    told = msgspec.structs.replace(tail, scope=syntax.InSession(name=syntax.Value(value=name)), as_of=as_of)
+        as_of = nodes.Moment(unit="position", value=nodes.Value(value=position))
+    told = msgspec.structs.replace(tail, scope=nodes.InSession(name=nodes.Value(value=name)), as_of=as_of)
     rows = naive.rows(relation, name, position)
     if as_of is None and data.draw(st.booleans(), "since"):
         since = data.draw(st.integers(1, position), "since position")
         until = data.draw(st.integers(1, position), "until position")
         told = msgspec.structs.replace(
             told,
-            since=syntax.Moment(unit="position", value=syntax.Value(value=since)),
-            until=syntax.Moment(unit="position", value=syntax.Value(value=until)),
+            since=nodes.Moment(unit="position", value=nodes.Value(value=since)),
+            until=nodes.Moment(unit="position", value=nodes.Value(value=until)),
         )
         key = "from_position" if relation == "RESIDENCIES" else "position"
         rows = [row for row in rows if since < row[key] <= until]
@@ -102,8 +104,8 @@ def scoped(
 
 
 def context(
-    data: st.DataObject, model: Model, naive: Naive, columns: tuple[syntax.Column, ...], tail: syntax.Tail
-) -> tuple[syntax.Statement, list[Row]] | None:
+    data: st.DataObject, model: Model, naive: Naive, columns: tuple[nodes.Column, ...], tail: nodes.Tail
+) -> tuple[nodes.Statement, list[Row]] | None:
     """The context of a call, and its rows; None where nobody called yet."""
     names = sorted(name for name in model.names.values() if model.calls(name))
     if not names:
@@ -111,10 +113,10 @@ def context(
     name = data.draw(st.sampled_from(names), "session")
     calls = model.calls(name)
     call = data.draw(st.sampled_from(sorted(calls)), "call")
-    scope = syntax.InSession(name=syntax.Value(value=name))
-    at = syntax.Moment(unit="call", value=syntax.Value(value=call))
+    scope = nodes.InSession(name=nodes.Value(value=name))
+    at = nodes.Moment(unit="call", value=nodes.Value(value=call))
     told = msgspec.structs.replace(tail, scope=scope)
-    return syntax.ContextAt(moment=at, columns=columns, tail=told), naive.rows("CONTEXT", name, calls[call].position)
+    return nodes.ContextAt(moment=at, columns=columns, tail=told), naive.rows("CONTEXT", name, calls[call].position)
 
 
 def same(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
@@ -142,7 +144,7 @@ def disagreement(
         statement, rows = found
     else:
         tail, rows = scoped(data, model, naive, relation, tail)
-        statement = syntax.Relation(name=relation, columns=columns, tail=tail)
+        statement = nodes.Relation(name=relation, columns=columns, tail=tail)
     text = show(statement)
     got, wanted = list(store.query(text)), answer(rows, columns, tail)
     return None if same(got, wanted) else f"{text}\n  got    {got}\n  wanted {wanted}"
@@ -166,15 +168,15 @@ def nulls_first(key: plan.Key) -> str:
 def wrong(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """Plants a fault in the planner."""
     if fault == "a stay holds at its end":
-        late = {shape: sql.replace("x.t > ", "x.t >= ") for shape, sql in common.TABLES["here"].items()}
-        monkeypatch.setitem(common.TABLES, "here", late)
+        late = {shape: sql.replace("x.t > ", "x.t >= ") for shape, sql in ctes.TABLES["here"].items()}
+        monkeypatch.setitem(ctes.TABLES, "here", late)
     elif fault == "every filter on a level is of the prompt":
         prompt = plan._in_prompt
         reads = "path=('level',)"
         monkeypatch.setattr(plan, "_in_prompt", lambda part: prompt(part) or reads in repr(part))
     elif fault == "a pin holds for ever":
-        ever = {shape: sql.replace("WHERE held", "WHERE 1") for shape, sql in common.TABLES["held"].items()}
-        monkeypatch.setitem(common.TABLES, "held", ever)
+        ever = {shape: sql.replace("WHERE held", "WHERE 1") for shape, sql in ctes.TABLES["held"].items()}
+        monkeypatch.setitem(ctes.TABLES, "held", ever)
     elif fault == "a fork does not see its past":
         monkeypatch.setattr(Lane, "upto", lambda lane, position: upto(lane, position)[:1])
     else:

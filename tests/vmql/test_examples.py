@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from vmstore.vmql.parse import parse
-from vmstore.vmql.printer import show
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import Statement
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Statement
+from vmstore.vmql.syntax.printer import show
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLES = CHECKOUT / "grammar" / "examples"

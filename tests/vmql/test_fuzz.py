@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vmstore.testing import queries
-from vmstore.vmql.complete import completions
+from vmstore.vmql.diagnostics.complete import completions
 from vmstore.vmql.parse import parse, statements
-from vmstore.vmql.printer import show
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import Statement
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Statement
+from vmstore.vmql.syntax.printer import show
 
 FRAGMENTS = (
     *("PAGES", "WHERE", "AS OF", "AS", "OF", "IN", "SESSION", "BETWEEN", "AND", "OR", "NOT", "(", ")", ",", ";"),

@@ -17,13 +17,13 @@ from lark.exceptions import GrammarError, LarkError, LexError
 
 import grammar
 from vmstore.testing.queries import statements
-from vmstore.vmql import automaton
-from vmstore.vmql.build import MAKERS
 from vmstore.vmql.parse import parse
 from vmstore.vmql.parse import statements as statements_of
-from vmstore.vmql.printer import show
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import NOWHERE, Statement
+from vmstore.vmql.syntax import lalr
+from vmstore.vmql.syntax.build import MAKERS
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import NOWHERE, Statement
+from vmstore.vmql.syntax.printer import show
 
 TEXT = grammar.GRAMMAR.read_text(encoding="utf-8")
 EXAMPLES = grammar.GRAMMAR.parent / "examples"
@@ -84,8 +84,8 @@ def test_a_changed_grammar_is_noticed(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lark_is_not_needed_to_parse() -> None:
     """Parsing, printing, completing and refusing load neither Lark nor what its strict mode needs."""
     code = (
-        "import sys; from vmstore.vmql.parse import parse; from vmstore.vmql.complete import completions\n"
-        "from vmstore.vmql.problems import QueryError\n"
+        "import sys; from vmstore.vmql.parse import parse; from vmstore.vmql.diagnostics.complete import completions\n"
+        "from vmstore.vmql.syntax.errors import QueryError\n"
         "parse('PAGES LIMIT 5'); completions('PAGES ')\n"
         "try: parse('SELECT 1')\n"
         "except QueryError: pass\n"
@@ -199,10 +199,10 @@ def test_keywords_are_found_in_any_case() -> None:
 
 def planted(monkeypatch: pytest.MonkeyPatch, built: str, fault: Callable[[Any], Any]) -> None:
     """Has the parser run with a fault in the rules that build something."""
-    sound = automaton.automaton()
+    sound = lalr.automaton()
     broken = [fault(rule) if rule[2] is MAKERS[built] else rule for rule in sound.rules]
     assert broken != sound.rules
-    monkeypatch.setattr(automaton, "automaton", lambda: sound._replace(rules=broken))
+    monkeypatch.setattr(lalr, "automaton", lambda: sound._replace(rules=broken))
 
 
 @pytest.mark.parametrize(("built", "text"), [("between", "PAGES WHERE a BETWEEN 1 AND 2"), ("columns", "PAGES a, b")])
@@ -215,9 +215,9 @@ def test_parts_in_the_wrong_order_are_seen(monkeypatch: pytest.MonkeyPatch, buil
 
 def test_a_lexer_that_reserves_words_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lexer that takes a word for a keyword wherever it stands refuses what Lark reads."""
-    sound = automaton.automaton()
+    sound = lalr.automaton()
     states = [{symbol: to for symbol, to in actions.items() if symbol != "NAME"} for actions in sound.states]
-    monkeypatch.setattr(automaton, "automaton", lambda: sound._replace(states=states))
+    monkeypatch.setattr(lalr, "automaton", lambda: sound._replace(states=states))
     text = "CALLS turn WHERE call > 3"
     assert read_by_lark(text)
     with pytest.raises(QueryError):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import vmstore
 from tests.vmql.asked import asked
 from vmstore.errors import CorruptError, VmstoreError
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.store import Store
 from vmstore.testing import queries
-from vmstore.vmql import syntax as s
-from vmstore.vmql.catalog import RELATIONS
-from vmstore.vmql.printer import show
+from vmstore.vmql.relations.catalog import RELATIONS
+from vmstore.vmql.syntax import nodes as s
+from vmstore.vmql.syntax.printer import show
 
 NAME = "planning-220"
 ANYTHING = st.one_of(

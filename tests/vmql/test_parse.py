@@ -10,12 +10,12 @@ from hypothesis import given, settings
 
 from tests.growing import grows_at_most
 from vmstore.testing import queries
-from vmstore.vmql import syntax as s
-from vmstore.vmql.automaton import NESTING_MAX
+from vmstore.vmql.diagnostics.parse_errors import TEXT_CHARS_MAX
 from vmstore.vmql.parse import parse, statements
-from vmstore.vmql.printer import condition, moment, show, term
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.refusals import TEXT_CHARS_MAX
+from vmstore.vmql.syntax import nodes as s
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.lalr import NESTING_MAX
+from vmstore.vmql.syntax.printer import condition, moment, show, term
 
 
 def refusal(text: Any) -> QueryError:

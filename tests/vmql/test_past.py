@@ -10,7 +10,7 @@ import vmstore
 from tests.inner import inner_batch
 from vmstore.core.mutation import Create, Pack, Update
 from vmstore.core.page import Fidelity
-from vmstore.core.words import words
+from vmstore.core.text.tokenizer import words
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 
 from vmstore.testing.queries import reads_back, statements
-from vmstore.vmql import printer
 from vmstore.vmql.parse import parse
-from vmstore.vmql.printer import named, show
-from vmstore.vmql.syntax import Statement, Word
+from vmstore.vmql.syntax import printer
+from vmstore.vmql.syntax.nodes import Statement, Word
+from vmstore.vmql.syntax.printer import named, show
 
 
 @settings(max_examples=5 * settings.default.max_examples)

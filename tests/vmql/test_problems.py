@@ -6,8 +6,8 @@ import pytest
 
 from vmstore.errors import VmstoreError
 from vmstore.vmql.parse import parse
-from vmstore.vmql.problems import QueryError, near
-from vmstore.vmql.syntax import Span
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import Span
 
 WORDS = ("WHERE", "ORDER", "LIMIT", "SINCE", "SESSION", "tokens", "importance", "created_turn")
 

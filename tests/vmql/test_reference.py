@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import vmstore
-from vmstore.vmql.catalog import DESCRIBED, RELATIONS
 from vmstore.vmql.functions import AGGREGATES
-from vmstore.vmql.relation import Relation
+from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
+from vmstore.vmql.relations.relation import Relation
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 PAGE = CHECKOUT / "specs" / "vmql.md"

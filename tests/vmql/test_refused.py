@@ -6,7 +6,7 @@ import pytest
 
 from tests.vmql.conftest import NAME
 from vmstore.store.store import Store
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.syntax.errors import QueryError
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.replay.lives import live
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store, memory_store
-from vmstore.vm.metrics import Metrics
-from vmstore.vmql.complete import completions
-from vmstore.vmql.problems import QueryError
+from vmstore.vm.metrics.metrics import Metrics
+from vmstore.vmql.diagnostics.complete import completions
+from vmstore.vmql.syntax.errors import QueryError
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import vmstore
 from tests.vmql.facts import iso
-from vmstore.store.answers import to_json
+from vmstore.namespace.results import to_json
 
 
 def test_what_was_said_of_pages_is_the_sessions() -> None:

@@ -12,15 +12,15 @@ import vmstore
 from tests.vmql.conftest import NAME
 from tests.vmql.facts import iso
 from vmstore import Call, Position, ReadOnlyError, Turn
-from vmstore.core.words import readable, words
-from vmstore.shell.demo import SHIPPED
-from vmstore.store.answers import to_json
+from vmstore.core.text.tokenizer import readable, words
+from vmstore.namespace.results import to_json
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.vmql.made import Kind
-from vmstore.vmql.mutations import Written
-from vmstore.vmql.pages import PAGES
-from vmstore.vmql.scope import ManySessions
+from vmstore.vmql.planner.scope import ManySessions
+from vmstore.vmql.relations.mutations import Written
+from vmstore.vmql.relations.pages import PAGES
+from vmstore.vmql.relations.python_rows import Kind
 
 
 def dicts(store: Store, text: str, **params: Any) -> list[dict[str, Any]]:

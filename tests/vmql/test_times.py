@@ -7,8 +7,8 @@ import pytest
 import vmstore
 from vmstore.core.clock import ManualClock
 from vmstore.store.store import Store
-from vmstore.vmql import times
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.planner import times
+from vmstore.vmql.syntax.errors import QueryError
 
 NOON = 1_795_348_800_000_000  # Sunday, 2026-11-22T12:00:00Z
 HOUR = 3_600_000_000

@@ -10,8 +10,8 @@ import pytest
 import vmstore
 from tests.engine.stories import answer, chat
 from vmstore.errors import CorruptError, InternalError
-from vmstore.vmql.plan import Plan
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.planner.plan import Plan
+from vmstore.vmql.syntax.errors import QueryError
 
 MANY = {
     "conditions": ("WHERE", " OR ".join(f"position = {n}" for n in range(1_200)), "conditions"),
@@ -69,7 +69,7 @@ def test_a_fault_of_ours_is_no_damage(tmp_path: Path, monkeypatch: pytest.Monkey
     with vmstore.open(tmp_path / "a.vms") as store:
         store.record("s", chat("Where is Kyoto?"), answer("In Japan."))
         whole = Plan.sql
-        monkeypatch.setattr("vmstore.vmql.plan.Plan.sql", lambda self, lane: whole(self, lane) + " NONSENSE")
+        monkeypatch.setattr("vmstore.vmql.planner.plan.Plan.sql", lambda self, lane: whole(self, lane) + " NONSENSE")
         for text in ("PAGES page", "MUTATIONS position ORDER BY position"):
             with pytest.raises(InternalError, match=f"of '{text}'; nothing is damaged"):
                 list(store.query(text))

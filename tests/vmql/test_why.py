@@ -11,7 +11,7 @@ from tests.inner import inner_batch
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Evict, Pack, Pin, Unpin
 from vmstore.store.store import Store, memory_store
-from vmstore.vmql import why
+from vmstore.vmql.execution import why
 
 Told = tuple[Store, Live]
 

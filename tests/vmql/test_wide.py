@@ -10,7 +10,7 @@ import vmstore
 from tests.decided import Live
 from tests.store.kept import tell
 from vmstore.store.store import Store
-from vmstore.vmql import wide
+from vmstore.vmql.execution import duckdb_executor
 
 ALIKE = [
     "MUTATIONS count(*) ACROSS SESSIONS",
@@ -53,13 +53,13 @@ def store(tmp_path: Path) -> Store:
 def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is asked of DuckDB from here on."""
     told: list[str] = []
-    right = wide.answer
+    right = duckdb_executor.answer
 
     def answer(db: object, found: object, *more: object) -> object:
         told.append(found.body)  # type: ignore[attr-defined]
         return right(db, found, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(wide, "answer", answer)
+    monkeypatch.setattr(duckdb_executor, "answer", answer)
     return told
 
 
@@ -70,7 +70,7 @@ def test_columns_sum_as_the_log_does(store: Store, monkeypatch: pytest.MonkeyPat
     right = store.query(text)
     rows = list(right)
     assert not told and (rows or "1000000" in text)
-    monkeypatch.setattr(wide, "MANY", 0)
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
     found = store.query(text)
     assert list(found) == rows and told
     assert (found.columns, found.basis) == (right.columns, right.basis)
@@ -83,7 +83,7 @@ def test_what_columns_say_otherwise_is_left_to_the_log(
 ) -> None:
     """What the columns do not hold, and what DuckDB means otherwise, is answered from the log."""
     told = asked_of(monkeypatch)
-    monkeypatch.setattr(wide, "MANY", 0)
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
     assert list(store.query(text)) and not told
 
 
@@ -91,14 +91,14 @@ def test_explain_says_which_way_is_taken(store: Store, monkeypatch: pytest.Monke
     """EXPLAIN names the column segments where they are asked, and the log where it is."""
     text = "EXPLAIN MUTATIONS count(*) BY kind ACROSS SESSIONS WHERE turn > 1"
     assert "column segments" not in str(list(store.query(text)))
-    monkeypatch.setattr(wide, "MANY", 0)
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
     told = str(list(store.query(text)))
     assert "from the column segments, summed by DuckDB" in told and "turn > 1: in columns" in told
 
 
 def test_what_was_just_written_is_summed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum counts what was written after the one before it."""
-    monkeypatch.setattr(wide, "MANY", 0)
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
     text = "MUTATIONS count(*) ACROSS SESSIONS"
     ((before,),) = store.query(text)
     store.session("s").annotate("p4", tags=["y"])
@@ -109,6 +109,6 @@ def test_a_planted_fault_is_seen(store: Store, monkeypatch: pytest.MonkeyPatch) 
     """Where the columns were asked of one session too few, the comparison would tell."""
     text = "MUTATIONS count(*) BY session ACROSS SESSIONS"
     rows = list(store.query(text))
-    monkeypatch.setattr(wide, "MANY", 0)
-    monkeypatch.setattr(wide, "_bounds", lambda scope: " AND m.session = 1")
+    monkeypatch.setattr(duckdb_executor, "MANY", 0)
+    monkeypatch.setattr(duckdb_executor, "_bounds", lambda scope: " AND m.session = 1")
     assert list(store.query(text)) != rows

@@ -14,11 +14,11 @@ import msgspec
 import vmstore
 from benches.parts import stores, text
 from benches.parts.rounds import LOWER, Bench, Goal, Row, row
-from vmstore.debug.answers import Answers
+from vmstore.debug.api import Answers
 from vmstore.debug.assets import Asset, Assets
 from vmstore.debug.export import exported
-from vmstore.debug.film import film
 from vmstore.debug.serve import Listening
+from vmstore.debug.session_data import film
 
 MADE = Goal("film of 1,000 calls and 10,000 pages, made: ms of CPU", 500, LOWER)
 AGAIN = Goal("the same film, asked for again: ms of CPU, both ends", 100, LOWER)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benches.parts.rounds import Bench, Goal, Row, row
 from benches.parts.traces import DATA, Trace, family, real
-from vmstore.vm.belady import Asked, Cost, belady
+from vmstore.vm.metrics.belady import Asked, Cost, belady
+from vmstore.vm.policies.policy import Now, Policy
 from vmstore.vm.policies.registry import CHOSEN, SHIPPED, full_name, policy, shipped
-from vmstore.vm.policy import Now, Policy
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.resident import Resident
 
 BUDGETS = (1.5, 6, 25)  # per cent of the tokens of all pages
 MADE = [

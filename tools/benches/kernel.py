@@ -17,12 +17,12 @@ from benches.parts.rounds import LOWER, Bench, Goal, Row, cpu, row, wall
 from benches.parts.traces import DATA
 from vmstore.core import mutation as m
 from vmstore.core.decision import Use
-from vmstore.live.facts import Facts
-from vmstore.store.live import Live
-from vmstore.views.lane import Lane
-from vmstore.vm.kernel import Kernel
-from vmstore.vm.settings import encoded
-from vmstore.vm.state import State
+from vmstore.live.session_log import Facts
+from vmstore.store.live.live_session import Live
+from vmstore.views.branch import Lane
+from vmstore.vm.kernel.kernel import Kernel
+from vmstore.vm.kernel.settings import encoded
+from vmstore.vm.kernel.state import State
 
 RATE = Goal("references a second, default policy, 200 residents, reasons included", 50_000)
 GROWTH = Goal("time a reference at 20,000 residents, against 200", 1.87, LOWER)  # log 20,000 / log 200

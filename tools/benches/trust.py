@@ -15,8 +15,8 @@ from vmstore.cells.verify_proof import check
 from vmstore.core.clock import SystemIds
 from vmstore.core.mutation import encode
 from vmstore.log.commit import NO_REQUEST, link
+from vmstore.namespace.storekey import new_store_key
 from vmstore.store.store import Store
-from vmstore.store.storekey import new_store_key
 
 SHARE = Goal("CPU of seal and chain, 20 mutations a commit, as a share of the public append", 0.15, LOWER)
 CHAIN = Goal("the chain alone: commitments and links", "", LOWER)

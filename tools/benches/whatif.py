@@ -10,7 +10,7 @@ import vmstore
 from benches.parts import stores
 from benches.parts.rounds import LOWER, Act, Bench, Goal, Row, ratios, row, wall
 from vmstore.replay.sweep import Task, sweep
-from vmstore.store.sweeping import Reading, what_ifs
+from vmstore.store.replay_sweep import Reading, what_ifs
 
 SWEEP = Goal("a sweep of 8 settings by two processes, against one", 1.6)
 TABLE = Goal("three policies and three budgets on a session of 220 turns, as a table: seconds", 60, LOWER)

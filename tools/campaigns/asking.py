@@ -25,7 +25,7 @@ from campaigns.held import Broken
 from campaigns.script import LOG, STORE
 
 import vmstore
-from vmstore.vmql.problems import QueryError
+from vmstore.vmql.syntax.errors import QueryError
 
 SECONDS = 6.0
 WRITERS, ASKERS = 3, 2

@@ -45,14 +45,14 @@ from campaigns.scenes import (
 from campaigns.script import STORE, Summary, summary
 
 import vmstore
-from vmstore.engine.seal import Seal
+from vmstore.erasure.certificates import beside, certificates
+from vmstore.erasure.erase import erase
 from vmstore.errors import VmstoreError
-from vmstore.store import retaining
-from vmstore.store.archiving import archive
-from vmstore.store.erasing import erase
-from vmstore.store.keys import read_key
-from vmstore.store.ledger import beside, certificates
-from vmstore.store.seals import folder_of, seals_in
+from vmstore.maintenance.archive import archive
+from vmstore.namespace.signing_keys import read_key
+from vmstore.retention import apply
+from vmstore.seals.seal import Seal
+from vmstore.seals.seals import folder_of, seals_in
 
 POINTS = 24  # of each chore, each way
 COPY, AGAIN, BUNDLE = "copy.bak", "again.vms", "bundle.jsonl"
@@ -302,8 +302,8 @@ def _erase(left: Path) -> None:
 def _retain(left: Path) -> None:
     """States a rule, a day after a session was used, and erases what it takes."""
     with vmstore.open(left / STORE, clock=tomorrow()) as store:
-        retaining.keep(store, "1h", user=HERS)
-        retaining.apply(store)
+        apply.keep(store, "1h", user=HERS)
+        apply.apply(store)
 
 
 def _erased(name: str, reason: str) -> Callable[[Path, Scene, bool], None]:

@@ -14,12 +14,12 @@ import msgspec
 
 import vmstore
 from vmstore.core.asof import Call, Head
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
-from vmstore.debug.film import film
+from vmstore.debug.api import Answers
+from vmstore.debug.params import Asked
+from vmstore.debug.session_data import film
 from vmstore.errors import ErasedError, UnknownError
 from vmstore.store.session import Session
-from vmstore.vmql.catalog import RELATIONS
+from vmstore.vmql.relations.catalog import RELATIONS
 
 Door = tuple[str, Callable[[], Any]]
 FEW = 6  # pages and calls of a session, of each kind of question

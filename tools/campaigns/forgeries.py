@@ -13,9 +13,9 @@ from vmstore.cells.cell import ERASED, Cell
 from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.mutation import Mark, Open, Unknown, decode, encode
 from vmstore.core.page import Origin
-from vmstore.engine.seal import Seal
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
-from vmstore.store.keys import Key
+from vmstore.namespace.signing_keys import Key
+from vmstore.seals.seal import Seal
 
 
 class Piece(NamedTuple):

@@ -31,7 +31,7 @@ from campaigns.held import Broken
 from campaigns.script import STORE, answer
 
 import vmstore
-from vmstore.core import process
+from vmstore.core.system import after_fork
 from vmstore.errors import VmstoreError
 
 FORKS = 60  # of one store
@@ -81,7 +81,7 @@ class Nobody(set[Any]):
 
 def SHARED() -> None:
     """Lets forked processes share every connection with their parent."""
-    known: Any = process._process
+    known: Any = after_fork._process
     known.owners, known.heirs, known.busy = Nobody(), Nobody(), Nobody()
 
 

@@ -44,9 +44,9 @@ from vmstore.core.mutation import (
     Update,
 )
 from vmstore.engine.batch import Batch
-from vmstore.engine.contents import LABELS, NOTE, OBJECT, OPAQUE, PLAIN, SKELETON, TEXTS, Form
-from vmstore.engine.contents import VALUE as JSON_VALUE
-from vmstore.engine.fields import WORDS
+from vmstore.engine.rules.cell_contents import LABELS, NOTE, OBJECT, OPAQUE, PLAIN, SKELETON, TEXTS, Form
+from vmstore.engine.rules.cell_contents import VALUE as JSON_VALUE
+from vmstore.engine.rules.field_types import WORDS
 
 GOOD: dict[str, tuple[bytes, ...]] = {
     OPAQUE.words: (b"the gate opens at noon", b"", b'{"a":1}', b"\x89PNG\r\n\x1a\n", "café 🙂".encode(), b"x" * 70_000),

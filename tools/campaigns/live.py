@@ -19,9 +19,9 @@ from campaigns.held import Broken, patient
 from campaigns.kill import plan, wait
 from campaigns.script import STORE
 
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.testing import live_laws as laws
-from vmstore.testing.living import ACTS, Played
+from vmstore.testing.simulate_live import ACTS, Played
 
 KILLS = 12  # of one store: each look at what is left costs the length of its sessions
 LATER = 5  # an act writes more than a recorded call, and opening a session that lives reads and folds first

@@ -25,7 +25,7 @@ from campaigns.held import Broken, ours
 
 import vmstore
 from vmstore.shell.main import main
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 
 Json = dict[str, Any]
 Call = tuple[str, Json]

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 from campaigns.held import Broken
 
 import vmstore
+from vmstore.retention.apply import rules
 from vmstore.shell.main import main
-from vmstore.store.retaining import rules
 
 CANARY, PRECIOUS, HERE, THERE, AGAIN = "canary.vms", "precious", "here.vms", "there.vms", "again.vms"
 LIMIT_S = 120  # a process that takes longer waits for something that never comes

@@ -18,7 +18,7 @@ from campaigns.script import SOURCE, STORE, Player, Summary, script, summary, wr
 
 import vmstore
 from vmstore.core.clock import ManualClock, SystemClock
-from vmstore.engine.verify import commits_of
+from vmstore.engine.verify.verify import commits_of
 
 STEPS = 10
 KEY, KEPT, OTHER = "seal.key", "kept.bak", "other.vms"

@@ -23,8 +23,8 @@ from campaigns.held import Broken
 from campaigns.script import STORE
 
 import vmstore
-from vmstore.store.keys import read_key
-from vmstore.store.seals import folder_of, seals_in
+from vmstore.namespace.signing_keys import read_key
+from vmstore.seals.seals import folder_of, seals_in
 
 SECONDS = 10.0
 WRITERS = 3

@@ -26,15 +26,15 @@ from campaigns.script import SOURCE, STORE, Player, script, write_source
 import vmstore
 from vmstore.cells.verify_proof import check
 from vmstore.core.clock import SeededIds
-from vmstore.engine.histories import Histories
-from vmstore.engine.seal import Seal, read, watched
-from vmstore.engine.verify import Finding, verify
+from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.verify import Finding, verify
 from vmstore.errors import CorruptError
 from vmstore.log import memory, port, sqlite
 from vmstore.log.commit import Commit
 from vmstore.log.memory import MemoryLog
 from vmstore.log.port import Log
 from vmstore.log.sqlite import SqliteLog
+from vmstore.seals.seal import Seal, read, watched
 from vmstore.shell.main import main
 from vmstore.views.projection import Projection
 

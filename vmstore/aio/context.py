@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vmstore.aio.worker import Worker
-from vmstore.store import context as sync_context
-from vmstore.store.answers import Basis, ContextPage
+from vmstore.namespace.results import Basis, ContextPage
+from vmstore.store.reads import context as sync_context
 
 
 class Context:

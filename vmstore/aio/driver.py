@@ -15,7 +15,7 @@ from typing import Any
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.errors import InputError
-from vmstore.store.driver import (
+from vmstore.store.live.driver import (
     ANSWERING,
     Ended,
     Failed,
@@ -28,9 +28,9 @@ from vmstore.store.driver import (
     ended,
     is_stream,
 )
-from vmstore.vm.protocol.dialect import Asked
+from vmstore.vm.protocol.citation_filter import unmarked
+from vmstore.vm.protocol.dialects.dialect import Asked
 from vmstore.vm.protocol.loop import Answer, Ask, Do, Ran, Rounds
-from vmstore.vm.protocol.marks import unmarked
 
 
 class Streamed:

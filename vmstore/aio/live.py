@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-import vmstore.store.live as sync_live
+import vmstore.store.live.live_session as sync_live
 import vmstore.store.session as sync_session
 from vmstore.aio.driver import Streamed
 from vmstore.aio.session import Session
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
-from vmstore.store.answers import Faulted, SessionInfo
-from vmstore.store.checkpoint import Checkpoint
-from vmstore.store.packed import Packed
-from vmstore.vm.measures import Measures
+from vmstore.namespace.results import Faulted, SessionInfo
+from vmstore.store.live.checkpoints import Checkpoint
+from vmstore.store.live.prompt import Packed
+from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.metrics.report import Measures
 from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran
-from vmstore.vm.settings import Settings
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from vmstore.aio.worker import Worker
-from vmstore.vmql import result as sync_result
+from vmstore.vmql.execution import result as sync_result
 
 ROWS = 200  # taken at once
 

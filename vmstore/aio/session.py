@@ -11,7 +11,7 @@ from vmstore.aio.context import Context
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf, Position
 from vmstore.engine.batch import Batch
-from vmstore.store.answers import (
+from vmstore.namespace.results import (
     Affinity,
     CallInfo,
     Diff,
@@ -28,10 +28,10 @@ from vmstore.store.answers import (
 )
 
 if TYPE_CHECKING:
-    from vmstore.engine.seal import Seal
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
-    from vmstore.store.proving import Proof
+    from vmstore.seals.seal import Seal
+    from vmstore.store.reads.proofs import Proof
 
 T = TypeVar("T")
 

@@ -18,19 +18,19 @@ from vmstore.aio.twins import twin
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.patience import WAIT_S
+from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError
-from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
-from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
+from vmstore.namespace.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
+from vmstore.namespace.results import Entry, Hit, Page, Recorded, SessionInfo
 from vmstore.views.projection import Progress
-from vmstore.vmql.syntax import Statement
+from vmstore.vmql.syntax.nodes import Statement
 
 if TYPE_CHECKING:
     from vmstore.aio.live import Live
-    from vmstore.columns.pagetable import PageTable
-    from vmstore.engine.seal import Seal
-    from vmstore.store.effects import Agree
-    from vmstore.store.encryption import Key
+    from vmstore.columns.page_table import PageTable
+    from vmstore.namespace.effects import Agree
+    from vmstore.namespace.encryption import Key
+    from vmstore.seals.seal import Seal
 
 ENTRIES = 200  # of a tail, fetched at once
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from vmstore.core import process
+from vmstore.core.system import after_fork
 from vmstore.errors import InputError
 
 P = ParamSpec("P")
@@ -21,7 +21,7 @@ class Worker:
     def __init__(self) -> None:
         self._ended = False
         self.forked()
-        process.inherits(self)
+        after_fork.inherits(self)
 
     def forked(self) -> None:
         """Begins anew in a forked process, where the thread of its parent is not."""

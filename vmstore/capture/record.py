@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vmstore.capture.conversation import Conversation
-from vmstore.capture.held import Held, Incoming, Sent, written
-from vmstore.capture.hiding import reply_of
-from vmstore.capture.revise import Settling
-from vmstore.capture.shapes import plain, split_request, take_message, take_reply
+from vmstore.capture.conversation.conversation import Conversation
+from vmstore.capture.conversation.message_state import Held, Incoming, Sent, written
+from vmstore.capture.conversation.reconcile import Settling
+from vmstore.capture.redaction import reply_of
 from vmstore.core.draft import Draft, Reply, Usage
 from vmstore.core.mutation import Turn
 from vmstore.core.page import Fidelity, Slot, Status
 from vmstore.engine.batch import Batch
+from vmstore.providers import plain, split_request, take_message, take_reply
 
 Value = tuple[Slot, Any]
 

@@ -8,15 +8,15 @@ from itertools import zip_longest
 import duckdb
 import numpy as np
 
-from vmstore.columns.cut import Columns, Cut
-from vmstore.columns.pagetable import page_table
+from vmstore.columns.page_table import page_table
 from vmstore.columns.parquet import read
+from vmstore.columns.schema import NULL, TABLES
 from vmstore.columns.segment import Seal, Segment, found_in
-from vmstore.columns.shelf import DAMAGE, Shelf
-from vmstore.columns.table import NULL, TABLES
+from vmstore.columns.segment_writer import Columns, Cut
+from vmstore.columns.segments import DAMAGE, Shelf
 from vmstore.errors import VmstoreError
-from vmstore.views.lane import Lane
-from vmstore.views.pagetable import page_table as table_of_views
+from vmstore.views.branch import Lane
+from vmstore.views.reads.page_table import page_table as table_of_views
 
 Problem = tuple[str, str]
 """Where something is wrong, and what."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from vmstore.columns.cut import Column, Columns
-from vmstore.columns.table import NULL, TABLES, WIDE
+from vmstore.columns.schema import NULL, TABLES, WIDE
+from vmstore.columns.segment_writer import Column, Columns
 
 NARROW_MAX = (1 << 31) - 1
 

@@ -8,8 +8,8 @@ import duckdb
 import numpy as np
 
 from vmstore.columns.parquet import files, load, reader
-from vmstore.columns.shelf import Held
-from vmstore.columns.table import TABLES
+from vmstore.columns.schema import TABLES
+from vmstore.columns.segments import Held
 
 SESSIONS = ("session", "name", "user", "agent", "title")
 Named = tuple[int, str, str | None, str | None, str | None]

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import duckdb
 import msgspec
 
-from vmstore.columns.cut import Cut
 from vmstore.columns.parquet import write
-from vmstore.columns.table import SCHEMA, TABLES
-from vmstore.core.place import read_within, regular
+from vmstore.columns.schema import SCHEMA, TABLES
+from vmstore.columns.segment_writer import Cut
+from vmstore.core.system.safe_files import read_within, regular
 
 SEAL = "seal.json"
 UNFINISHED = ".new"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from vmstore.core.kind import CellRef, Mutation
+from vmstore.core.mutation_kind import CellRef, Mutation
 from vmstore.core.page import Tier, Word
 
 

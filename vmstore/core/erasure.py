@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from vmstore.core.kind import Mutation
+from vmstore.core.mutation_kind import Mutation
 from vmstore.core.page import Word
 
 

@@ -32,9 +32,9 @@ from vmstore.core.decision import (
     Unpin,
 )
 from vmstore.core.erasure import Erase
-from vmstore.core.kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.grants import Revoke, Share
+from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.redaction import Approve, Redact
-from vmstore.core.sharing import Revoke, Share
 from vmstore.errors import CorruptError
 
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from vmstore.core.kind import CellRef, Mutation
+from vmstore.core.mutation_kind import CellRef, Mutation
 from vmstore.core.page import Word
 from vmstore.errors import InputError
 

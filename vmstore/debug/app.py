@@ -16,13 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from vmstore.debug.answers import Answers
-from vmstore.debug.asked import Asked
+from vmstore.debug.api import Answers
 from vmstore.debug.assets import Assets
-from vmstore.debug.encoding import encoded
 from vmstore.debug.guard import App, Door, Guard
-from vmstore.debug.live import grown
-from vmstore.debug.refusals import TurnedAwayError, refused
+from vmstore.debug.http_errors import TurnedAwayError, refused
+from vmstore.debug.json_bytes import encoded
+from vmstore.debug.params import Asked
+from vmstore.debug.sse import grown
 from vmstore.errors import VmstoreError
 from vmstore.store.store import Store
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from vmstore.core.system.atomic_file import new_file
 from vmstore.debug.assets import FOLDER, INDEX, Assets, read
-from vmstore.debug.encoding import encoded
-from vmstore.debug.share import UNSEEN, Report, Shared, shared
+from vmstore.debug.export_data import UNSEEN, Report, Shared, shared
+from vmstore.debug.json_bytes import encoded
 from vmstore.errors import InputError
-from vmstore.exports.newfile import new_file
 from vmstore.store.session import Session
 from vmstore.store.store import Store
 

@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from vmstore.debug.refusals import TurnedAwayError, body
+from vmstore.debug.http_errors import TurnedAwayError, body
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -6,11 +6,11 @@ from typing import Any
 
 from vmstore import __version__
 from vmstore.core.page import Origin
-from vmstore.store.answers import SessionInfo
-from vmstore.store.namespace import Namespace
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import SessionInfo
 from vmstore.store.store import Store
-from vmstore.views.decisions import settings_at
-from vmstore.views.lane import Lane
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import settings_at
 
 
 def overview(store: Store) -> dict[str, Any]:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from vmstore.core.address import page_name
 from vmstore.core.erasure import gone
-from vmstore.core.jsontext import loads
 from vmstore.core.mutation import Mark
 from vmstore.core.page import Role
-from vmstore.core.reference import page_name
+from vmstore.core.text.json_text import loads
 from vmstore.log.port import Log
-from vmstore.views.context import read_cells
-from vmstore.views.lane import Lane
-from vmstore.views.residency import stays
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.residency import stays
+from vmstore.views.stored_cells import read_cells
 
 
 class Turn(NamedTuple):

@@ -7,7 +7,7 @@ import socket
 
 import uvicorn
 
-from vmstore.debug.answers import Answers
+from vmstore.debug.api import Answers
 from vmstore.debug.app import application
 from vmstore.debug.assets import Assets
 from vmstore.debug.guard import Door

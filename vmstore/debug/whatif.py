@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vmstore.debug.film import WhatIf
+from vmstore.debug.session_data import WhatIf
 from vmstore.errors import InputError
-from vmstore.store.bundles import take_over
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
+from vmstore.store.replay_sweep import replays, told, what_ifs
 from vmstore.store.session import Session
 from vmstore.store.store import Store, memory_store
-from vmstore.store.sweeping import replays, told, what_ifs
+from vmstore.transfer.sessions import take_over
 
 SCRATCHES_MAX = 4  # sessions, each as it stood at one position, with all that was decided of it
 

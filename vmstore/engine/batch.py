@@ -8,16 +8,16 @@ from typing import NamedTuple, Protocol
 from vmstore.cells.cell import ERASED
 from vmstore.core.clock import Clock, IdSource
 from vmstore.core.mutation import AnyMutation, CellRef, body
-from vmstore.engine.apart import RESERVED, commands_write_it
-from vmstore.engine.contents import ByHand
-from vmstore.engine.doors import Passing
-from vmstore.engine.fields import sound
+from vmstore.engine.commit_cells import Sealing
+from vmstore.engine.dedup import NO_CONTENT, Known, Sealed
 from vmstore.engine.head import Head
-from vmstore.engine.known import NO_CONTENT, Known, Sealed
-from vmstore.engine.opening import Opening
-from vmstore.engine.rules import Place
-from vmstore.engine.ruling import broken
-from vmstore.engine.sealing import Sealing
+from vmstore.engine.new_session import Opening
+from vmstore.engine.redaction import Passing
+from vmstore.engine.rules.cell_contents import ByHand
+from vmstore.engine.rules.field_types import sound
+from vmstore.engine.rules.rules import Place
+from vmstore.engine.rules.rules_by_kind import broken
+from vmstore.engine.system_session import RESERVED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.cells.merkle import EMPTY, Tree, leaf
 from vmstore.core.mutation import AnyMutation, Create, Message, Open, Pack, Redact, Residence, Turn, Update
-from vmstore.engine.recent import Content, Recent
+from vmstore.engine.unprojected_tail import Content, Recent
 
 
 class Lookups(Protocol):

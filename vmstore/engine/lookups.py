@@ -9,13 +9,13 @@ import apsw
 
 from vmstore.core.mutation import Open
 from vmstore.engine.head import Head
-from vmstore.engine.recent import OPAQUE, Content
+from vmstore.engine.unprojected_tail import OPAQUE, Content
 from vmstore.errors import RefusedError
 from vmstore.log.port import Log
-from vmstore.views.context import contents
-from vmstore.views.lane import NEVER, Lane
-from vmstore.views.redactions import policy_at
-from vmstore.views.residency import Resident, resident_at
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.projectors.redactions import policy_at
+from vmstore.views.projectors.residency import Resident, resident_at
+from vmstore.views.reads.context import contents
 
 
 class ViewLookups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from vmstore.views.pages import born_tags, object_of
+from vmstore.views.projectors.pages import born_tags, object_of
 
 
 class Known(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -2,7 +2,7 @@
 
 What the source's own agent put into its requests is left aside, and so is what it shortened or
 summed up for itself. Which pages each call needed is read from what was written: a page counts as used at a
-call where the model's answer to it quotes, names or repeats it (`vmstore.vm.references`), and a page
+call where the model's answer to it quotes, names or repeats it (`vmstore.vm.recall.used_pages`), and a page
 the user speaks of counts at the call that follows.
 """
 
@@ -14,20 +14,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.capture.skeleton import dumps
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Modality, Role, Slot, Standing
-from vmstore.live import recall, remembering
-from vmstore.live.facts import Facts, Told
-from vmstore.live.packing import pack
+from vmstore.core.text.skeleton import dumps
+from vmstore.live import extraction, prefetch
+from vmstore.live.messages import TOPIC_BYTES_MAX, Spoke, corrected, hold
+from vmstore.live.pack import pack
 from vmstore.live.runtime import Act
-from vmstore.live.saying import TOPIC_BYTES_MAX, Spoke, corrected, hold
+from vmstore.live.session_log import Facts, Told
 from vmstore.log.commit import Commit
-from vmstore.views.pages import born_tags, object_of
-from vmstore.vm.references import Evidence, Written, references
-from vmstore.vm.topics import TOPIC, topics
+from vmstore.views.projectors.pages import born_tags, object_of
+from vmstore.vm.recall.topics import TOPIC, topics
+from vmstore.vm.recall.used_pages import Evidence, Written, references
 
 TEXT_BYTES_MAX = 200_000  # of a page, read for what it uses
 USES = {Evidence.CITED: Use.REUSE, Evidence.NAMED: Use.REUSE, Evidence.QUOTED: Use.QUOTE, Evidence.SAME: Use.QUOTE}
@@ -188,7 +188,7 @@ class Redrive:
         for spoke in said.values():
             role = act.spoken.messages[spoke.message].role
             if role in (Role.USER, Role.ASSISTANT):
-                remembering.notice(act, spoke)
+                extraction.notice(act, spoke)
             if role is Role.USER:
-                recall.prefetch(act, spoke)
+                prefetch.prefetch(act, spoke)
         said.clear()

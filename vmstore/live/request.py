@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from vmstore.core.page import Modality, Slot
-from vmstore.core.tokens import CHARACTERS_PER_TOKEN, estimate
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.core.text.token_estimate import CHARACTERS_PER_TOKEN, estimate
+from vmstore.vm.kernel.settings import Settings
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import Messages, messages
+from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Paging, Rules
-from vmstore.vm.settings import Settings
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 NAMES_THE_MODEL = ("chat", "chat-system", "responses", "anthropic")  # Gemini's stands in the address

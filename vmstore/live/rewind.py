@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from vmstore.capture.skeleton import dumps
 from vmstore.core.decision import Cause, FaultReason, Holder, Segment
 from vmstore.core.mutation import Annotate, CellRef, Evict, Mark, Pin, Unpin, Update
 from vmstore.core.page import Standing
-from vmstore.live.configuring import configure
-from vmstore.live.paging import Answered, fault
+from vmstore.core.text.skeleton import dumps
+from vmstore.live.page_moves import Answered, fault
 from vmstore.live.runtime import Act, Runtime
-from vmstore.views.notes import Note
-from vmstore.vm.state import State
+from vmstore.live.settings import configure
+from vmstore.views.reads.annotations import Note
+from vmstore.vm.kernel.state import State
 
 HOLDERS = tuple(holder for holder in Holder if holder is not Holder.TURNS)  # those hold while a turn is recent
 NOTHING = Note()

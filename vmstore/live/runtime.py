@@ -16,28 +16,28 @@ from vmstore.core.decision import Cause
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Erase, Evict, Update
 from vmstore.core.page import Level
 from vmstore.engine.batch import Batch
-from vmstore.engine.gate import Engine
+from vmstore.engine.engine import Engine
 from vmstore.errors import OvertakenError, RefusedError
-from vmstore.live.facts import Facts
-from vmstore.live.finder import Finder
-from vmstore.live.forms import Forms
-from vmstore.live.index import Index
-from vmstore.live.leaves import Leaves
-from vmstore.live.shorter import Shorter
-from vmstore.live.snapshot import EVERY, Folded, Snapshot, unfold
-from vmstore.live.spoken import Spoken
-from vmstore.live.uses import Uses
-from vmstore.views.lane import NEVER, Lane
-from vmstore.views.walk import hash_at
+from vmstore.live.compression import Shorter
+from vmstore.live.content_cache import Forms
+from vmstore.live.prompt_pages import Leaves
+from vmstore.live.recall.claim_finder import Finder
+from vmstore.live.recall.index import Index
+from vmstore.live.recall.uses import Uses
+from vmstore.live.session_log import Facts
+from vmstore.live.snapshots.snapshot import EVERY, Folded, Snapshot, unfold
+from vmstore.live.transcript import Spoken
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.dispatch import hash_at
 from vmstore.vm.compressors.form import Form
-from vmstore.vm.kernel import Kernel
-from vmstore.vm.metrics import Metrics
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.kernel.eviction import Compression
+from vmstore.vm.kernel.kernel import Kernel
+from vmstore.vm.kernel.state import State
+from vmstore.vm.metrics.metrics import Metrics
 from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.select import Selection
-from vmstore.vm.room import Compression
-from vmstore.vm.state import State
-from vmstore.vm.topics import tagged
+from vmstore.vm.recall.topics import tagged
 
 T = TypeVar("T")
 

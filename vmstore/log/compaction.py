@@ -15,9 +15,9 @@ from vmstore.cells.cell import SALT_BYTES
 from vmstore.errors import CorruptError, StoreError
 from vmstore.log.file import LogFile
 from vmstore.log.frame import CELLS_MAX, ENCRYPTED, ERASED_SIZE, FRAME_BYTES_MAX, RAW, ZSTD, Frame, packed, unpacked
+from vmstore.log.frame_encryption import PLAIN, Clear
 from vmstore.log.port import Packed, Progress
 from vmstore.log.rows import READ_FRAMES, frame_of, number
-from vmstore.log.vault import PLAIN, Clear
 
 STEP_BYTES = 4 << 20  # of content read at a time
 DUE_FRAMES = 256  # raw frames at the end of a log that are worth packing

@@ -15,17 +15,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, SALT_BYTES
-from vmstore.core.place import overwrite, remove
+from vmstore.core.system.safe_files import overwrite, remove
 from vmstore.errors import CorruptError, StoreError
-from vmstore.log.archived import without
-from vmstore.log.archives import Archives
+from vmstore.log.archive.folder import Archives
+from vmstore.log.archive_frame import without
+from vmstore.log.blobs import CellFiles
 from vmstore.log.compaction import Hold
 from vmstore.log.file import LogFile
-from vmstore.log.files import CellFiles
 from vmstore.log.frame import ARCHIVED, ENCRYPTED, ERASED_SIZE, FILES, RAW, Frame, named, packed, unpacked
+from vmstore.log.frame_encryption import Clear, key_of
 from vmstore.log.port import Destroyed
 from vmstore.log.rows import READ_FRAMES, frame_of
-from vmstore.log.vault import Clear, key_of
 
 WAITS = 3  # for those who read, each as long as a connection waits
 _FRAME = f"SELECT {READ_FRAMES} FROM frames WHERE first <= ? ORDER BY first DESC LIMIT 1"

@@ -17,8 +17,8 @@ from urllib.parse import quote
 import apsw
 
 from vmstore.cells import schema
-from vmstore.core import process
-from vmstore.core.place import regular
+from vmstore.core.system import after_fork
+from vmstore.core.system.safe_files import regular
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
 
 APPLICATION_ID = 0x766D7374  # "vmst"
@@ -86,13 +86,13 @@ def check_platform() -> None:
         )
 
 
-class LogFile(process.Owner):
+class LogFile(after_fork.Owner):
     """A connection for one thread at a time; after `poison` the next use opens the file again.
 
     A forked process has no use of it: what its parent knows of the log may be half of a change.
     """
 
-    lock_order = process.FILE
+    lock_order = after_fork.FILE
 
     made = MADE  # all that such a file may hold
 
@@ -108,7 +108,7 @@ class LogFile(process.Owner):
         self._db: apsw.Connection | None = None
         self.closed = False
         self._inherited = False
-        process.owns(self)
+        after_fork.owns(self)
         with self:
             pass
 
@@ -133,10 +133,10 @@ class LogFile(process.Owner):
 
     def _opened(self) -> apsw.Connection:
         if self._inherited:
-            raise StoreError(process.belongs_to_parent(self.path))
+            raise StoreError(after_fork.belongs_to_parent(self.path))
         if self.closed:
             raise StoreError(f"{self.path} is closed; open it again")
-        if (reason := process.busy(self.path)) is not None:
+        if (reason := after_fork.busy(self.path)) is not None:
             raise StoreError(reason)
         db = _reader(self.path) if self.readonly else _connect(self.path, apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -169,7 +169,7 @@ class LogFile(process.Owner):
             self.poison()
 
     @property
-    def entry(self) -> process.Guard:
+    def entry(self) -> after_fork.Guard:
         """The lock under which the connection is used."""
         return self._lock
 
@@ -187,7 +187,7 @@ class LogFile(process.Owner):
 def _translate(path: Path, error: BaseException) -> None:
     """Raises one of our errors for one of SQLite's; returns where it is none of those."""
     if isinstance(error, apsw.ConnectionClosedError | apsw.CursorClosedError):
-        raise StoreError(process.belongs_to_parent(path)) from error
+        raise StoreError(after_fork.belongs_to_parent(path)) from error
     if isinstance(error, apsw.CantOpenError):
         raise StoreError(
             f"{path} cannot be opened ({error}); where it may only be read, open it with mode 'r'"

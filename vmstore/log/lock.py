@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from vmstore.core import process
-from vmstore.core.patience import MINE, WAIT_S, Given, seconds
+from vmstore.core.system import after_fork
+from vmstore.core.system.waits import MINE, WAIT_S, Given, seconds
 from vmstore.errors import LockedError, StoreError
 from vmstore.log.holder import Holder, holder_of, sign
 
@@ -43,7 +43,7 @@ class WriteLock:
         self._wait_s = wait_s
         self._gave_up: tuple[float, Holder] | None = None  # when, and on whom
         self._sharing: _Queue | None = None
-        process.inherits(self)
+        after_fork.inherits(self)
 
     def __enter__(self) -> None:
         self._enter_turn()
@@ -199,7 +199,7 @@ class WriteLock:
             for file in () if queue is None else queue.files:
                 os.close(file)
         self._queue, self._sharing, self._depth = None, None, 0
-        self._turn = process.unlocked(self._turn)
+        self._turn = after_fork.unlocked(self._turn)
 
 
 class _Queue:

@@ -10,6 +10,7 @@ from io import BytesIO
 import msgspec
 
 from vmstore.cells.cell import ERASED, Cell
+from vmstore.core.system.safe_files import Stray
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
 from vmstore.log.port import (
@@ -20,7 +21,6 @@ from vmstore.log.port import (
     OpenCell,
     Packed,
     Progress,
-    Stray,
     check_expected,
     check_seen,
     one_by_one,

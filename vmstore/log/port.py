@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple, Protocol
 
 from vmstore.cells.cell import Cell
+from vmstore.core.system.safe_files import Stray
 from vmstore.errors import ConflictError, CorruptError, OvertakenError
 from vmstore.log.commit import Commit, follows
 
@@ -58,14 +58,6 @@ class Destroyed(NamedTuple):
     bytes: int = 0
     frames: int = 0
     files: int = 0
-
-
-class Stray(NamedTuple):
-    """A file that no cell names: where it lies, how long it is, when it was written (microseconds since 1970)."""
-
-    path: Path
-    size: int
-    at: int
 
 
 Progress = Callable[[int, int], None]

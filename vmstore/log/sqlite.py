@@ -23,16 +23,19 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import Cell
-from vmstore.core.patience import WAIT_S
+from vmstore.core.system.safe_files import Stray
+from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
-from vmstore.log.archives import Archives
-from vmstore.log.archiving import Mover
+from vmstore.log.archive.folder import Archives
+from vmstore.log.archive.mover import Mover
+from vmstore.log.blobs import CellFiles
+from vmstore.log.cell_reader import NEVER, cells_of, frames_of
 from vmstore.log.commit import Commit
 from vmstore.log.compaction import due, pack
 from vmstore.log.destruction import destroy
 from vmstore.log.file import LogFile, counted, create, make_room, undecided, write_again
-from vmstore.log.files import CellFiles
 from vmstore.log.frame import ENCRYPTED, FILE_BYTES_MIN, FILES, Frame, cut, in_file, named
+from vmstore.log.frame_encryption import Vault, checked
 from vmstore.log.heads import Heads
 from vmstore.log.lock import WriteLock
 from vmstore.log.port import (
@@ -43,13 +46,10 @@ from vmstore.log.port import (
     OpenCell,
     Packed,
     Progress,
-    Stray,
     check_expected,
     check_seen,
 )
-from vmstore.log.reading import NEVER, cells_of, frames_of
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
-from vmstore.log.vault import Vault, checked
 from vmstore.log.waiting import Waiting
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"

@@ -17,12 +17,12 @@ import apsw
 from vmstore.cells import schema
 from vmstore.cells.cell import SALT_BYTES, Cell
 from vmstore.errors import CorruptError, StoreError
+from vmstore.log.blobs import CellFiles, flush
 from vmstore.log.commit import Commit
 from vmstore.log.file import FORMAT, FORMATS, MADE, create, format_of
-from vmstore.log.files import CellFiles, flush
 from vmstore.log.frame import BOMB_BYTES, BOMB_RATIO, FILES, Frame, cut, named
 from vmstore.log.port import Progress
-from vmstore.log.readlog import ReadLog
+from vmstore.log.readonly import ReadLog
 from vmstore.log.rows import COMMITS, READ_COMMITS, blob, commit_of
 from vmstore.log.sqlite import SqliteLog
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from vmstore.redact.anchors import Anchors, Heads, Words
+from vmstore.redact.assignments import NAMES
 from vmstore.redact.forms import FORMS
 from vmstore.redact.headers import COOKIES, HEADERS
-from vmstore.redact.keys import ANYWHERE, BLOCKS, KEYS
-from vmstore.redact.named import NAMES
-from vmstore.redact.people import MAIL, MAIL_ELSE
-from vmstore.redact.people import SCANS as PEOPLE
+from vmstore.redact.personal_data import MAIL, MAIL_ELSE
+from vmstore.redact.personal_data import SCANS as PEOPLE
 from vmstore.redact.span import SURENESS, USUAL, Kind, Literal, Scan, Span, Text, small
+from vmstore.redact.vendor_keys import ANYWHERE, BLOCKS, KEYS
 
 _MARKS = re.compile(r"<(/?)private>", re.IGNORECASE)
 

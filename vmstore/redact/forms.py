@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from vmstore.redact import words
-from vmstore.redact.named import JUDGED_CHARS, is_placeholder, random
+from vmstore.redact import secret_words
+from vmstore.redact.assignments import JUDGED_CHARS, is_placeholder, random
 from vmstore.redact.span import Kind, Literal, Scan, Span, Text
 
 
@@ -310,7 +310,7 @@ def _codes(word: str, text: Text) -> Iterator[Span]:
 
 # ---- prose
 
-_KEYS = ("token", "key", "secret", *words.FOREIGN_KEYS)
+_KEYS = ("token", "key", "secret", *secret_words.FOREIGN_KEYS)
 _PASSWORDS = (
     "password",
     "passwort",
@@ -321,7 +321,7 @@ _PASSWORDS = (
     "pw",
     "mdp",
     "pass",
-    *words.FOREIGN,
+    *secret_words.FOREIGN,
 )
 _SAID = re.compile(
     r"[^\W\d_]{0,12}?(?:[\"'\u201c\u201d\u00bb)](?!s\b))?(?P<between>(?:[ \t]+[^\W\d][\w'\u2019/-]{0,20}){0,6}?)"
@@ -376,12 +376,12 @@ def _said(text: Text, place: int, end: int, password: bool) -> Span | None:
 
 
 _WIFI = re.compile(r"(?:wi-?fi|wlan|wireless|network|guest|router)[ -]$")
-_OPENS = re.compile(rf"(?:token|secret|\b(?:{'|'.join(sorted(words.SURE))})[ -]key)$")
+_OPENS = re.compile(rf"(?:token|secret|\b(?:{'|'.join(sorted(secret_words.SURE))})[ -]key)$")
 _JOINED = re.compile(r"[a-z]{2,}(?:-[a-z]{2,}){3,}")
 _HINT = re.compile(r"[0-9!#%&*+@^-]")
 _LONG = re.compile(r"[A-Za-z0-9_+/=.~-][A-Za-z0-9_+/=.~-]{15}")
 _DIGIT = re.compile(r"\d")
-_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(words.NOT_KEYS | words.NOT_TOKENS))})[ _-]?$")
+_OTHER_KEY = re.compile(rf"\b(?:{'|'.join(sorted(secret_words.NOT_KEYS | secret_words.NOT_TOKENS))})[ _-]?$")
 
 
 def _worth(found: re.Match[str], password: bool) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from vmstore.redact.keys import pair
-from vmstore.redact.named import is_placeholder, random
+from vmstore.redact.assignments import is_placeholder, random
 from vmstore.redact.span import Kind, Literal, Scan, Span, Text
+from vmstore.redact.vendor_keys import pair
 
 _BEARER = re.compile(r"(?i:bearer)[ \t]+(?=[\w.~+/=-]{0,80}\d)([\w.~+/-]{16,}+={0,2})")
 _BASIC = re.compile(r"(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}+={0,2})(?![\w+/=])")

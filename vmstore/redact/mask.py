@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from itertools import count
 from typing import Any, NamedTuple
 
+from vmstore.redact.assignments import named
 from vmstore.redact.find import apart, spans
-from vmstore.redact.named import named
 from vmstore.redact.span import USUAL, Kind, Span
 
 ECHOES = frozenset((Kind.PASSWORD, Kind.SECRET, Kind.API_KEY, Kind.AUTHORIZATION))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from vmstore.core import mutation as m
-from vmstore.replay.paper import Memory
 from vmstore.replay.redecide import Redecision, Shorten
+from vmstore.replay.sink import Memory
 from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
-from vmstore.vm.state import State
+from vmstore.vm.kernel.state import State
 
 NOTHING = "nothing"
 

@@ -9,7 +9,7 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Use
 from vmstore.replay.stimuli import Stimuli
-from vmstore.vm.belady import Asked, belady
+from vmstore.vm.metrics.belady import Asked, belady
 
 
 class Optimum(msgspec.Struct, frozen=True):

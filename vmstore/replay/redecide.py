@@ -13,21 +13,21 @@ from typing import Any
 import msgspec
 
 from vmstore.core import mutation as m
+from vmstore.core.address import page_name
 from vmstore.core.decision import Holder
 from vmstore.core.page import Fidelity
-from vmstore.core.reference import page_name
 from vmstore.errors import InputError
-from vmstore.replay.paper import Made, Paper
-from vmstore.replay.places import Places
+from vmstore.replay.position_map import Places
+from vmstore.replay.sink import Made, Paper
 from vmstore.replay.stimuli import Recorded, Round
-from vmstore.vm.held import Held
-from vmstore.vm.kernel import Kernel
-from vmstore.vm.metrics import Metrics
-from vmstore.vm.room import Compression
-from vmstore.vm.settings import PPM, Settings, encoded
-from vmstore.vm.settings import changed as settings_with
-from vmstore.vm.state import State
-from vmstore.vm.window import membership
+from vmstore.vm.kernel.eviction import Compression
+from vmstore.vm.kernel.kernel import Kernel
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.settings import PPM, Settings, encoded
+from vmstore.vm.kernel.settings import changed as settings_with
+from vmstore.vm.kernel.state import State
+from vmstore.vm.kernel.window import membership
+from vmstore.vm.metrics.metrics import Metrics
 
 Shorten = Callable[[Held, int, int, int], Made]
 """Makes a form of a page nobody recorded: the page as it is held, where it was recorded, its content, and the level."""

@@ -18,7 +18,7 @@ from vmstore.core.decision import Cause, Holder
 from vmstore.core.erasure import Gone
 from vmstore.core.page import Method
 from vmstore.errors import ErasedError, InputError
-from vmstore.vm.topics import tagged
+from vmstore.vm.recall.topics import tagged
 
 ASKED = frozenset((Cause.ASKED, Cause.RESTORE, Cause.SEGMENT, Cause.THOUGHT, Cause.ERASED))
 HANDED_IN = frozenset((Method.CAPTION, Method.TRANSCRIPT))

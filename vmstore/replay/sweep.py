@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.replay.crew import Crew
 from vmstore.replay.redecide import Shorten
 from vmstore.replay.stimuli import Stimuli
 from vmstore.replay.whatif import Run, as_recorded, what_if
+from vmstore.replay.worker_pool import Crew
 
 Progress = Callable[[int, int], None]
 

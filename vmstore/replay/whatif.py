@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from vmstore.core import mutation as m
+from vmstore.core.address import page_name
 from vmstore.core.decision import Cause, Denial, Why
-from vmstore.core.reference import page_name
 from vmstore.replay.optimum import Optimum, optimum
-from vmstore.replay.paper import Memory
-from vmstore.replay.places import Places
+from vmstore.replay.position_map import Places
 from vmstore.replay.redecide import Redecision, Shorten
+from vmstore.replay.sink import Memory
 from vmstore.replay.stimuli import At, Round, Stimuli, is_decision
-from vmstore.vm.measures import Measures
+from vmstore.vm.metrics.report import Measures
 
 Said = tuple[str, str]
 """A decision, in words, and its reason."""

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 import apsw
 
 from vmstore.core.erasure import Gone, gone
-from vmstore.core.words import readable, words
+from vmstore.core.text.tokenizer import readable, words
 from vmstore.log.port import Log
-from vmstore.views.context import read_cells
-from vmstore.views.lane import NEVER, Lane, Stretch
+from vmstore.views.branch import NEVER, Lane, Stretch
+from vmstore.views.stored_cells import read_cells
 
 READ = 256  # contents read at once
 

@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from vmstore.core.notice import notices
-from vmstore.core.place import read_within
+from vmstore.core.system.logger import notices
+from vmstore.core.system.safe_files import read_within
 from vmstore.errors import CorruptError
 from vmstore.log.port import Log, Progress
 from vmstore.search.corpus import Content, Gain, Scan, Totals
 from vmstore.views.applier import Applier
-from vmstore.views.lane import Stretch
+from vmstore.views.branch import Stretch
 
 TEXT = "text"
 MARK = "at.json"

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from vmstore.core.words import words
+from vmstore.core.text.tokenizer import words
 from vmstore.errors import InputError
 from vmstore.search.corpus import Content, Corpus
-from vmstore.views.lane import Lane, Stretch
+from vmstore.views.branch import Lane, Stretch
 
 K1 = 1.2
 B = 0.75

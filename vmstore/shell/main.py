@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from vmstore.shell.arguments import TAKING, USAGE, Parser, add_common
-from vmstore.shell.commands import COMMANDS, nearest, overview
-from vmstore.shell.leaving import leaving, refusal
-from vmstore.shell.render import Screen
+from vmstore.shell.commands.arguments.arguments import TAKING, USAGE, Parser, add_common
+from vmstore.shell.commands.registry import COMMANDS, nearest, overview
+from vmstore.shell.terminal.exit_codes import leaving, refusal
+from vmstore.shell.terminal.render import Screen
 
 Run = Callable[[argparse.Namespace, Screen], int]
 ASKED_IN_VMQL = ("search", "find", "grep", "query", "ask", "sql", "select", "why", "vmql", "messages", "mutations")
@@ -32,9 +32,9 @@ def _dispatch(words: list[str]) -> int:
             print(overview())
         return 0 if words else USAGE
     if words[0] in ("-V", "--version"):
-        return _run(("vmstore.shell.about", "print_versions"), common, words[1:])
+        return _run(("vmstore.shell.versions", "print_versions"), common, words[1:])
     if words[0] == "_complete":
-        return _run(("vmstore.shell.complete", "complete"), common, words[1:])
+        return _run(("vmstore.shell.commands.queries.completion", "complete"), common, words[1:])
     command = COMMANDS.get(words[0])
     if command is None:
         known = f"the nearest is {nearest(words[0])!r}; `vmstore --help` lists them all"

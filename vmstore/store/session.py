@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind
-from vmstore.core.reference import MOMENTS, page_name, parse
 from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError
-from vmstore.store.annotating import Said, annotation, checked
-from vmstore.store.answers import (
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.resolve import resolved
+from vmstore.namespace.results import (
     Affinity,
     CallInfo,
     Diff,
@@ -28,30 +29,30 @@ from vmstore.store.answers import (
     TurnInfo,
     Version,
 )
-from vmstore.store.calls import calls_in, turns_in
-from vmstore.store.catalog import Wanted, chosen, faults_of
-from vmstore.store.context import Context
-from vmstore.store.diff import diff
-from vmstore.store.history import history_of
-from vmstore.store.namespace import Namespace, session_name
-from vmstore.store.naming import resolved
-from vmstore.store.pages import described, previews, relations
-from vmstore.store.searching import search
-from vmstore.store.versions import affinity_of, versions_of
-from vmstore.views.context import Sealed, open_cell, read_cells
-from vmstore.views.lane import Lane
-from vmstore.views.lineage import walk
-from vmstore.views.moment import Basis as Moment
-from vmstore.views.moment import basis, begin_of, end_of, packed
+from vmstore.store.reads.annotations import Said, annotation, checked
+from vmstore.store.reads.calls import calls_in, turns_in
+from vmstore.store.reads.context import Context
+from vmstore.store.reads.diff import diff
+from vmstore.store.reads.history import history_of
+from vmstore.store.reads.page_query import Wanted, chosen, faults_of
+from vmstore.store.reads.pages import described, previews, relations
+from vmstore.store.reads.search import search
+from vmstore.store.reads.versions import affinity_of, versions_of
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.lineage import walk
+from vmstore.views.reads.context import Sealed
+from vmstore.views.reads.resolve_asof import Basis as Moment
+from vmstore.views.reads.resolve_asof import basis, begin_of, end_of, packed
+from vmstore.views.stored_cells import open_cell, read_cells
 
 if TYPE_CHECKING:
-    from vmstore.engine.seal import Seal
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
-    from vmstore.store.proving import Proof
-    from vmstore.store.recording import Recording
+    from vmstore.seals.seal import Seal
+    from vmstore.store.reads.proofs import Proof
+    from vmstore.store.recorder import Recording
 
-# What a live session can do besides; see `vmstore.store.live`.
+# What a live session can do besides; see `vmstore.store.live.live_session`.
 ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
     "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
@@ -255,7 +256,7 @@ class Session:
 
         Without a page it is of what a live session's call was sent.
         """
-        from vmstore.store.proving import proof_of, proof_of_request
+        from vmstore.store.reads.proofs import proof_of, proof_of_request
 
         with self._ns.asking():
             lane, when = self._lane(), Call(call)
@@ -273,7 +274,7 @@ class Session:
 
     def response(self, at: AsOf | None = None, **moment: Any) -> Response:
         """What came back for a call: its body equal in every field to what was handed in, or what is known of it."""
-        from vmstore.store.responses import response_of
+        from vmstore.store.reads.responses import response_of
 
         with self._ns.asking():
             lane = self._lane()
@@ -379,13 +380,13 @@ class Session:
 
         `keep` stores it as a session of that name, which writes all contents again (specs/replay.md).
         """
-        from vmstore.store.replaying import replayed
+        from vmstore.store.replay import replayed
 
         return replayed(self._ns, self._key, self.name, policy, budget, settings, keep)
 
     def check(self) -> Checked:
         """Decides a live session again under its own settings and compares every decision with the recorded one."""
-        from vmstore.store.replaying import checked
+        from vmstore.store.replay import checked
 
         return checked(self._ns, self._key, self.name)
 

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.core.redaction import Redaction, policy_of
-from vmstore.engine.opening import Opening
-from vmstore.engine.policy import change
+from vmstore.engine.new_session import Opening
+from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, UnknownError
-from vmstore.store.namespace import Namespace, session_name
+from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.store.session import Session
-from vmstore.views.decisions import in_force
-from vmstore.views.lane import NEVER
+from vmstore.views.branch import NEVER
 from vmstore.views.projection import Progress
+from vmstore.views.projectors.decisions import in_force
 
 if TYPE_CHECKING:
-    from vmstore.store.live import Live
-    from vmstore.store.recording import Recording
+    from vmstore.store.live.live_session import Live
+    from vmstore.store.recorder import Recording
 
 
 class Sessions:
@@ -45,8 +45,8 @@ class Sessions:
         if policy is not None and key is not None:
             self._configure(key, policy)
         if live:
-            from vmstore.store.beginning import begun
-            from vmstore.store.live import Live
+            from vmstore.store.live.live_session import Live
+            from vmstore.store.live.open_live import begun
 
             return Live(self._ns, self._recording, begun(self._ns, self._recording, opening, **live), name)
         if key is None and create:
@@ -59,15 +59,15 @@ class Sessions:
         session, runtime = Session(self._ns, self._recording, key, name), self._ns.live.get(key)
         managed = runtime is not None and runtime.state.settings is not None
         if managed or in_force(session._lane(), NEVER) is not None:
-            from vmstore.store.live import Live
+            from vmstore.store.live.live_session import Live
 
             return Live(self._ns, self._recording, key, name)
         return session
 
     def redrive(self, source: str, name: str, settings: dict[str, Any], progress: Progress | None) -> Live:
         """A new live session `name` to which all of another is said again."""
-        from vmstore.store.live import Live
-        from vmstore.store.redriving import redrive
+        from vmstore.store.live.live_session import Live
+        from vmstore.store.live.redrive import redrive
 
         recorded = self.find(source, create=False, told={}, live={})
         if self._ns.key(session_name(name)) is not None:

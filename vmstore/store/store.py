@@ -12,41 +12,42 @@ import apsw
 
 from vmstore.core.asof import AsOf, one_moment
 from vmstore.core.clock import Clock, IdSource, SystemClock, SystemIds
-from vmstore.core.descriptors import named
-from vmstore.core.patience import WAIT_S
 from vmstore.core.redaction import policy_of
+from vmstore.core.system.atomic_file import destroy_scratches
+from vmstore.core.system.file_descriptors import named
+from vmstore.core.system.waits import WAIT_S
+from vmstore.erasure.resume import open_namespace
 from vmstore.errors import InputError
-from vmstore.exports.newfile import destroy_scratches
 from vmstore.log.port import Log
-from vmstore.store.across import Sought, pages_across, sessions_of
-from vmstore.store.answers import Entry, Hit, Page, Recorded, SessionInfo
-from vmstore.store.backup import backup
-from vmstore.store.catalog import Wanted
-from vmstore.store.columns import VIEW, ColumnStore
-from vmstore.store.encryption import Key
-from vmstore.store.folder import sizes
-from vmstore.store.namespace import Namespace, session_name
-from vmstore.store.naming import page_named
-from vmstore.store.opening import memory_namespace, open_namespace
-from vmstore.store.regions import open_region
-from vmstore.store.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
-from vmstore.store.searching import everywhere, search
+from vmstore.maintenance.backup import backup
+from vmstore.maintenance.columns import VIEW, ColumnStore
+from vmstore.maintenance.usage import info, usage
+from vmstore.maintenance.verify import verdict_on
+from vmstore.namespace.encryption import Key
+from vmstore.namespace.folder import sizes
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.open import memory_namespace
+from vmstore.namespace.reports import Backup, Columns, Compacted, Exported, Import, Info, Swept, Usage, Verdict
+from vmstore.namespace.resolve import page_named
+from vmstore.namespace.results import Entry, Hit, Page, Recorded, SessionInfo
+from vmstore.shares.regions import open_region
+from vmstore.store.reads.page_query import Wanted
+from vmstore.store.reads.pages_across import Sought, pages_across, sessions_of
+from vmstore.store.reads.search import everywhere, search
+from vmstore.store.reads.tail import tail
 from vmstore.store.session import Session
 from vmstore.store.sessions import Sessions
-from vmstore.store.tail import tail
-from vmstore.store.usage import info, usage
-from vmstore.store.verdict import verdict_on
 from vmstore.views.projection import Progress
 
 if TYPE_CHECKING:
-    from vmstore.columns.pagetable import PageTable
-    from vmstore.engine.seal import Seal
-    from vmstore.store.effects import Agree
-    from vmstore.store.live import Live
-    from vmstore.store.recording import Recording
-    from vmstore.vmql.asker import Asker
-    from vmstore.vmql.result import Result
-    from vmstore.vmql.syntax import Statement
+    from vmstore.columns.page_table import PageTable
+    from vmstore.namespace.effects import Agree
+    from vmstore.seals.seal import Seal
+    from vmstore.store.live.live_session import Live
+    from vmstore.store.recorder import Recording
+    from vmstore.vmql.execution.engine import Asker
+    from vmstore.vmql.execution.result import Result
+    from vmstore.vmql.syntax.nodes import Statement
 
 GRACE_S = 3600.0
 
@@ -179,7 +180,7 @@ class Store:
         """
         if self._asker is None:
             with named():
-                from vmstore.store.asking import asker
+                from vmstore.store.query_host import asker
 
             self._asker = asker(self._ns, self.session, self.verify, self._columns)
         return self._asker.ask(text, session=session, params=params)
@@ -198,7 +199,7 @@ class Store:
     def _recording(self) -> Recording:
         """What takes calls in; loaded with the first one."""
         with named():
-            from vmstore.store.recording import Recording
+            from vmstore.store.recorder import Recording
 
         return Recording(self._ns)
 
@@ -254,10 +255,10 @@ class Store:
         An exact bundle that would erase here, or change how a session here works, raises RefusedError
         unless it was `agreed` to.
         """
-        from vmstore.capture.sources import read
-        from vmstore.exports.intake import is_bundle
-        from vmstore.store.bundles import BUNDLE, import_bundle
-        from vmstore.store.imports import import_source
+        from vmstore.capture.importers.formats import read
+        from vmstore.transfer.bundle_import import is_bundle
+        from vmstore.transfer.imports import import_source
+        from vmstore.transfer.sessions import BUNDLE, import_bundle
 
         file = Path(path)
         if format == BUNDLE or (format is None and is_bundle(file)):
@@ -295,7 +296,7 @@ class Store:
         stream. `format` is jsonl (a bundle, see `import_file`), parquet or sqlite. What is secret is
         masked; a bundle keeps it, and its hashes, only where `exact`, the others where not `redact`.
         """
-        from vmstore.store.bundles import export, portions_of
+        from vmstore.transfer.sessions import export, portions_of
 
         when = one_moment(at, moment)
         target = Path(out) if isinstance(out, str | os.PathLike) else out

@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from vmstore.testing.wording import SHAPES, WORDS, Part, Said
+from vmstore.testing.provider_text import SHAPES, WORDS, Part, Said
 
 OMITTED = "[Old tool output omitted]"
 ODD: tuple[Any, ...] = (

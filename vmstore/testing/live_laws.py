@@ -9,14 +9,14 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use
 from vmstore.core.mutation import AnyMutation, CellRef
-from vmstore.core.tokens import estimate
-from vmstore.live.facts import Facts
+from vmstore.core.text.token_estimate import estimate
 from vmstore.live.runtime import Runtime
-from vmstore.live.spoken import Spoken
+from vmstore.live.session_log import Facts
+from vmstore.live.transcript import Spoken
 from vmstore.replay.stimuli import ASKED
-from vmstore.store.live import Live
-from vmstore.testing.living import Played, Step, played
-from vmstore.vm.state import State
+from vmstore.store.live.live_session import Live
+from vmstore.testing.simulate_live import Played, Step, played
+from vmstore.vm.kernel.state import State
 
 
 class Refolded:

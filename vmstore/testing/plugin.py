@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from vmstore.store.store import Store
-    from vmstore.testing.checks import Memory
+    from vmstore.testing.assertions import Memory
 
 AgentMemory = Callable[..., "Memory"]
 """Opens a memory: `agent_memory(source=None, session=None, **live)`."""
@@ -32,7 +32,7 @@ def agent_memory() -> Iterator[AgentMemory]:
     opened: list[Store] = []
 
     def open_memory(source: Any = None, session: str | None = None, **live: Any) -> Memory:
-        from vmstore.testing.checks import Memory
+        from vmstore.testing.assertions import Memory
 
         store = _store(source, opened)
         if source is None:

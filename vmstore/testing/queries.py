@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from vmstore.vmql import syntax as s
-from vmstore.vmql.complete import completions
+from vmstore.vmql.diagnostics.complete import completions
 from vmstore.vmql.parse import parse
-from vmstore.vmql.printer import show
+from vmstore.vmql.syntax import nodes as s
+from vmstore.vmql.syntax.printer import show
 
 Strategy = st.SearchStrategy
 NULL = s.Value(value=None)

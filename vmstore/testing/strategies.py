@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from vmstore.testing.agent import EDITS, WAYS, Agent, Answer, Edit
-from vmstore.testing.wording import SHAPES
+from vmstore.testing.provider_text import SHAPES
 
 LISTING = "\n".join(f"{n:03} the quick brown fox jumps over the lazy dog" for n in range(12))
 REPORT = "The build failed because the disk was full. " * 9

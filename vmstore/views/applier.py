@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from vmstore.core import process
-from vmstore.core.patience import WAIT_S
+from vmstore.core.system import after_fork
+from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import LockedError
 from vmstore.log.holder import holder_of
 
@@ -35,7 +35,7 @@ class Applier:
         self.path = path
         self._stuck_s = STUCK_S if wait_s is None else min(STUCK_S, wait_s)
         self._file = -1
-        process.inherits(self)
+        after_fork.inherits(self)
 
     @property
     def busy_ms(self) -> int:

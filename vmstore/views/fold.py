@@ -14,14 +14,14 @@ from vmstore.core.mutation import AnyMutation, Open
 from vmstore.core.page import Origin
 from vmstore.log.commit import Commit, genesis
 from vmstore.log.port import Log
-from vmstore.views.cellar import Cellar
-from vmstore.views.erased import Erasures
-from vmstore.views.lane import Lane
-from vmstore.views.moment import moment_at
+from vmstore.views.branch import Lane
+from vmstore.views.cell_resolver import Cellar
+from vmstore.views.dispatch import Moment, Walk, decoded, hash_at, parent_of, uncollected
+from vmstore.views.erased_cells import Erasures
 from vmstore.views.projector import Projector
-from vmstore.views.residency import Residency
-from vmstore.views.sessions import Sessions
-from vmstore.views.walk import Moment, Walk, decoded, hash_at, parent_of, uncollected
+from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.sessions import Sessions
+from vmstore.views.reads.resolve_asof import moment_at
 
 SESSIONS_MAX = 4096
 STAYS_MAX = 200_000

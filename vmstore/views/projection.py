@@ -14,26 +14,26 @@ import apsw
 import msgspec
 
 from vmstore.cells import schema
-from vmstore.core.notice import notices
+from vmstore.core.system.logger import notices
 from vmstore.errors import CorruptError, LockedError, StoreError, UnknownError
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.applier import Applier
-from vmstore.views.calls import Calls
-from vmstore.views.commits import Commits
-from vmstore.views.decisions import Decisions
-from vmstore.views.erased import Erasures, erasures_in
-from vmstore.views.erasures import Erased
+from vmstore.views.erased_cells import Erasures, erasures_in
 from vmstore.views.fold import Fold
-from vmstore.views.lineage import Lineage
-from vmstore.views.marks import Marks
-from vmstore.views.messages import Messages
-from vmstore.views.pages import Pages
 from vmstore.views.projector import Projector, put
-from vmstore.views.redactions import Redactions
-from vmstore.views.residency import Residency
-from vmstore.views.sessions import Sessions
-from vmstore.views.turns import Turns
+from vmstore.views.projectors.calls import Calls
+from vmstore.views.projectors.commits import Commits
+from vmstore.views.projectors.decisions import Decisions
+from vmstore.views.projectors.erasures import Erased
+from vmstore.views.projectors.lineage import Lineage
+from vmstore.views.projectors.marks import Marks
+from vmstore.views.projectors.messages import Messages
+from vmstore.views.projectors.pages import Pages
+from vmstore.views.projectors.redactions import Redactions
+from vmstore.views.projectors.residency import Residency
+from vmstore.views.projectors.sessions import Sessions
+from vmstore.views.projectors.turns import Turns
 
 PROJECTORS: tuple[type[Projector], ...] = (
     Sessions,

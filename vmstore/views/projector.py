@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
-from vmstore.core.jsontext import is_text
 from vmstore.core.mutation import CellRef
+from vmstore.core.text.json_text import is_text
 from vmstore.log.commit import Commit
-from vmstore.views.cellar import Cellar
+from vmstore.views.cell_resolver import Cellar
 
 Row = tuple[Any, ...]
 VALUES_MAX = 2000  # bound at once: longer statements save no more

@@ -1,16 +1,16 @@
 """The pre-pass: what a message asks with, and what is likely to answer it, before the model sees it.
 
-Seed 000 phase 11. All pages of a session are ranked by the terms of the message (`vmstore.live.index`); here stands
-what a message's words are signs of.
+Seed 000 phase 11. All pages of a session are ranked by the terms of the message (`vmstore.live.recall.index`);
+here stands what a message's words are signs of.
 """
 
 from __future__ import annotations
 
 import re
 
-from vmstore.core.stems import terms
-from vmstore.vm import cues
-from vmstore.vm.reading import bounded, without_controls
+from vmstore.core.text.stems import terms
+from vmstore.vm.claims import cues
+from vmstore.vm.recall.text_pieces import bounded, without_controls
 
 MESSAGE_CHARS_MAX = 4_000
 

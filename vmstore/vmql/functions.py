@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import apsw
 
 from vmstore.cells.cell import Cell
-from vmstore.core import jsontext
 from vmstore.core.erasure import Gone, gone, is_gone
-from vmstore.core.words import words
+from vmstore.core.text import json_text
+from vmstore.core.text.tokenizer import words
 from vmstore.errors import CorruptError
-from vmstore.views.context import is_whole
-from vmstore.views.erased import erased_at, seen
-from vmstore.views.pages import object_of
-from vmstore.vmql.forms import INTEGER, REAL, TEXT, Form
-from vmstore.vmql.world import World
+from vmstore.views.erased_cells import erased_at, seen
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.stored_cells import is_whole
+from vmstore.vmql.column_types import INTEGER, REAL, TEXT, Form
+from vmstore.vmql.host import World
 
 AHEAD = 16  # cells of a frame
 CALLS_MAX = 256  # whose asides are read at once
@@ -203,7 +203,7 @@ class Contents:
             self._asides = self._read_asides(session, position)
         if cell not in self._asides:  # of a reply that is not the last
             self._asides[cell] = told_in(self.read(cell, commitment))
-        return jsontext.as_text(self._asides.get(cell, {}).get(key))
+        return json_text.as_text(self._asides.get(cell, {}).get(key))
 
     def response(
         self, session: int, call: int, packed: int, replied: int | None, cell: int | None, commitment: bytes | None

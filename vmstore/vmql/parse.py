@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from vmstore.vmql import refusals
-from vmstore.vmql.automaton import Stuck, automaton, run
-from vmstore.vmql.problems import QueryError
-from vmstore.vmql.syntax import Span, Statement
+from vmstore.vmql.diagnostics import parse_errors
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.lalr import Stuck, automaton, run
+from vmstore.vmql.syntax.nodes import Span, Statement
 
 KEPT_MAX = 512  # texts whose statement is kept
 KEPT_CHARS_MAX = 10_000
@@ -42,12 +42,12 @@ def _only(text: str) -> Statement:
     _check(text)
     statement, _, place = _one(text, 0)
     if _start(text, place) < len(text):
-        raise refusals.second(text, place)
+        raise parse_errors.second(text, place)
     return statement
 
 
 def _check(text: str) -> None:
-    if (refused := refusals.unfit(text)) is not None:
+    if (refused := parse_errors.unfit(text)) is not None:
         raise refused
 
 
@@ -62,7 +62,7 @@ def _one(text: str, place: int) -> tuple[Statement, int, int]:
     try:
         return run(text, place)
     except Stuck as stuck:
-        raise refusals.explained(text, place, stuck) from None
+        raise parse_errors.explained(text, place, stuck) from None
     except QueryError as error:
         error.text = text
         raise

@@ -11,7 +11,7 @@ from browser import browser
 
 import vmstore
 from tests.debug.page.browsing import HOSTILE, LONG_BYTES, SCRIPT, Reader, content, reading
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 
 CHROMIUM = browser()
 

@@ -15,7 +15,7 @@ from tests.debug.page.browsing import HOSTILE, Reader, content, reading
 from tests.debug.page.conftest import hostile, managed
 from vmstore.core.asof import Call
 from vmstore.core.mutation import Update
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 
 PLAN = (
     "The plan:\n1. choose a database\n2. write the schema\n3. load the data\n",

@@ -13,7 +13,7 @@ import vmstore
 from tests.debug.page.browsing import Reader, reading
 from tests.debug.page.conftest import managed
 from tests.debug.page.test_scrub import COMPACTION
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 
 LONG = "a-session-named-by-a-machine-ffae836b-9420-4060-ac13-7745215f90ff"
 WIDTHS = (1280, 800, 420)

@@ -13,10 +13,10 @@ import pytest
 
 import vmstore
 from tests.shell.conftest import ROOT
-from vmstore.shell.demo import SHIPPED
-from vmstore.shell.opening import opened_to_ask
-from vmstore.shell.vmql.desk import Desk
-from vmstore.shell.vmql.outputs import Outputs
+from vmstore.shell.demo.demo import SHIPPED
+from vmstore.shell.open_store import opened_to_ask
+from vmstore.shell.vmql.output.targets import Outputs
+from vmstore.shell.vmql.repl import Desk
 from vmstore.shell.vmql.settings import Settings
 
 Shot = Callable[..., "subprocess.CompletedProcess[str]"]

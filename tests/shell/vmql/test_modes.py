@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from vmstore.shell.render import Screen
-from vmstore.shell.vmql.modes import MODES, Answer, Row, text_of, write
-from vmstore.shell.words import wide
+from vmstore.shell.terminal.format import wide
+from vmstore.shell.terminal.render import Screen
+from vmstore.shell.vmql.output.formats import MODES, Answer, Row, text_of, write
 
 
 class Named(NamedTuple):

@@ -8,8 +8,8 @@ import pytest
 
 from vmstore.shell.vmql import options
 from vmstore.shell.vmql.main import main
-from vmstore.shell.vmql.modes import MODES
 from vmstore.shell.vmql.options import EXAMPLES, OPTIONS, UsageError, help_text, read
+from vmstore.shell.vmql.output.formats import MODES
 
 
 def test_inputs_keep_their_order() -> None:

@@ -8,8 +8,8 @@ from typing import TextIO
 
 import pytest
 
-from vmstore.shell.sheet import Span
-from vmstore.shell.vmql.pager import MORE, EnoughError, Paged
+from vmstore.shell.terminal.layout import Span
+from vmstore.shell.vmql.output.pager import MORE, EnoughError, Paged
 
 
 class Terminal(io.StringIO):

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from vmstore.shell.opening import opened_to_ask
+from vmstore.shell.open_store import opened_to_ask
 from vmstore.shell.vmql.completer import Completer
-from vmstore.shell.vmql.desk import Desk
-from vmstore.shell.vmql.outputs import Outputs
+from vmstore.shell.vmql.output.targets import Outputs
 from vmstore.shell.vmql.prompt import editor, label, more
+from vmstore.shell.vmql.repl import Desk
+from vmstore.shell.vmql.repl_loop import sit
 from vmstore.shell.vmql.settings import Settings
-from vmstore.shell.vmql.sitting import sit
 
 AT_42 = "count(*)\n     255\n"
 

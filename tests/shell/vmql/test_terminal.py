@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import ROOT
-from vmstore.shell.vmql.running import Worker
+from vmstore.shell.vmql.interruptible import Worker
 
 PATIENCE_S = 60.0
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")

@@ -9,15 +9,15 @@ import pytest
 
 import vmstore
 from tests.shell.vmql.conftest import Shot
-from vmstore.shell.opening import opened_to_ask
+from vmstore.shell.open_store import opened_to_ask
 from vmstore.shell.vmql.card import text
-from vmstore.shell.vmql.desk import Desk
-from vmstore.shell.vmql.outputs import Outputs
+from vmstore.shell.vmql.output.targets import Outputs
+from vmstore.shell.vmql.repl import Desk
 from vmstore.shell.vmql.script import pieces
 from vmstore.shell.vmql.settings import Settings
 from vmstore.shell.vmql.tour import STEPS, sights, steps
 from vmstore.vmql.parse import parse
-from vmstore.vmql.syntax import Verify
+from vmstore.vmql.syntax.nodes import Verify
 
 CARD = [piece.text.strip() for piece in pieces(text())]
 SAID = [line[2:].strip().split("  ")[0] for line in text().splitlines() if line.startswith("--   ")]

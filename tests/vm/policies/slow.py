@@ -7,9 +7,9 @@ import itertools
 from decimal import Decimal
 
 from vmstore.core.page import Modality, PageType
-from vmstore.vm.policies.fixed import OCTAVE, exp2, log2
-from vmstore.vm.policy import Now, Scored
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.fixed_point import OCTAVE, exp2, log2
+from vmstore.vm.policies.policy import Now, Scored
+from vmstore.vm.policies.resident import Resident
 
 CLASS = 2**50
 KEPT = {PageType.SUMMARY: 1, PageType.PROCEDURE: 1, PageType.CLAIM: 2, PageType.INDEX: 2}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vmstore.vm.policies.fixed import OCTAVE, exp2, falling, log2
+from vmstore.vm.policies.fixed_point import OCTAVE, exp2, falling, log2
 
 
 @given(st.integers(1, 1 << 200))

@@ -23,9 +23,9 @@ from tests.vm.policies.slow import (
 )
 from vmstore.core.page import Modality, PageType
 from vmstore.vm.policies.demand import Demand1
+from vmstore.vm.policies.policy import Now, Policy
 from vmstore.vm.policies.registry import SHIPPED, full_name, policy
-from vmstore.vm.policy import Now, Policy
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.resident import Resident
 
 BUDGET = 3_000
 SLOW: dict[str, Callable[[], Slow]] = {

@@ -10,8 +10,8 @@ import pytest
 from vmstore.core.decision import POLICY_NAMES
 from vmstore.errors import InputError
 from vmstore.vm.policies import registry
-from vmstore.vm.policies.keep import CLASSES
 from vmstore.vm.policies.lru import LRU1
+from vmstore.vm.policies.min_residency import CLASSES
 from vmstore.vm.policies.registry import DEFAULT, SHIPPED, full_name, names, numbered, policy, shipped
 
 

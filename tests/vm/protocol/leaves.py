@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from vmstore.core.page import Modality, PageType, Role, Tier
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.vm.protocol import Form, Leaf
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 24

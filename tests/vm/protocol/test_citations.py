@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.vm.protocol.leaves import names
 from vmstore.vm.protocol import citations
-from vmstore.vm.protocol.wire import printed
+from vmstore.vm.protocol.escape import printed
 
 
 @pytest.mark.parametrize(

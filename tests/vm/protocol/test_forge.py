@@ -10,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.vm.protocol.leaves import FORGERIES, form, leaf, leaves, names, texts
+from vmstore.core.address import parse
 from vmstore.core.page import Modality, PageType, Role
-from vmstore.core.reference import parse
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, context_text, developer_message, manifest, read_context
 from vmstore.vm.protocol.context import BEGIN, END, PREFIXES, prefix
+from vmstore.vm.protocol.escape import TAG, dumps, is_plain, loads, name_of, printed
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.rules import Paging, Rules
-from vmstore.vm.protocol.wire import TAG, dumps, is_plain, loads, name_of, printed
 
 
 def words(page: Leaf) -> str | None:

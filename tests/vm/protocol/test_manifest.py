@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from tests.vm.protocol.leaves import form, leaf, leaves
 from vmstore.core.page import Modality, Tier
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Policies, manifest, manifest_json, schema
 

@@ -14,9 +14,9 @@ import vmstore
 from tests.vm.protocol.leaves import leaf, leaves, talks
 from vmstore.live.request import written
 from vmstore.vm.protocol.conversation import Face
-from vmstore.vm.protocol.leaf import Leaf
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.messages import DIALECTS, Messages, messages
+from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Rules
 
 Chance = st.randoms(use_true_random=False)

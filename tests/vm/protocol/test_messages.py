@@ -14,10 +14,10 @@ from tests.vm.protocol.providers import MESSAGES, REFUSES
 from vmstore.core.page import PageType, Role, Slot
 from vmstore.errors import InputError
 from vmstore.vm.protocol import Leaf, Paging, Rules, context_text, messages
-from vmstore.vm.protocol.calls import asked, object_of
 from vmstore.vm.protocol.context import BEGIN, END
 from vmstore.vm.protocol.conversation import UNANSWERED, UNSIGNED
-from vmstore.vm.protocol.wire import TAG, printed
+from vmstore.vm.protocol.escape import TAG, printed
+from vmstore.vm.protocol.tool_calls import asked, object_of
 
 SHAPES = ["chat", "responses", "anthropic", "gemini"]
 

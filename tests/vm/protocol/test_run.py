@@ -17,7 +17,7 @@ from tests.vm.protocol.providers import REFUSES
 from tests.vm.protocol.script import Script
 from vmstore.core.clock import ManualClock, SeededIds
 from vmstore.errors import InputError, RefusedError
-from vmstore.store.live import Live
+from vmstore.store.live.live_session import Live
 from vmstore.vm.protocol import citations, schema
 from vmstore.vm.protocol.loop import ANSWERED, CALLS_MAX, ROUNDS, TOOLS
 from vmstore.vm.protocol.messages import DIALECTS

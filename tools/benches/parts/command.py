@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benches.parts.rounds import LOWER, Bench, Goal, Row, ratios, row
-from vmstore.shell.demo import SHIPPED
+from vmstore.shell.demo.demo import SHIPPED
 from vmstore.store.store import open_store
 
 FIRST = Goal("`vmql STORE -c`, whole process, CPU, against `python -c pass`", 11, LOWER)

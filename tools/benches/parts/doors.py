@@ -29,13 +29,13 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Fidelity, LinkKind, Method, Mime, Modality, PageType, Slot, Status
 from vmstore.engine.batch import Batch
-from vmstore.engine.opening import Opening
+from vmstore.engine.new_session import Opening
 from vmstore.log.commit import NO_REQUEST, Commit, genesis, seal
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.session import Session
 from vmstore.store.store import Store
-from vmstore.views.lineage import walk
 from vmstore.views.projection import PROJECTORS, Projection
+from vmstore.views.projectors.lineage import walk
 
 # ---- writing through the gate
 

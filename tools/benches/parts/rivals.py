@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-from vmstore.core.stems import terms
-from vmstore.vm.postings import Postings, windows
+from vmstore.core.text.stems import terms
+from vmstore.vm.recall.postings import Postings, windows
 
 SHARE = 0.4  # of the budget for what is beside the window
 DECIDING = re.compile(r"\b(?:decided?|let's|use|will|go(?:es)? with|instead|suggest|agreed|proposal|it is|now)\b", re.I)

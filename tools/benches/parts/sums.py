@@ -10,7 +10,7 @@ from benches.parts import doors, stores
 from benches.parts.rounds import LOWER, Bench, Goal, Row, ratios, row
 from benches.parts.story import Story
 from benches.parts.text import Texts
-from vmstore.vmql import wide
+from vmstore.vmql.execution import duckdb_executor
 
 SUM = Goal("sum over 1,000 sessions, against DuckDB SQL by hand over the same columns", 1.2, LOWER)
 GOALS = (SUM,)
@@ -27,7 +27,7 @@ BY_HAND = """SELECT CASE kind WHEN 10 THEN 'create' WHEN 11 THEN 'update' ELSE '
 
 def measure(bench: Bench) -> Iterator[Row]:
     """The row; both are asked on a store whose segments are cut, after one question to warm up."""
-    few, wide.MANY = wide.MANY, 0  # a quick run has fewer mutations than are worth it
+    few, duckdb_executor.MANY = duckdb_executor.MANY, 0  # a quick run has fewer mutations than are worth it
     path = stores.built(bench, f"sums-{bench.size(*SESSIONS)}", lambda place: build(bench, place))
     with doors.opened(path) as store:
         store.columns()
@@ -42,7 +42,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         assert ask() == by_hand(), "VMQL and the SQL by hand do not say the same"
         times = bench.race({"vmstore": lambda: len(ask()), "DuckDB": lambda: len(by_hand())}, bench.size(*ROUNDS))
         db.close()
-    wide.MANY = few
+    duckdb_executor.MANY = few
     yield row(SUM, ratios(times["vmstore"], times["DuckDB"]))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import vmstore
 from vmstore.core.page import IMPORTANCE, Modality, PageType
 from vmstore.store.session import Session
-from vmstore.vm.references import Written, references
+from vmstore.vm.recall.used_pages import Written, references
 
 TOPICS = 30
 PAGES_A_TOPIC = 20

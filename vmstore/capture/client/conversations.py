@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vmstore.capture.shapes import Shape, shape_of, take_message, take_reply
-from vmstore.capture.shapes.shape import MESSAGES, SYSTEM
 from vmstore.core.page import Slot, Status
 from vmstore.errors import InputError
+from vmstore.providers import Shape, shape_of, take_message, take_reply
+from vmstore.providers.request import MESSAGES, SYSTEM
 
 CONVERSATIONS_MAX = 1_024
 INSTRUCTING = ("system", "developer")

@@ -25,8 +25,8 @@ import msgspec
 
 from vmstore.capture.client.body import Answer, UnreadableAnswerError, answer_of, request_of
 from vmstore.capture.client.conversations import Asked, Conversation, Conversations
-from vmstore.core import process
 from vmstore.core.clock import Stopwatch
+from vmstore.core.system import after_fork
 from vmstore.errors import InputError, OvertakenError, StoreError, UnknownError, VmstoreError
 
 WAITING_BYTES_MAX = 64 << 20  # of requests and answers that wait for a store that is slow or fails
@@ -149,7 +149,7 @@ class Recorder:
         self._lost = False  # what was recorded is gone; the next flush says so
         self._reset()
         _alive.add(self)
-        process.inherits(self)
+        after_fork.inherits(self)
         _end_on_sigterm()
 
     # ---- what the caller's thread does

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.shell.sheet import Block, Column, Span, Table
+from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.vmql import card, favourites
-from vmstore.shell.vmql.desk import Desk
+from vmstore.shell.vmql.repl import Desk
 from vmstore.shell.vmql.script import MARKS, Piece
 from vmstore.shell.vmql.settings import mode_named, parameter, turn, value_of
 

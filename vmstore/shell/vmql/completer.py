@@ -10,13 +10,13 @@ from typing import Any
 from vmstore.errors import VmstoreError
 from vmstore.shell.vmql import favourites
 from vmstore.shell.vmql.commands import COMMANDS
-from vmstore.shell.vmql.desk import Desk
-from vmstore.shell.vmql.modes import MODES
+from vmstore.shell.vmql.output.formats import MODES
+from vmstore.shell.vmql.repl import Desk
 from vmstore.shell.vmql.script import MARKS, PLAIN, pieces
 from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS
-from vmstore.store.candidates import Candidate, Candidates
-from vmstore.vmql.expected import SPOKEN
-from vmstore.vmql.tables import load
+from vmstore.store.completions import Candidate, Candidates
+from vmstore.vmql.diagnostics.lookahead import SPOKEN
+from vmstore.vmql.syntax.grammar_tables import load
 
 MOST = 50  # paths
 

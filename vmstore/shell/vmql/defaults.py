@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from vmstore.vmql.syntax import (
+from vmstore.vmql.syntax.nodes import (
     ContextAt,
     DiffSession,
     Explain,

@@ -16,9 +16,9 @@ from vmstore.shell.vmql import options
 from vmstore.shell.vmql.options import PROG, USAGE, Asked, UsageError
 
 if TYPE_CHECKING:
-    from vmstore.shell.vmql.desk import Desk
-    from vmstore.shell.vmql.outputs import Outputs
-    from vmstore.shell.vmql.pager import Keys
+    from vmstore.shell.vmql.output.pager import Keys
+    from vmstore.shell.vmql.output.targets import Outputs
+    from vmstore.shell.vmql.repl import Desk
     from vmstore.shell.vmql.settings import Settings
 
 
@@ -48,13 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"{PROG}: {error}; `{PROG} --help` shows how", file=sys.stderr)
         return USAGE
-    from vmstore.shell.leaving import leaving
+    from vmstore.shell.terminal.exit_codes import leaving
 
     return leaving(lambda: _versions() if asked.has("--version") else _ask(asked), USAGE)
 
 
 def _versions() -> int:
-    from vmstore.shell.about import sentence
+    from vmstore.shell.versions import sentence
 
     print(sentence())
     return 0
@@ -62,8 +62,8 @@ def _versions() -> int:
 
 def _ask(asked: Asked) -> int:
     """Opens the store and has everything asked answered; 1 where something is refused."""
-    from vmstore.shell.leaving import refusal
-    from vmstore.shell.vmql.outputs import Outputs
+    from vmstore.shell.terminal.exit_codes import refusal
+    from vmstore.shell.vmql.output.targets import Outputs
 
     assert asked.store is not None
     one_shot = bool(asked.inputs) or not sys.stdin.isatty()
@@ -87,7 +87,7 @@ def _ask(asked: Asked) -> int:
 
 
 def _keys() -> Keys:
-    from vmstore.shell.vmql.pager import read_key
+    from vmstore.shell.vmql.output.pager import read_key
 
     return read_key
 
@@ -109,8 +109,8 @@ def _settings(asked: Asked, *, one_shot: bool) -> Settings:
 
 
 def _desk(asked: Asked, place: str, settings: Settings, outputs: Outputs) -> Desk:
-    from vmstore.shell.opening import NAMESPACE, opened_to_ask
-    from vmstore.shell.vmql.desk import Desk
+    from vmstore.shell.open_store import NAMESPACE, opened_to_ask
+    from vmstore.shell.vmql.repl import Desk
     from vmstore.store.store import Store
 
     def opener(place: str) -> Store:
@@ -124,7 +124,7 @@ def _desk(asked: Asked, place: str, settings: Settings, outputs: Outputs) -> Des
 def _shot(desk: Desk, asked: Asked) -> int:
     """Has everything answered in order; the first that is refused ends it."""
     from vmstore.shell.vmql import commands
-    from vmstore.shell.vmql.sitting import attempt
+    from vmstore.shell.vmql.repl_loop import attempt
 
     try:
         for option, value in asked.inputs or (("-f", "-"),):
@@ -146,7 +146,7 @@ def _take(desk: Desk, option: str, value: str) -> None:
 
 def _sit(desk: Desk, asked: Asked) -> int:
     from vmstore.shell.vmql.prompt import lines
-    from vmstore.shell.vmql.sitting import sit
+    from vmstore.shell.vmql.repl_loop import sit
 
     desk.outputs.note(f"{desk.place}: statements end with ;  \\help lists commands, \\tour shows what can be asked")
     return sit(desk, lines(desk), rc=not asked.has("--no-rc"))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from vmstore.shell.vmql.completer import Completer
-from vmstore.shell.vmql.desk import Desk
-from vmstore.shell.vmql.highlight import STYLES, fragments
+from vmstore.shell.vmql.output.highlight import STYLES, fragments
+from vmstore.shell.vmql.repl import Desk
 from vmstore.shell.vmql.script import is_whole, open_quote
-from vmstore.vmql.printer import moment as shown_moment
+from vmstore.vmql.syntax.printer import moment as shown_moment
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from vmstore.errors import InputError
-from vmstore.shell.vmql.modes import MODES
-from vmstore.vmql.printer import moment as shown_moment
-from vmstore.vmql.problems import QueryError, near
-from vmstore.vmql.syntax import NOWHERE, Moment, Param, Set, Span, Value, Word
+from vmstore.shell.vmql.output.formats import MODES
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import NOWHERE, Moment, Param, Set, Span, Value, Word
+from vmstore.vmql.syntax.printer import moment as shown_moment
 
 LIMIT = 1000  # rows of one answer on a terminal
 AUTO = "auto"

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.shell.sheet import Span
-from vmstore.shell.vmql.desk import Desk
+from vmstore.shell.terminal.layout import Span
+from vmstore.shell.vmql.repl import Desk
 
 STEPS = 10
 SHOWN = 6

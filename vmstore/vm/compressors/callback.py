@@ -15,7 +15,7 @@ import msgspec
 from vmstore.core.page import Method, PageType, Word
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason
 from vmstore.vm.compressors.registry import compressed, undercuts
-from vmstore.vm.reading import readable
+from vmstore.vm.recall.text_pieces import readable
 
 Callback = Callable[[bytes, str, int], bytes | str]
 """Content, content type and level to a text for that level: words, no image, shorter than the content."""

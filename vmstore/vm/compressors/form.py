@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.page import Method, Mime, Modality, Word
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 
 
 class Material(msgspec.Struct, frozen=True, kw_only=True):

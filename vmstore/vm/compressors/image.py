@@ -11,8 +11,8 @@ import warnings
 
 from vmstore.core.page import Method
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
-from vmstore.vm.compressors.references import reference, type_by_bytes
-from vmstore.vm.reading import without_controls
+from vmstore.vm.compressors.reference_line import reference, type_by_bytes
+from vmstore.vm.recall.text_pieces import without_controls
 
 SIDE_MAX = 256  # pixels of a thumbnail's longer side
 QUALITY = 60

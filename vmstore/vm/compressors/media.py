@@ -8,9 +8,9 @@ from __future__ import annotations
 from vmstore.core.page import Method, Modality
 from vmstore.vm.compressors import text
 from vmstore.vm.compressors.form import Form, Material, NoForm, Reason, told
-from vmstore.vm.compressors.references import reference
-from vmstore.vm.reading import without_controls
-from vmstore.vm.topics import topics
+from vmstore.vm.compressors.reference_line import reference
+from vmstore.vm.recall.text_pieces import without_controls
+from vmstore.vm.recall.topics import topics
 
 TOPICS_MAX = 5
 

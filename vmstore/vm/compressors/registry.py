@@ -10,17 +10,17 @@ from collections.abc import Sequence
 
 from vmstore.core.page import Level, Method, Modality, PageType
 from vmstore.errors import InputError
-from vmstore.vm.compressors import image, media, structured, text
+from vmstore.vm.compressors import data, image, media, text
 from vmstore.vm.compressors.form import NO_SHORTER, Compressor, Form, Material, NoForm, Reason
-from vmstore.vm.pagetypes import COMPRESSION
+from vmstore.vm.compressors.page_types import COMPRESSION
 
 COMPRESSORS: dict[tuple[Modality, Level], Compressor] = {
     (Modality.TEXT, Level.REDUCED): Compressor(Method.SENTENCES, text.summary),
     (Modality.TEXT, Level.ABSTRACT): Compressor(Method.KEY_POINTS, text.key_points),
     (Modality.TEXT, Level.REFERENCE): Compressor(Method.TOPICS, text.tags),
-    (Modality.STRUCTURED, Level.REDUCED): Compressor(Method.SAMPLES, structured.samples),
-    (Modality.STRUCTURED, Level.ABSTRACT): Compressor(Method.SCHEMA, structured.schema),
-    (Modality.STRUCTURED, Level.REFERENCE): Compressor(Method.REFERENCE, structured.reference),
+    (Modality.STRUCTURED, Level.REDUCED): Compressor(Method.SAMPLES, data.samples),
+    (Modality.STRUCTURED, Level.ABSTRACT): Compressor(Method.SCHEMA, data.schema),
+    (Modality.STRUCTURED, Level.REFERENCE): Compressor(Method.REFERENCE, data.reference),
     (Modality.IMAGE, Level.REDUCED): Compressor(Method.THUMBNAIL, image.thumbnail),
     (Modality.IMAGE, Level.ABSTRACT): Compressor(Method.CAPTION, image.caption),
     (Modality.IMAGE, Level.REFERENCE): Compressor(Method.REFERENCE, image.line),

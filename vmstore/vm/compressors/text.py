@@ -13,12 +13,12 @@ from math import isqrt
 from typing import NamedTuple
 
 from vmstore.core.page import Method
-from vmstore.vm.compressors import lines, structured
+from vmstore.vm.compressors import code, data
 from vmstore.vm.compressors.form import NO_SHORTER, Form, Material, NoForm, Reason, told
-from vmstore.vm.compressors.references import reference
-from vmstore.vm.reading import CHARS_MAX as CHARS_READ
-from vmstore.vm.reading import Kind, Piece, bounded, pieces, readable
-from vmstore.vm.topics import profile, topics
+from vmstore.vm.compressors.reference_line import reference
+from vmstore.vm.recall.text_pieces import CHARS_MAX as CHARS_READ
+from vmstore.vm.recall.text_pieces import Kind, Piece, bounded, pieces, readable
+from vmstore.vm.recall.topics import profile, topics
 
 SHARE = 3  # a summary takes a third of its text,
 CHARS_MAX = 8_000  # and no more than this
@@ -50,14 +50,14 @@ def summary(material: Material) -> Form | NoForm:
     text = _read(material)
     if isinstance(text, NoForm):
         return text
-    if (value := structured.container(text)) is not None:
-        return structured.samples_of(value, len(text))
+    if (value := data.container(text)) is not None:
+        return data.samples_of(value, len(text))
     room = min(max(len(text) // SHARE, min(CHARS_MIN, 2 * len(text) // 3)), CHARS_MAX)
-    if lines.is_printed(text):
-        return lines.kept(text, room)
+    if code.is_printed(text):
+        return code.kept(text, room)
     ranked = _ranked(text)
     if _mostly_code(ranked, len(text)):
-        return lines.kept(text, room)
+        return code.kept(text, room)
     chosen = _chosen(ranked, room)
     return told(_joined(ranked, chosen), Method.SENTENCES) if chosen else NO_SHORTER
 
@@ -67,15 +67,15 @@ def key_points(material: Material) -> Form | NoForm:
     text = _read(material)
     if isinstance(text, NoForm):
         return text
-    if (value := structured.container(text)) is not None:
-        return structured.schema_of(value)
+    if (value := data.container(text)) is not None:
+        return data.schema_of(value)
     least, most = POINTS_CHARS
     room = min(max(len(text) // POINTS_SHARE, least), most)
-    if lines.is_printed(text):
-        return lines.kept(text, room)
+    if code.is_printed(text):
+        return code.kept(text, room)
     ranked = _ranked(text)
     if _mostly_code(ranked, len(text)):
-        return lines.kept(text, room)
+        return code.kept(text, room)
     points = [one._replace(text=_shortened(" ".join(one.text.split()))) for one in ranked if _can_be_a_point(one)]
     best = max((one.score for one in points), default=0)
     points = [one for one in points if one.score * POINTS_SCORE >= best]
@@ -91,8 +91,8 @@ def tags(material: Material) -> Form | NoForm:
         return NoForm(Reason.EMPTY, "the page has no content")
     if text is None:
         return reference(material, "no UTF-8")
-    if (value := structured.container(text)) is not None:
-        return structured.reference_of(value, len(text))
+    if (value := data.container(text)) is not None:
+        return data.reference_of(value, len(text))
     named = list(topics(text))
     while named and len(", ".join(named)) > TOPICS_CHARS_MAX:
         named.pop()
@@ -183,7 +183,7 @@ def _named(piece: Piece) -> str:
     count = piece.text.count("\n") + 1
     if len(piece.text) <= CODE_CHARS_MAX:
         return piece.text
-    names = lines.names(piece.text)
+    names = code.names(piece.text)
     more = f", {len(names) - CODE_NAMES_MAX} more" if len(names) > CODE_NAMES_MAX else ""
     named = f": {', '.join(names[:CODE_NAMES_MAX])}{more}" if names else ""
     return f"[code, {count:,} lines{named}]"

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from vmstore.core.page import IMPORTANCE
-from vmstore.vm.policies.fixed import OCTAVE, STEPS, exp2, log2
-from vmstore.vm.policies.lines import Lines, Place
-from vmstore.vm.policy import Now
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.fixed_point import OCTAVE, STEPS, exp2, log2
+from vmstore.vm.policies.ordered_queues import Lines, Place
+from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.resident import Resident
 
 COLD = -1
 LULL = 8  # references; an age below it hardly counts

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from vmstore.core.page import IMPORTANCE
-from vmstore.vm.policies.lines import Lines, Place
-from vmstore.vm.policy import Now
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.ordered_queues import Lines, Place
+from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.resident import Resident
 
 REFERENCES_MAX = 10**8  # keeps scores within a class
 

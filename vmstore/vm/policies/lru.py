@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from vmstore.vm.policies.lines import Lines, Place
-from vmstore.vm.policy import Now
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.ordered_queues import Lines, Place
+from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.resident import Resident
 
 
 class LRU1(Lines):

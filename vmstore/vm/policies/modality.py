@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vmstore.core.page import Modality
-from vmstore.vm.policies.keep import CLASS_STEP
-from vmstore.vm.policies.lines import Lines, Place
-from vmstore.vm.policy import Now
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.min_residency import CLASS_STEP
+from vmstore.vm.policies.ordered_queues import Lines, Place
+from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.resident import Resident
 
 STEP = CLASS_STEP >> 4
 KEPT: dict[Modality, int] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vmstore.vm.policies.fixed import falling
-from vmstore.vm.policies.lines import Lines, Place
-from vmstore.vm.policy import Now
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.fixed_point import falling
+from vmstore.vm.policies.ordered_queues import Lines, Place
+from vmstore.vm.policies.policy import Now
+from vmstore.vm.policies.resident import Resident
 
 WHOLE = 1_000_000
 

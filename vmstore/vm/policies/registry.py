@@ -8,14 +8,14 @@ from vmstore.core.page import PageType
 from vmstore.errors import InputError
 from vmstore.vm.policies.demand import Demand1
 from vmstore.vm.policies.importance import Importance1
-from vmstore.vm.policies.keep import CLASS_MAX
 from vmstore.vm.policies.lfu import LFU1
-from vmstore.vm.policies.lines import Lines
 from vmstore.vm.policies.lru import LRU1
+from vmstore.vm.policies.min_residency import CLASS_MAX
 from vmstore.vm.policies.modality import Modality1
+from vmstore.vm.policies.ordered_queues import Lines
+from vmstore.vm.policies.policy import Policy
 from vmstore.vm.policies.recency import Recency1
 from vmstore.vm.policies.s3fifo import S3FIFO1
-from vmstore.vm.policy import Policy
 
 DEFAULT = "default"
 PARAMETER_MAX = 10**6  # keeps scores within a class

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import ClassVar, NamedTuple
 
-from vmstore.vm.policies.keep import classes
-from vmstore.vm.policy import Now, Scored
-from vmstore.vm.resident import Resident
+from vmstore.vm.policies.min_residency import classes
+from vmstore.vm.policies.policy import Now, Scored
+from vmstore.vm.policies.resident import Resident
 
 HITS_MAX = 3
 GHOSTS_MIN = 10

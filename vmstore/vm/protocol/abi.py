@@ -9,9 +9,9 @@ import msgspec
 
 from vmstore.core.page import Modality, PageType
 from vmstore.errors import InputError
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.escape import printed
+from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.tools import toolset_hash, toolset_tokens
-from vmstore.vm.protocol.wire import printed
 
 UPGRADE_TOKENS = 2_048
 WEIGHTS_PPM = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from vmstore.vm.protocol.wire import name_of
+from vmstore.vm.protocol.escape import name_of
 
 # Bounded, so that a text of open brackets costs no more than its length.
 BRACKET = re.compile(r"\[refs?:([^\[\]\n]{1,2000})\]", re.IGNORECASE)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from vmstore.core.page import Level, Modality, PageType, Role, Slot
 from vmstore.errors import InputError
-from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.wire import dumps, is_plain, loads, name_of, printed
+from vmstore.vm.protocol.escape import dumps, is_plain, loads, name_of, printed
+from vmstore.vm.protocol.prompt_page import Leaf
 
 BEGIN, END = "<VM:CONTEXT>", "</VM:CONTEXT>"
 MEDIA = {Modality.IMAGE: "I", Modality.AUDIO: "D", Modality.VIDEO: "V"}

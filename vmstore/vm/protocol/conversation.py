@@ -12,13 +12,13 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from vmstore.core.page import Level, Role, Slot
-from vmstore.vm.protocol.calls import CallIds, asked, named, object_of, tool_name
 from vmstore.vm.protocol.context import context_text, line, medium
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.escape import printed, tagless, unlabelled
 from vmstore.vm.protocol.memo import Memo
 from vmstore.vm.protocol.picture import Picture, picture
+from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.tool_calls import CallIds, asked, named, object_of, tool_name
 from vmstore.vm.protocol.tools import VM_TOOLS
-from vmstore.vm.protocol.wire import printed, tagless, unlabelled
 
 UNSIGNED = "a thought is not sent back"
 UNANSWERED = "a call without its result"

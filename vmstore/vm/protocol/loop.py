@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
 from vmstore.errors import InputError, UnknownError, VmstoreError
-from vmstore.vm.protocol.dialect import Asked, Dialect
-from vmstore.vm.protocol.envelope import Budget, Found, Loaded, page_result, refusal, search_result
-from vmstore.vm.protocol.marks import unmarked
+from vmstore.vm.protocol.citation_filter import unmarked
+from vmstore.vm.protocol.dialects.dialect import Asked, Dialect
+from vmstore.vm.protocol.escape import dumps, name_of
 from vmstore.vm.protocol.messages import dialect
+from vmstore.vm.protocol.tool_results import Budget, Found, Loaded, page_result, refusal, search_result
 from vmstore.vm.protocol.tools import VM_TOOLS, arguments_of
-from vmstore.vm.protocol.wire import dumps, name_of
 
 ROUNDS_MAX = 10
 CALLS_MAX = 16  # memory calls answered in one round; a model that asks for more is told to come again

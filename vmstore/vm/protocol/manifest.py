@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from vmstore.core.page import Modality, Tier
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
 from vmstore.vm.protocol.abi import UPGRADE_TOKENS, WEIGHTS_PPM
-from vmstore.vm.protocol.leaf import Leaf
-from vmstore.vm.protocol.wire import dumps, loads, printed
+from vmstore.vm.protocol.escape import dumps, loads, printed
+from vmstore.vm.protocol.prompt_page import Leaf
 
 ENTRIES_MAX = 64
 TOKENS_MAX = 2_048

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
-from vmstore.vm.protocol.anthropic import Anthropic
-from vmstore.vm.protocol.chat import Chat
 from vmstore.vm.protocol.conversation import conversation
-from vmstore.vm.protocol.dialect import Dialect
-from vmstore.vm.protocol.gemini import Gemini
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.dialects.anthropic import Anthropic
+from vmstore.vm.protocol.dialects.chat import Chat
+from vmstore.vm.protocol.dialects.dialect import Dialect
+from vmstore.vm.protocol.dialects.gemini import Gemini
+from vmstore.vm.protocol.dialects.responses import Responses
 from vmstore.vm.protocol.manifest import Policies
 from vmstore.vm.protocol.memo import Memo
-from vmstore.vm.protocol.responses import Responses
+from vmstore.vm.protocol.prompt_page import Leaf
 from vmstore.vm.protocol.rules import Paging, Rules, developer_message, may_fault
 
 DIALECTS: dict[str, Dialect] = {

@@ -7,8 +7,8 @@ import binascii
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Modality
-from vmstore.vm.protocol.calls import object_of
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.prompt_page import Leaf
+from vmstore.vm.protocol.tool_calls import object_of
 
 PICTURE_BYTES_MAX = 1_000_000
 SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}

@@ -7,9 +7,9 @@ from typing import Any
 
 from vmstore.core.page import Word
 from vmstore.vm.protocol.context import PREFIXES, context_text
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.escape import tagless
 from vmstore.vm.protocol.manifest import Policies, manifest_json
-from vmstore.vm.protocol.wire import tagless
+from vmstore.vm.protocol.prompt_page import Leaf
 
 REFUSAL = "I don't have that in the mapped context."
 

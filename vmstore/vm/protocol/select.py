@@ -13,7 +13,7 @@ from typing import NamedTuple
 from vmstore.core.page import Level, PageType, Role
 from vmstore.errors import InputError
 from vmstore.vm.protocol.abi import WEIGHTS_PPM
-from vmstore.vm.protocol.leaf import Leaf
+from vmstore.vm.protocol.prompt_page import Leaf
 
 TURNS = 3
 SUMMARY_LEVEL = 2

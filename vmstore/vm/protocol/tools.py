@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from vmstore.core.page import Modality
-from vmstore.core.tokens import estimate
+from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError
-from vmstore.vm.protocol.wire import loads
+from vmstore.vm.protocol.escape import loads
 
 SCHEMAS: Final[tuple[str, ...]] = (
     "page_fault",

@@ -1,0 +1,258 @@
+"""What a conversation has not seen of its session: mutations, folded into it.
+
+They say where everything stands; only then is read what it says, each cell once, and none that a
+later one took the place of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.capture.conversation.conversation import OPAQUE_HINT, Conversation, number_of
+from vmstore.capture.conversation.message_state import Held, HeldPage, Kin, digest
+from vmstore.core.erasure import Gone
+from vmstore.core.mutation import CellRef, Compress, Configure, Create, Message, Pack, Reply, Turn, Update
+from vmstore.core.page import Role, Slot, Status
+from vmstore.core.text.skeleton import fill, loads
+from vmstore.log.port import Log
+from vmstore.views.projector import Fact, plain
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.stored_cells import read_cells
+
+Sealed = tuple[int, bytes | None]
+"""A cell by the log's number and what it must hash to; number 0 where the source never had the content."""
+
+
+class Made(NamedTuple):
+    """A content of a page that was made: where, at which level, sealed as what."""
+
+    position: int
+    level: int
+    sealed: Sealed
+
+
+class Labels(NamedTuple):
+    """What is still to be read of a new page: its labels, whether it is what a source omits, how long it is."""
+
+    omitted: bool
+    tokens: int
+    sealed: Sealed
+
+
+def unlike(position: int) -> bytes:
+    """What stands for an erased content: nothing that is sent equals it, so that it is written anew."""
+    return Gone(b"\0erased\0%d" % position)
+
+
+class Unseen:
+    """Mutations on their way into a conversation: walk through them in order, then `settle`."""
+
+    def __init__(self, conversation: Conversation, position: int, hash: bytes) -> None:
+        self.position = position  # where the conversation stands, and the hash its next commit follows
+        self.hash = hash
+        self._conversation = conversation
+        self._changed: dict[Held, None] = {}
+        self._made: dict[int, list[Made]] = {}  # by page
+        self._labels: dict[int, Labels] = {}  # by page
+        self._skeletons: dict[Held, Sealed] = {}
+        self._rest: Sealed | None = None
+        self._replies: dict[int, Sealed] = {}  # what each keeps beside its messages, by call
+        self._last: Held | None = None  # what was said last, where that may have ended the turn
+
+    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+        """Notes where the conversation will stand."""
+        self.position, self.hash = fact.commit.last, fact.commit.hash
+
+    def on_turn(self, fact: Fact, m: Turn) -> None:
+        """A turn that opened has not had its last word."""
+        self._conversation.final, self._last = False, None
+
+    def on_configure(self, fact: Fact, m: Configure) -> None:
+        """Notes the factor."""
+        self._conversation.factor_ppm = m.factor_ppm
+
+    def on_message(self, fact: Fact, m: Message) -> None:
+        """Adds the message; its pages follow."""
+        held = Held(fact.position, Role(m.role), Slot(m.slot), b"")
+        self._skeletons[held] = _sealed(fact, m.envelope)
+        self._conversation.messages.append(held)
+        self._changed[held] = None
+        if m.reply_to is not None:
+            self._conversation.answer(m.reply_to, held)
+        elif m.role == Role.ASSISTANT:
+            self._last = held
+
+    def on_create(self, fact: Fact, m: Create) -> None:
+        """Adds a page to its message, where it has one."""
+        if m.labels is not None:
+            self._labels[fact.position] = Labels(not m.message and m.content is None, m.tokens, _sealed(fact, m.labels))
+        held = self._held(m.message)
+        if held is None:
+            return
+        page = HeldPage(fact.position, b"", Kin(m.modality))
+        self._conversation.pages[page.page] = held, page
+        self._made[page.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
+        self._changed[held] = None
+        if not held.seen:  # else the pack that shows it brings it in
+            held.pages.append(page)
+
+    def _held(self, message: int) -> Held | None:
+        messages = self._conversation.messages
+        if messages and messages[-1].message == message:
+            return messages[-1]
+        at = bisect_left(messages, message, key=number_of)
+        return messages[at] if at < len(messages) and messages[at].message == message else None
+
+    def on_update(self, fact: Fact, m: Update) -> None:
+        """Has the page show its new content, as whoever wrote it did."""
+        if m.page not in self._conversation.pages:
+            return
+        held, page = self._conversation.pages[m.page]
+        page.version, page.full, page.position, page.level = m.version, fact.position, fact.position, 0
+        self._made[m.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
+        self._conversation.unshown.add(m.page)
+        self._changed[held] = None
+
+    def on_compress(self, fact: Fact, m: Compress) -> None:
+        """Adds a representation, which a pack may show."""
+        if m.page in self._conversation.pages:
+            made = Made(fact.position, m.level, _sealed(fact, m.content))
+            self._made.setdefault(m.page, []).append(made)
+            self._changed[self._conversation.pages[m.page][0]] = None
+
+    def on_pack(self, fact: Fact, m: Pack) -> None:
+        """Has the pages stand where the call put them."""
+        self._conversation.own = False
+        for message, ref in m.envelopes:
+            if (held := self._held(message)) is not None:
+                self._skeletons[held] = _sealed(fact, ref)
+                self._changed[held] = None
+        if m.rest is not None:
+            self._rest = _sealed(fact, m.rest)
+        if m.shape is not None:
+            self._conversation.shape = m.shape
+        for held, pages in self._conversation.place(m.entered, m.left).items():
+            self._changed[held] = None
+            here = {page for page in (*held.pages, *pages) if page.rank is not None}
+            if here:  # else it left as it was
+                held.pages = sorted(here, key=_rank)
+        for page, content, level, _ in m.entered:
+            if page in self._conversation.pages:
+                shown = self._conversation.pages[page][1]
+                shown.position, shown.level = content, level
+
+    def on_reply(self, fact: Fact, m: Reply) -> None:
+        """Notes whether that was the last word, that usage was told, and what came back."""
+        self._replies[m.call] = _sealed(fact, m.aside)
+        if m.status == Status.OK:
+            self._conversation.final, self._last = bool(m.final), None
+        if m.tokens_in and self._conversation.opaque is None:
+            self._conversation.opaque = 0  # usage was reported, so what the source omits is settled
+
+    # ---- what it says
+
+    def settle(self, log: Log, db: apsw.Connection) -> None:
+        """Reads what was taken in, and has the conversation know it."""
+        conversation = self._conversation
+        contents = self._read(log, db)
+        for position, labels in self._labels.items():
+            self._name(position, labels, object_of(contents[labels.sealed[0]]))
+        for held, sealed in self._skeletons.items():
+            held.skeleton = held.packed = contents[sealed[0]]
+        if self._rest is not None:
+            conversation.rest = contents[self._rest[0]]
+        if self._replies:
+            self._answered(log, db)
+        if self._last is not None:
+            conversation.final = not any(page.kin.asks for page in self._last.pages)
+        for number, made in self._made.items():
+            page = conversation.pages[number][1]
+            if made[0].level == 0:
+                page.contents = {}
+            page.contents.update((digest(contents[one.sealed[0]]), one[:2]) for one in made)
+        for held in self._changed:
+            self._show(held)
+            conversation.know(held)
+        self._stand(contents)
+
+    def _read(self, log: Log, db: apsw.Connection) -> dict[int, bytes]:
+        """The bytes of every cell that counts, by number; number 0 is empty."""
+        sealed = [one.sealed for made in self._made.values() for one in made]
+        sealed += [labels.sealed for labels in self._labels.values()]
+        sealed += self._skeletons.values()
+        sealed += [] if self._rest is None else [self._rest]
+        return {0: b"", **read_cells(log, db, {number: commitment for number, commitment in sealed if number}, unlike)}
+
+    def _answered(self, log: Log, db: apsw.Connection) -> None:
+        """Has the conversation know what the last response held."""
+
+        def beside(call: int) -> dict[str, Any]:
+            number, commitment = self._replies.get(call, (0, None))
+            return object_of(read_cells(log, db, {number: commitment}, unlike)[number]) if number else {}
+
+        last = next(reversed(self._replies))
+        self._conversation.responses.follow(last, beside(last), beside)
+
+    def _name(self, page: int, labels: Labels, told: dict[str, Any]) -> None:
+        """Takes in what a page is called, and which tool call it makes or answers."""
+        conversation = self._conversation
+        hint, asks = told.get("hint"), plain(told.get("asks"))
+        if hint == OPAQUE_HINT and labels.omitted:
+            conversation.opaque_page, conversation.opaque = page, labels.tokens
+        elif isinstance(hint, str) and hint:
+            conversation.hints.setdefault(hint, []).append(page)
+        if page in conversation.pages:
+            held = conversation.pages[page][1]
+            held.kin = Kin(held.kin.modality, asks or None, plain(told.get("answers")) or None)
+            if asks:
+                conversation.calls[asks] = page
+
+    def _show(self, held: Held) -> None:
+        """Has each page of a message show the content that lies where it stands, or else its last full one.
+
+        Not what was made last: whether a shorter form came with the pack or after it would then matter.
+        """
+        for page in held.pages:
+            lies = {position: content for content, (position, _) in page.contents.items()}
+            if page.position not in lies:
+                self._conversation.unshown.add(page.page)
+            page.show_again(lies.get(page.position) or lies.get(page.full) or next(reversed(page.contents)))
+
+    def _stand(self, contents: dict[int, bytes]) -> None:
+        """Orders the context, and has each of its messages that changed stand as it was sent."""
+        places = {made.position: made.sealed[0] for several in self._made.values() for made in several}
+        self._conversation.own, self._conversation.sent = False, None  # its messages may have other pages now
+        held_now = {**dict.fromkeys(self._conversation.context), **self._changed}
+        here = [held for held in held_now if held.pages and held.pages[0].rank is not None]
+        self._conversation.context = sorted(here, key=lambda held: _rank(held.pages[0]))
+        for held in here:
+            if held in self._changed:
+                at = [page.position for page in held.pages]
+                shown = [contents[places[p]] if p in places else self._conversation.read(p) for p in at]
+                held.take(_filled(held, shown))
+                if any(page.page in self._conversation.unshown for page in held.pages):
+                    self._conversation.changed.add(held)
+                else:
+                    self._conversation.changed.discard(held)
+
+
+def _rank(page: HeldPage) -> int:
+    assert page.rank is not None, "it is in the context"
+    return page.rank
+
+
+def _filled(held: Held, contents: Sequence[bytes]) -> Any:
+    """A message as it was sent; where a pack of somebody's own shows half of it, what equals nothing that is sent."""
+    try:
+        return fill(loads(held.skeleton), contents)
+    except (LookupError, TypeError, ValueError):
+        return object()
+
+
+def _sealed(fact: Fact, ref: CellRef | None) -> Sealed:
+    number, commitment = fact.sealed(ref)
+    return number or 0, commitment

@@ -1,0 +1,426 @@
+"""A session's conversation as capture keeps it: writes what is said, packed and answered.
+
+It turns messages into mutations on a batch and remembers which message of the log each one is.
+The recorder feeds it requests, importers feed it records; both end in the same mutations.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
+from itertools import accumulate, islice
+
+from vmstore.capture.conversation.message_state import Held, HeldPage, Sent, digest, kin
+from vmstore.capture.conversation.rank import assign
+from vmstore.capture.conversation.response_cell import Responses
+from vmstore.core.draft import Draft, Part, Reply, Usage
+from vmstore.core.mutation import (
+    CellRef,
+    Compress,
+    Configure,
+    Create,
+    Link,
+    Message,
+    Pack,
+    Residence,
+    Turn,
+    Update,
+)
+from vmstore.core.mutation import Reply as ReplyMutation
+from vmstore.core.page import IMPORTANCE, Fidelity, LinkKind, Modality, PageType, Role, Status
+from vmstore.core.text.skeleton import dumps
+from vmstore.core.text.token_estimate import ESTIMATOR, estimate
+from vmstore.engine.batch import Batch
+
+FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
+OPAQUE_HINT = "opaque"
+READABLE = (Modality.TEXT, Modality.STRUCTURED)
+
+
+class Conversation:
+    """What a session's messages are, between batches; `batch` is the one under way."""
+
+    def __init__(self, read: Callable[[int], bytes] = lambda position: b"") -> None:
+        self.read = read  # the content made at a position
+        self.look: Callable[[int, bytes], None] = lambda page, content: None  # at each new page that can be read
+        self.batch: Batch = None  # type: ignore[assignment]  # set before each use
+        self.context: list[Held] = []  # as last packed
+        self.sent: Sent | None = None  # the request it was recorded from, where it was
+        self.ends: list[int] = []  # how many pages the context has up to each of its messages, as last packed
+        self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
+        self.own = True  # by this conversation: nobody else put pages between those of a message
+        self.messages: list[Held] = []  # every message, in order
+        self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
+        self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
+        self.known: dict[Hashable, list[Held]] = {}  # by what they said at some time, in order
+        self.calls: dict[str, int] = {}  # tool call id -> its page
+        self.hints: dict[str, list[int]] = {}
+        self.answers: list[Held] = []  # what the last answer said
+        self.answered = 0  # to which call
+        self.final = True  # the next human message opens a turn
+        self.opaque: int | None = None  # tokens the source omits; None until a call reports usage
+        self.opaque_page: int | None = None
+        self.rest: bytes | None = None
+        self.shape: int | None = None
+        self.responses = Responses()
+        self.factor_ppm = 1_000_000
+
+    def copy(self) -> Conversation:
+        """A conversation that can go on without changing this one; what was sent and sealed is shared."""
+        other = copy(self)
+        pages = {number: page.copy() for number, (_, page) in self.pages.items()}
+        held = {one: one.copy(pages) for one in self.messages}
+        other.messages = [*held.values()]
+        other.pages = {number: (held[of], pages[number]) for number, (of, _) in self.pages.items()}
+        other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
+        other.answers = [held[one] for one in self.answers]
+        other.known = {key: [held[one] for one in alike] for key, alike in self.known.items()}
+        other.hints = {hint: named.copy() for hint, named in self.hints.items()}
+        other.ends, other.unshown, other.calls = self.ends.copy(), self.unshown.copy(), self.calls.copy()
+        other.responses = copy(self.responses)
+        return other
+
+    def know(self, held: Held) -> None:
+        """Finds a message by what it says from now on."""
+        alike = self.known.setdefault(held.key, [])
+        at = bisect_left(alike, held.message, key=number_of)
+        if at == len(alike) or alike[at] is not held:
+            alike.insert(at, held)  # in whichever order they came to say it
+
+    def answer(self, call: int, held: Held) -> None:
+        """Takes a message as part of the answer to a call."""
+        if call != self.answered:
+            self.answered, self.answers = call, []
+        self.answers.append(held)
+
+    # ---- messages
+
+    def say(
+        self,
+        draft: Draft,
+        *,
+        at: int,
+        reply_to: int | None = None,
+        sources: Sequence[int] = (),
+        type_: PageType | None = None,
+    ) -> Held:
+        """Writes a message and its pages; `sources` are the pages it was made from.
+
+        What the model said without being `reply_to` a call ends the turn where it asks for no tool.
+        """
+        if draft.human and self.final:
+            self.batch.end(at)
+            self.batch.add(Turn(self.batch.head.turn + 1))
+            self.final = False
+        envelope = self.batch.cell(draft.skeleton)
+        aside = None if draft.aside is None else self.batch.cell(draft.aside)
+        message = self.batch.add(Message(draft.role, draft.slot, envelope, int(draft.human), aside, reply_to))
+        held = Held(message, draft.role, draft.slot, draft.skeleton)
+        for index, part in enumerate(draft.parts):
+            links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
+            held.pages.append(self._create(draft, part, held, index, links, type_))
+        if draft.role is Role.ASSISTANT and reply_to is None:
+            self.final = not any(part.is_call for part in draft.parts)
+        if reply_to is not None:
+            self.answer(reply_to, held)
+        self.messages.append(held)
+        self.know(held)
+        return held
+
+    def add_page(self, held: Held, draft: Draft, index: int) -> HeldPage:
+        """Adds a part that a message did not have before."""
+        part = draft.parts[index]
+        return self._create(draft, part, held, index, self._links(draft, part), None)
+
+    def apart(self, draft: Draft) -> None:
+        """Writes pages that no message holds, under the draft's name: they stand in no context."""
+        for index, part in enumerate(draft.parts):
+            self._write(draft, part, 0, index, self._links(draft, part), part.type)
+
+    def _create(
+        self,
+        draft: Draft,
+        part: Part,
+        held: Held,
+        index: int,
+        links: Sequence[tuple[int, int]],
+        type_: PageType | None,
+    ) -> HeldPage:
+        page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
+        made = HeldPage(page, digest(part.content), kin(part))
+        self.pages[page] = held, made
+        return made
+
+    def _write(
+        self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
+    ) -> int:
+        """Writes the page of a part, and has it found by its name and by the tool call it makes."""
+        content = self.batch.cell(part.content)
+        is_ = kin(part)
+        told: dict[str, object] = {"hint": draft.hint, "mime": part.mime_name, "asks": is_.asks, "answers": is_.answers}
+        told |= {"tags": draft.tags, "actor": draft.actor}
+        labels = {key: value for key, value in told.items() if value}
+        page = self.batch.add(
+            Create(
+                type=type_,
+                modality=part.modality,
+                role=draft.role,
+                message=message,
+                part=index,
+                content=content,
+                size=len(part.content),
+                tokens=estimate(part.content, part.modality),
+                mime=part.mime,
+                links=tuple(dict.fromkeys(links)),
+                labels=self.batch.cell(dumps(labels)) if labels else None,
+                importance=IMPORTANCE if draft.importance is None else draft.importance,
+            )
+        )
+        if part.modality in READABLE:
+            self.look(page, part.content)
+        if is_.asks:
+            self.calls[is_.asks] = page
+        if draft.hint:
+            self.hints.setdefault(draft.hint, []).append(page)
+        return page
+
+    def _links(self, draft: Draft, part: Part) -> list[tuple[int, int]]:
+        found = [(int(kind), page) for kind, hint in draft.links for page in self.hints.get(hint, ())]
+        answers = kin(part).answers
+        if answers in self.calls:
+            found.append((int(LinkKind.CAUSED_BY), self.calls[answers]))
+        return found
+
+    def raw(self, content: bytes, where: str, reason: str) -> int:
+        """Keeps a record nobody can read as a raw page that no message holds."""
+        labels = self.batch.cell(dumps({"where": where, "reason": reason}))
+        return self.batch.add(
+            Create(
+                type=PageType.RAW,
+                modality=Modality.TEXT,
+                role=Role.OTHER,
+                message=0,
+                part=0,
+                content=self.batch.cell(content),
+                size=len(content),
+                tokens=estimate(content, Modality.TEXT),
+                labels=labels,
+            )
+        )
+
+    # ---- changes of what a page shows
+
+    def show(self, page: HeldPage, part: Part, content: bytes, shorter: tuple[int, int] | None) -> None:
+        """Shows another content on a page: one it had before, a shorter form, or a new version."""
+        known = page.contents.get(content)
+        if known is not None:
+            page.show_again(content)
+            return
+        cell = self.batch.cell(part.content)
+        size, tokens = len(part.content), estimate(part.content, part.modality)
+        if shorter is not None:
+            level, method = shorter
+            compress = Compress(page.page, page.version, level, method, 1, cell, size, tokens)
+            page.show(content, self.batch.add(compress), level)
+            return
+        page.version += 1
+        page.show(content, self.batch.add(Update(page.page, page.version, cell, size, tokens)), 0)
+
+    def sum_up(self, summary: Held, replaced: Sequence[Held]) -> None:
+        """Links a summary to every page it replaces."""
+        for page in summary.pages:
+            for held in replaced:
+                for source in held.pages:
+                    self.batch.add(Link(page.page, source.page, LinkKind.DERIVES))
+
+    # ---- calls
+
+    def pack(
+        self,
+        context: Sequence[Held],
+        *,
+        fidelity: Fidelity,
+        at: int,
+        rest: bytes | None = None,
+        shape: int | None = None,
+        since: int = 0,
+    ) -> int:
+        """Writes the call whose request holds these messages; its number. Ends the commit.
+
+        Those before `since` are the first ones of the last pack's: they are not looked at, unless some changed.
+        """
+        same = self._same(context, since)
+        entered, left = self._changes(context, same)
+        totals = self.batch.head.foresee(entered, left)
+        tail = context[same:]
+        changed = [held for held in tail if held.skeleton != held.packed]
+        envelopes = tuple((held.message, self.batch.cell(held.skeleton)) for held in changed)
+        rest_cell: CellRef | None = None
+        if rest is not None and rest != self.rest:
+            rest_cell = self.batch.cell(rest)
+        call = self.batch.head.call + 1
+        self.batch.add(
+            Pack(
+                call=call,
+                fidelity=fidelity,
+                leaves=totals.leaves,
+                tokens=totals.tokens,
+                root=totals.root,
+                entered=tuple(entered),
+                left=tuple(left),
+                rest=rest_cell,
+                envelopes=envelopes,
+                shape=shape if shape != self.shape else None,
+            )
+        )
+        self.batch.end(at)
+        self.place(entered, left)
+        for held in tail:
+            held.packed = held.skeleton
+        self.changed.difference_update(tail)
+        self._stand(tail, same)
+        self.sent = None
+        self.rest, self.shape = rest or self.rest, shape if shape is not None else self.shape
+        return call
+
+    def place(self, entered: Iterable[Residence], left: Iterable[int]) -> dict[Held, list[HeldPage]]:
+        """Ranks pages as a pack places them; by message, those that entered."""
+        moved: dict[Held, list[HeldPage]] = {}
+        for number, rank in (*((page, None) for page in left), *((page, rank) for page, _, _, rank in entered)):
+            if number in self.pages:
+                held, page = self.pages[number]
+                page.rank, held.seen = rank, True
+                self.unshown.discard(number)
+                moved.setdefault(held, []).append(page)
+        return moved
+
+    def _stand(self, tail: Sequence[Held], same: int) -> None:
+        """Keeps the context as it was packed: its first messages stand as they stood."""
+        if not self.own:
+            self.ends = [*accumulate(len(held.pages) for held in self.context[:same])]
+        if len(self.context) > same:
+            stays = set(tail)
+            for held in self.context[same:]:
+                if held not in stays:
+                    held.take(None)  # its words are in the log, and the next request is held against what stood last
+        self.context[same:] = tail
+        before = self.ends[same - 1] if same else 0
+        self.ends[same:] = islice(accumulate((len(held.pages) for held in tail), initial=before), 1, None)
+        self.own = True
+
+    def _same(self, context: Sequence[Held], since: int) -> int:
+        """How many messages from the first on stand and read as they did at the last pack."""
+        changed, before = self.changed, self.context
+        same = 0 if changed else min(since, len(context), len(before))
+        for index in range(same, min(len(context), len(before))):
+            now = context[index]
+            if now is not before[index] or now in changed:
+                return index
+            same = index + 1
+        return same
+
+    def _standing(self, context: Sequence[Held], at: int) -> int:
+        """How many messages from the first on have their pages in a row in what somebody else packed last."""
+        order = self.batch.head.order
+        for same, held in enumerate(context):
+            for page in held.pages:
+                if at >= len(order) or order[at][0] != page.page:
+                    return same
+                at += 1
+        return len(context)
+
+    def _changes(self, context: Sequence[Held], unchanged: int) -> tuple[list[Residence], list[int]]:
+        """Which pages enter or change and which leave, between the last pack and this context."""
+        order = self.batch.head.order
+        opaque = [] if self.opaque_page is None else [(self.opaque_page, self.opaque_page, 0)]
+        same = 0
+        if not opaque or (order and order[0][0] == self.opaque_page):
+            if self.own:
+                same = self.ends[unchanged - 1] if unchanged else 0
+            else:
+                unchanged = self._standing(context[:unchanged], len(opaque))
+                same = sum(len(held.pages) for held in context[:unchanged])
+            same, opaque = same + len(opaque), []
+        else:
+            unchanged = 0
+        assert same <= len(order), "what a conversation packed is what the head holds"
+        wanted = opaque + [(p.page, p.position, p.level) for held in context[unchanged:] for p in held.pages]
+        ranks = {have[0]: have for have in order[same:]}
+        old = [ranks[page][3] if page in ranks else None for page, _, _ in wanted]
+        floor = order[same - 1][3] if same else 0
+        entered = []
+        for (page, content, level), rank in zip(wanted, assign(old, floor), strict=True):
+            now = (page, content, level, rank)
+            if ranks.pop(page, None) != now:
+                entered.append(now)
+        return entered, list(ranks)
+
+    def reply(self, reply: Reply, call: int, *, at: int) -> list[Held]:
+        """Writes what came back for a call; its messages."""
+        held = [self.say(draft, at=at, reply_to=call) for draft in reply.drafts]
+        usage = reply.usage
+        told = self.responses.beside(reply, call)
+        self.batch.add(
+            ReplyMutation(
+                call=call,
+                status=reply.status,
+                final=int(reply.final and reply.status is Status.OK),
+                tokens_in=usage.tokens_in,
+                tokens_cached=usage.tokens_cached,
+                tokens_out=usage.tokens_out,
+                cost=usage.cost,
+                latency=usage.latency,
+                aside=None if told is None else self.batch.cell(told),
+            )
+        )
+        if reply.status is Status.OK:
+            self.final = reply.final  # a call that failed leaves it as it was
+        self._correct(usage)
+        return held
+
+    def reckon(self, usage: Usage, context: Sequence[Held]) -> None:
+        """At the first call that reports usage, counts what the source omits as one opaque page."""
+        if self.opaque is not None or not usage.tokens_in:
+            return
+        counted = sum(estimate_held(self.batch, page) for held in context for page in held.pages)
+        self.opaque = max(0, usage.tokens_in - counted)
+        if self.opaque:
+            self.opaque_page = self.batch.add(
+                Create(
+                    type=PageType.PROCEDURE,
+                    modality=Modality.TEXT,
+                    role=Role.SYSTEM,
+                    message=0,
+                    part=0,
+                    content=None,
+                    size=0,
+                    tokens=self.opaque,
+                    labels=self.batch.cell(dumps({"hint": OPAQUE_HINT})),
+                )
+            )
+
+    def _correct(self, usage: Usage) -> None:
+        """Logs the token factor where reported usage moved it."""
+        opaque = self.opaque or 0
+        order = self.batch.head.order
+        shown = bool(order) and order[0][0] == self.opaque_page  # made after its call's pack it enters with the next
+        counted = self.batch.head.tokens - (opaque if shown else 0)
+        if not usage.tokens_in or counted <= 0 or usage.tokens_in <= opaque:
+            return
+        factor = (usage.tokens_in - opaque) * 1_000_000 // counted
+        if abs(factor - self.factor_ppm) > FACTOR_STEP_PPM:
+            self.batch.add(Configure(ESTIMATOR, factor))
+            self.factor_ppm = factor
+
+
+def number_of(held: Held) -> int:
+    """What messages are ordered by."""
+    return held.message
+
+
+def estimate_held(batch: Batch, page: HeldPage) -> int:
+    """The estimated tokens of what a page shows."""
+    found = batch.head.content(page.position)
+    assert found is not None, "a held page shows a content of the log"
+    return found.tokens

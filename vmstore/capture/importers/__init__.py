@@ -1,0 +1,1 @@
+"""Importers: session files read by format and written as sessions."""

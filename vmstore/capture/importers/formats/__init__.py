@@ -1,0 +1,93 @@
+"""The readers of session files: each knows one format, and nothing of the store.
+
+`read` tells the format from a file's content, never from its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from vmstore.capture.importers.formats import claude_code, codex, letta, locomo, pi, swe_agent, tau_bench
+from vmstore.capture.importers.formats.chat_files import read_messages
+from vmstore.capture.importers.formats.detect import FORMATS as SHAPED
+from vmstore.capture.importers.formats.detect import is_written
+from vmstore.capture.importers.formats.jsonl import Line, Source, open_source
+from vmstore.capture.steps import Reading
+from vmstore.errors import InputError
+from vmstore.providers import Shape
+from vmstore.providers.message import json_bytes
+
+__all__ = ["FORMATS", "read"]
+
+
+class _Reader(NamedTuple):
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source], Reading]
+
+
+# In the order they are tried: what tells a format apart stands before what many could hold.
+READERS = {
+    "pi": _Reader(pi.recognises, pi.read_pi),
+    "claude-code": _Reader(claude_code.recognises, claude_code.read_claude_code),
+    "codex": _Reader(codex.recognises, codex.read_codex),
+    "swe-agent": _Reader(swe_agent.recognises, swe_agent.read_swe_agent),
+    "tau-bench": _Reader(tau_bench.recognises, tau_bench.read_tau_bench),
+    "letta": _Reader(letta.recognises, letta.read_letta),
+    "locomo": _Reader(locomo.recognises, locomo.read_locomo),
+}
+# Chat last: its messages are the plainest.
+for shape in (Shape.RESPONSES, Shape.ANTHROPIC, Shape.GEMINI, Shape.CHAT):
+    READERS[SHAPED[shape]] = _Reader(partial(is_written, shape), partial(read_messages, shape))
+FORMATS: tuple[str, ...] = tuple(READERS)
+
+
+def read(path: Path, format: str | None = None) -> Reading:
+    """The sessions in a file, its format told from its content unless given."""
+    if format is not None and format not in READERS:
+        raise InputError(f"unknown format {format!r}; the formats are {', '.join(FORMATS)}")
+    source = open_source(path)
+    if isinstance(source.document, list):
+        lined = _as_lines(source)
+        source = lined if any(READERS[name].recognises(lined) for name in LINED) else source
+    found = next((name for name, reader in READERS.items() if reader.recognises(source)), None)
+    if found is None:
+        raise InputError(
+            f"{path}: no known format recognised; seen: {_seen(source)}; the formats are {', '.join(FORMATS)}"
+        )
+    if format is not None and not READERS[format].recognises(source):
+        article = "an" if found[0] in "aeiou" else "a"
+        raise InputError(f"{path} is {article} {found} file, not {format}; leave the format out or name that one")
+    return READERS[format or found].read(source)
+
+
+LINED = ("pi", "claude-code", "codex")  # whose files are records, a line each
+
+
+def _as_lines(source: Source) -> Source:
+    """A JSON list of records as the lines they were collected from."""
+    lines = [Line(number, json_bytes(value), value) for number, value in enumerate(source.document, 1)]
+    return Source(path=source.path, lines=lines)
+
+
+def _seen(source: Source) -> str:
+    """What a file looks like, for those who wonder why nothing knew it."""
+    value: Any = source.document
+    if value is None:
+        values = [line.value for line in source.lines if line.problem is None]
+        if not values:
+            return "text that is not JSON"
+        value = next((v for v in values if isinstance(v, dict)), values[0])
+        return f"{len(values)} JSON lines, among them {_kind(value)}"
+    return _kind(value)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        keys = [str(key)[:40] for key in list(value)[:6]]
+        return f"an object with the keys {', '.join(keys)}" if keys else "an empty object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}, first {_kind(value[0])}" if value else "an empty list"
+    return f"a JSON {type(value).__name__}"

@@ -1,0 +1,264 @@
+"""Reads rollouts of the Codex agent: JSON lines of a time, a type and a payload.
+
+The files hold the items of the conversation, not the requests, so every call is derived, by the
+rule `codex`:
+ - A call saw the base instructions of the header and the items before it, and answered with the
+   items of the model's that follow in a row: reasoning, messages, calls of tools.
+ - A token count after items of the model's is what their call used; one before any is of the
+   call that follows.
+ - A compaction replaces the items by its `replacement_history`. Where an older one has none, what
+   was said by people and by the program stays, and its message stands after it as the summary.
+ - A rollback takes the last turns of the person's away.
+ - A turn that is aborted, or an error, while an answer was awaited is a call that left nothing.
+ - Words that the program puts in the person's place (environment, instructions, notices) open no
+   turn. Snapshots of the work tree are no items of the conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import msgspec
+
+from vmstore.capture.importers.formats.codex_record import (
+    Record,
+    is_codex,
+    is_own_words,
+    kind_of,
+    payload_of,
+    saying,
+    summed_up,
+    title_of,
+    usage_of,
+)
+from vmstore.capture.importers.formats.jsonl import Line, Source, moment, unread
+from vmstore.capture.steps import Answer, More, Note, Reading, Recast, Say, Stand, Step, Track
+from vmstore.core.draft import Draft, Reply, Usage
+from vmstore.core.page import Role, Slot, Status
+from vmstore.errors import InputError
+from vmstore.providers.message import json_bytes, name_of, spoken
+from vmstore.providers.reply import error_text
+from vmstore.providers.responses import take_item
+
+NOTES = frozenset(
+    {
+        "turn_context",
+        "world_state",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "retained_context",
+        "rollout_reference",
+        "realtime_item",
+    }
+)
+INSTRUCTING = (Role.USER, Role.DEVELOPER, Role.SYSTEM)  # who speaks in what an old compaction keeps
+STOPPED = b"aborted"  # how the output of a tool begins that was stopped with its turn
+ENDS = {"turn_aborted": Status.ABORTED, "error": Status.FAILED}
+
+
+def recognises(source: Source) -> bool:
+    """Whether a file holds a line of a rollout."""
+    return any(is_codex(line.value) for line in source.lines)
+
+
+def read_codex(source: Source) -> Reading:
+    """The session of a rollout."""
+    rollout = _Rollout()
+    for line in source.lines:
+        try:
+            rollout.take(line)
+        except InputError as error:
+            rollout.steps.append(unread(line, str(error)))
+    track = Track(key=rollout.key, name=rollout.key or source.stem, steps=rollout.steps, agent=rollout.agent)
+    return Reading(format="codex", tracks=[track], torn=source.torn)
+
+
+class _Item(msgspec.Struct, frozen=True):
+    """An item that is in the conversation: where it came from, what it says."""
+
+    stand: Stand
+    draft: Draft
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for items that say the same."""
+        return saying(self.draft)
+
+
+class _Rollout:
+    """One pass over a file."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.key: str | None = None
+        self.agent: str | None = None
+        self.model: str | None = None
+        self.items: list[_Item] = []  # what the conversation holds
+        self.answer: int | None = None  # the step of the last answer, while its items may go on
+        self.counted: Usage | None = None  # what it used, once that was told
+        self.final = True
+        self.awaited = False  # somebody spoke and the model has not answered yet
+        self.used = Usage()  # what the next answer used, where that was told before it
+        self.told: Any = None  # the last token count, which is told again with each change of limits
+
+    def take(self, line: Line) -> None:
+        """Adds the step of one line."""
+        if line.problem is not None:
+            self.steps.append(unread(line))
+            return
+        kind, payload = kind_of(line.value), payload_of(line.value)
+        if kind == "session_meta":
+            self._meta(line, payload)
+        elif kind == "response_item":
+            self._item(line, payload)
+        elif kind == "inter_agent_communication":
+            self._say(line, take_item(payload))
+        elif kind == "compacted":
+            self._compacted(line, payload)
+        elif kind in ("event_msg", "token_usage_record"):
+            self._event(line, kind, payload)
+        elif kind in NOTES:
+            self.model = name_of(payload.get("model")) or self.model
+            self._note(line)
+        else:
+            raise InputError(f"unknown record type {kind!r}")
+
+    def _meta(self, line: Line, payload: Record) -> None:
+        """The header: of a copied session a second one follows, of the one it was copied from."""
+        first = self.key is None
+        if first:
+            self.key = name_of(payload.get("id")) or name_of(payload.get("session_id"))
+            self.agent = name_of(payload.get("agent_nickname")) or name_of(payload.get("agent_role"))
+        base = payload.get("base_instructions")
+        said = base.get("text") if isinstance(base, dict) else base
+        if not first or not isinstance(said, str) or not said:
+            self._note(line)
+            return
+        rest = {**line.value, "payload": {key: value for key, value in payload.items() if key != "base_instructions"}}
+        draft = msgspec.structs.replace(spoken(said, Role.SYSTEM, Slot.SYSTEM), aside=json_bytes(rest))
+        self.steps.append(Say(raw=line.raw, line=line.number, at=_at(line), draft=draft))
+
+    def _item(self, line: Line, item: Record) -> None:
+        if not isinstance(item.get("type"), str):
+            raise InputError("an item without a type")
+        if item["type"] == "ghost_snapshot":
+            self._note(line)
+            return
+        draft = take_item(item)
+        if draft.role is not Role.ASSISTANT:
+            human = draft.human and is_own_words(item.get("content"))
+            self._say(line, msgspec.structs.replace(draft, human=human))
+            return
+        reply = Reply(Status.OK, (draft,), model=self.model, usage=self.used)
+        self.final = not any(part.is_call for part in draft.parts)
+        reply = msgspec.structs.replace(reply, final=self.final)
+        self.items.append(_Item(Stand(len(self.steps)), draft))
+        told: dict[str, Any] = {"raw": line.raw, "line": line.number, "at": _at(line), "reply": reply}
+        if self.answer is None:
+            self.answer, self.used = len(self.steps), Usage()
+            self.steps.append(Answer(**told))
+        else:
+            self.steps.append(More(**told))
+        self.awaited, self.counted = False, None
+
+    def _say(self, line: Line, draft: Draft) -> None:
+        self.items.append(_Item(Stand(len(self.steps)), draft))
+        self.steps.append(Say(raw=line.raw, line=line.number, at=_at(line), draft=draft))
+        self.answer = None
+        stopped = draft.role is Role.TOOL and draft.parts[0].content.startswith(STOPPED)
+        self.awaited = not stopped and (self.awaited or draft.human or draft.role is Role.TOOL)
+
+    def _note(self, line: Line) -> None:
+        note = Note(
+            raw=line.raw, line=line.number, at=_at(line), aside=json_bytes(line.value), title=title_of(line.value)
+        )
+        self.steps.append(note)
+
+    # ---- what events say of calls
+
+    def _event(self, line: Line, kind: str, payload: Record) -> None:
+        event = kind if kind != "event_msg" else name_of(payload.get("type"))
+        if event in ("token_count", "token_usage_record"):
+            self._count(line, payload)
+        elif event == "thread_rolled_back":
+            self._roll_back(line, payload.get("num_turns"))
+        elif event in ENDS and self.awaited:
+            self.awaited = False
+            why = error_text(payload.get("message") or payload.get("reason"))
+            reply = Reply(ENDS[event], model=self.model, error=why, aside=json_bytes(line.value))
+            self.steps.append(Answer(raw=line.raw, line=line.number, at=_at(line), reply=reply, joins=False))
+        else:
+            self._note(line)
+
+    def _count(self, line: Line, payload: Record) -> None:
+        """What a call used: of the answer that stands last, else of the one that follows."""
+        told, usage = usage_of(payload)
+        if usage is None or told == self.told:
+            self._note(line)
+            return
+        self.told = told
+        if self.answer is None or self.counted is not None:
+            if usage != self.counted:  # told twice, in two kinds of records
+                self.used = usage
+            self._note(line)
+            return
+        self.counted = usage
+        first = self.steps[self.answer]
+        assert isinstance(first, Answer), "an answer begins with its call"
+        # Where the file goes on to tell it, the call itself can be counted with it.
+        told_first = msgspec.structs.replace(first.reply, usage=usage)
+        self.steps[self.answer] = msgspec.structs.replace(first, reply=told_first)
+        reply = Reply(Status.OK, model=self.model, usage=usage, final=self.final, aside=json_bytes(line.value))
+        self.steps.append(More(raw=line.raw, line=line.number, at=_at(line), reply=reply))
+
+    # ---- what takes items away
+
+    def _compacted(self, line: Line, payload: Record) -> None:
+        listed, message = payload.get("replacement_history"), payload.get("message")
+        if isinstance(listed, list):
+            self._recast(line, self._replaced(listed, name_of(message) or ""))
+        elif isinstance(message, str) and message:
+            kept = [item for item in self.items if item.draft.role in INSTRUCTING]
+            self._recast(line, [*kept, summed_up({"type": "message", "role": "user", "content": message}, message)])
+        else:
+            self._note(line)  # it says neither what stays nor what it was made into
+
+    def _replaced(self, listed: list[Any], message: str) -> list[_Item | Draft]:
+        """Each item of a list as the one the conversation holds already, or as a new one."""
+        known: dict[Hashable, list[_Item]] = {}
+        for item in reversed(self.items):
+            known.setdefault(item.key, []).append(item)
+        now: list[_Item | Draft] = []
+        for value in listed:
+            draft = summed_up(value, message)
+            same = known.get(saying(draft))
+            now.append(same.pop() if same else draft)
+        return now
+
+    def _roll_back(self, line: Line, turns: Any) -> None:
+        opened = [n for n, item in enumerate(self.items) if item.draft.human]
+        if type(turns) is not int or turns < 1 or not opened:
+            self._note(line)
+            return
+        self._recast(line, self.items[: opened[max(0, len(opened) - turns)]])
+
+    def _recast(self, line: Line, now: Sequence[_Item | Draft]) -> None:
+        """The conversation is from here on these items."""
+        at, nth = len(self.steps), 0
+        items: list[_Item] = []
+        for one in now:
+            if isinstance(one, _Item):
+                items.append(one)
+            else:
+                items.append(_Item(Stand(at, nth), one))
+                nth += 1
+        stands = tuple(one.stand if isinstance(one, _Item) else one for one in now)
+        payload = {key: value for key, value in payload_of(line.value).items() if key != "replacement_history"}
+        aside = json_bytes({**line.value, "payload": payload})
+        self.steps.append(Recast(raw=line.raw, line=line.number, at=_at(line), stands=stands, aside=aside))
+        self.items, self.answer, self.awaited, self.used = items, None, False, Usage()
+
+
+def _at(line: Line) -> int | None:
+    return moment(line.value.get("timestamp"))

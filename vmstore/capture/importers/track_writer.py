@@ -1,0 +1,181 @@
+"""Feeds the steps of one track to a conversation: the derived twin of recording.
+
+`line` is the conversation as the source tells it: what the next derived call would hold.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort_right
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from vmstore.capture.conversation.conversation import Conversation
+from vmstore.capture.conversation.message_state import Held
+from vmstore.capture.record import drafts_as_values, take_draft, write
+from vmstore.capture.steps import Answer, Apart, Compact, More, Note, Recast, Say, Stand, Step, Unread
+from vmstore.core.draft import Draft, Reply
+from vmstore.core.mutation import CellRef
+from vmstore.core.page import Fidelity, PageType, Role, Slot
+from vmstore.core.text.skeleton import dumps
+from vmstore.engine.batch import Batch
+
+
+class Feed:
+    """One track on its way into a session."""
+
+    def __init__(self, source: str, steps: Sequence[Step], start: Conversation | Callable[[int], bytes]) -> None:
+        self.conversation = start if isinstance(start, Conversation) else Conversation(start)
+        self.session = 0
+        self.problems: list[tuple[int, str]] = []
+        self._source = source
+        self._steps = steps
+        self._line: list[tuple[int, Held]] = []
+        self._shown: list[Held] = []  # the line as a call shows it, by slots
+        self._since = 0  # how many of those the last pack showed in their places
+        self._said: dict[int, list[Held]] = {}  # by the step that brought them
+
+    def resume(self, positions: Sequence[int]) -> None:
+        """Finds the conversation again as it stood after the records that end at these positions."""
+        messages, at = self.conversation.messages, 0
+        for index, (step, end) in enumerate(zip(self._steps, positions, strict=False)):
+            said = []
+            while at < len(messages) and messages[at].message <= end:
+                said.append(messages[at])
+                at += 1
+            self._said[index] = said
+            match step:
+                case Compact():
+                    self._compact(step, index, said[0])
+                case Recast():
+                    self._recast(step, index, said)
+                case Answer(request=None, joins=True) | Say() | More():
+                    self._lengthen(index, said)
+
+    def needs_log(self, index: int) -> bool:
+        """Whether the next step reads what was written, so that it must be in the log by then."""
+        step = self._steps[index] if index < len(self._steps) else None
+        return isinstance(step, Answer) and step.request is not None
+
+    def take(self, index: int, batch: Batch, at: int) -> CellRef | None:
+        """Takes one step in; the cell of what its mark keeps beside it, if anything."""
+        conversation, step = self.conversation, self._steps[index]
+        conversation.batch = batch
+        self._unnamed(step)
+        match step:
+            case Say():
+                self._join(index, [conversation.say(step.draft, at=at)])
+            case Answer(request=None):
+                self._answer(index, step, at)
+            case Answer():
+                assert step.request is not None, "the case before took the others"
+                values = drafts_as_values(step.request)
+                write(conversation, batch, values, take_draft, step.reply, at=at, rest=_rest(step), shape=step.shape)
+                self._since = 0
+            case More():
+                conversation.reckon(step.reply.usage, conversation.context)
+                self._join(index, conversation.reply(step.reply, batch.head.call, at=at))
+            case Compact():
+                summary = conversation.say(step.draft, at=at, type_=PageType.SUMMARY)
+                conversation.sum_up(summary, self._compact(step, index, summary))
+            case Recast():
+                new = [(draft, conversation.say(draft, at=at)) for draft in _drafts(step)]
+                left = self._recast(step, index, [held for _, held in new])
+                for draft, held in new:
+                    if any(part.type is PageType.SUMMARY for part in draft.parts):
+                        conversation.sum_up(held, left)
+                return None if step.aside is None else batch.cell(step.aside)
+            case Apart():
+                conversation.apart(step.draft)
+            case Note():
+                return batch.cell(step.aside)
+            case Unread():
+                conversation.raw(step.raw, f"{self._source}:{step.line}", step.reason)
+                self.problems.append((step.line, step.reason))
+        return None
+
+    def _unnamed(self, step: Step) -> None:
+        """Notes links to messages that the source does not hold."""
+        for name in {hint for draft in _drafts(step) for _, hint in draft.links if hint not in self.conversation.hints}:
+            self.problems.append((step.line, f"names {name!r}, which no message before it is called"))
+
+    def _answer(self, index: int, step: Answer, at: int) -> None:
+        conversation = self.conversation
+        conversation.reckon(step.reply.usage, self._shown)
+        since, self._since = self._since, len(self._shown)
+        call = conversation.pack(self._shown, fidelity=Fidelity.DERIVED, at=at, rest=_rest(step), since=since)
+        self._said[index] = held = conversation.reply(step.reply, call, at=at)
+        if step.joins:
+            self._join(index, held)
+
+    def _join(self, index: int, held: list[Held]) -> None:
+        """What a step brought stands at the end of the conversation."""
+        self._said[index] = held
+        self._lengthen(index, held)
+
+    def _lengthen(self, index: int, held: list[Held]) -> None:
+        """Puts messages at the end of the line, and each in its place among those of its slot."""
+        self._line += [(index, one) for one in held]
+        for one in held:
+            if not self._shown or self._shown[-1].slot <= one.slot:
+                self._shown.append(one)
+            else:
+                self._since = min(self._since, bisect_right(self._shown, one.slot, key=_slot))
+                insort_right(self._shown, one, key=_slot)
+
+    def _redraw(self, line: list[tuple[int, Held]]) -> None:
+        """Has another line stand."""
+        self._line, self._shown, self._since = line, sorted((held for _, held in line), key=_slot), 0
+
+    def _compact(self, step: Compact, index: int, summary: Held) -> list[Held]:
+        """Puts a summary in the place of what it replaces; the messages replaced."""
+        kept_from = len(self._steps) if step.kept_from is None else step.kept_from
+        before = [(i, h) for i, h in self._line if _stays(h)]
+        replaced = [h for i, h in self._line if not _stays(h) and i < kept_from]
+        kept = [(i, h) for i, h in self._line if not _stays(h) and i >= kept_from]
+        self._redraw([*before, (index, summary), *kept])
+        self._said[index] = [summary]
+        return replaced
+
+    def _recast(self, step: Recast, index: int, new: list[Held]) -> list[Held]:
+        """Puts what a step lists in the place of the conversation, its `new` messages in order; what left."""
+        self._said[index], drafted = new, iter(new)
+        line = [(i, held) for i, held in self._line if held.slot is not Slot.MESSAGES]
+        for stand in step.stands:
+            if not isinstance(stand, Stand):
+                line += [(index, held) for held in islice(drafted, 1)]
+            elif stand.nth < len(said := self._said.get(stand.step, [])):
+                line.append((stand.step, said[stand.nth]))
+        stays = {held.message for _, held in line}
+        left = [held for _, held in self._line if held.message not in stays]
+        self._redraw(line)
+        return left
+
+
+def _slot(held: Held) -> Slot:
+    """What a call orders messages by."""
+    return held.slot
+
+
+def _drafts(step: Step) -> tuple[Draft, ...]:
+    """The messages a step brings, those of a recorded request aside."""
+    match step:
+        case Say() | Compact() | Apart():
+            return (step.draft,)
+        case Recast():
+            return tuple(stand for stand in step.stands if isinstance(stand, Draft))
+        case Answer() | More():
+            return step.reply.drafts
+    return ()
+
+
+def _stays(held: Held) -> bool:
+    """Whether a message stands outside what a compaction replaces: instructions and tools do."""
+    return held.slot is not Slot.MESSAGES or held.role in (Role.SYSTEM, Role.DEVELOPER)
+
+
+def _rest(step: Answer) -> bytes | None:
+    """What else is known of a call's request: all its fields, or the model alone."""
+    if step.rest is not None:
+        return step.rest
+    reply: Reply = step.reply
+    return dumps({"model": reply.model}) if reply.model else None

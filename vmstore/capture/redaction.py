@@ -1,0 +1,108 @@
+"""Messages and records on their way in, without what their session is not to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vmstore.capture.steps import Answer, Apart, Compact, More, Note, Reading, Recast, Say, Stand, Step, Track
+from vmstore.core.draft import Draft, Part, Reply
+from vmstore.core.page import Modality, Origin
+from vmstore.core.redaction import Redaction
+from vmstore.redact.redactor import Door
+
+READABLE = (Modality.TEXT, Modality.STRUCTURED)
+
+
+def draft_of(door: Door, draft: Draft, where: str) -> Draft:
+    """A message with placeholders in its texts, its names and what the source keeps beside it."""
+    return msgspec.structs.replace(
+        draft,
+        skeleton=door.content(draft.skeleton, where),
+        parts=tuple(_part(door, part, where) for part in draft.parts),
+        aside=None if draft.aside is None else door.content(draft.aside, where),
+        hint=_text(door, draft.hint, where),
+        links=tuple((kind, door.text(hint, where)) for kind, hint in draft.links),
+        tags=tuple(door.text(tag, where) for tag in draft.tags),
+        actor=_text(door, draft.actor, where),
+    )
+
+
+def reply_of(door: Door, reply: Reply, where: str) -> Reply:
+    """An answer with placeholders."""
+    return msgspec.structs.replace(
+        reply,
+        drafts=tuple(draft_of(door, draft, where) for draft in reply.drafts),
+        body=None if reply.body is None else door.content(reply.body, where),
+        aside=None if reply.aside is None else door.content(reply.aside, where),
+        stop=_text(door, reply.stop, where),
+        model=_text(door, reply.model, where),
+        error=_text(door, reply.error, where),
+    )
+
+
+def reading_of(reading: Reading, policy: Redaction) -> tuple[Reading, dict[str, Door]]:
+    """A source with placeholders in every record, and the door of each of its tracks.
+
+    What a record looks like depends on it and on those before it, so one that has grown is the
+    same as far as it was; a fork goes on from where its parent stood.
+    """
+    doors: dict[str, Door] = {}
+    tracks = []
+    steps: dict[str, list[Step]] = {}
+    for track in reading.tracks:
+        door = doors[track.part] = Door(policy)
+        before = steps.get(track.parent or "", [])[: track.inherits] if track.origin is Origin.FORK else []
+        for step in before:
+            step_of(door, step)
+        told = list(track.steps)
+        steps[track.part] = [*before, *told]
+        tracks.append(_track(door, track, [step_of(door, step) for step in told]))
+        door.settle(0)
+    return msgspec.structs.replace(reading, tracks=tracks), doors
+
+
+def _track(door: Door, track: Track, steps: Sequence[Step]) -> Track:
+    door.clean(track.key or "", "the name that the source gives the session")
+    told = {word: _text(door, getattr(track, word), "the source") for word in ("name", "agent", "user", "title")}
+    return msgspec.structs.replace(track, steps=steps, **told)
+
+
+def step_of(door: Door, step: Step) -> Step:
+    """A record of a source with placeholders."""
+    where = f"record {step.line}"
+    told: dict[str, Any] = {}
+    match step:
+        case Say() | Compact() | Apart():
+            told["draft"] = draft_of(door, step.draft, where)
+        case Answer():
+            if step.request is not None:
+                told["request"] = tuple(draft_of(door, draft, where) for draft in step.request)
+            told["rest"] = None if step.rest is None else door.content(step.rest, where)
+            told["reply"] = reply_of(door, step.reply, where)
+        case More():
+            told["reply"] = reply_of(door, step.reply, where)
+        case Recast():
+            told["stands"] = tuple(one if isinstance(one, Stand) else draft_of(door, one, where) for one in step.stands)
+            told["aside"] = None if step.aside is None else door.content(step.aside, where)
+        case Note():
+            told["aside"], told["title"] = door.content(step.aside, where), _text(door, step.title, where)
+    return msgspec.structs.replace(step, raw=door.content(step.raw, where), **told)
+
+
+def _part(door: Door, part: Part, where: str) -> Part:
+    if part.modality not in READABLE:
+        return part
+    return msgspec.structs.replace(
+        part,
+        content=door.content(part.content, where),
+        call_id=_text(door, part.call_id, where),
+        tool=_text(door, part.tool, where),
+        mime_name=_text(door, part.mime_name, where),
+    )
+
+
+def _text(door: Door, text: str | None, where: str) -> str | None:
+    return None if text is None else door.text(text, where)

@@ -1,0 +1,103 @@
+"""What is logged of a namespace and of no session of a user's: who may do what in it.
+
+It stands in the namespace's own session, its *charter*, which holds nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntFlag
+from typing import ClassVar, NamedTuple
+
+from vmstore.core.mutation_kind import CellRef, Mutation
+from vmstore.core.page import Word
+from vmstore.errors import InputError
+
+CHARTER_NAME = "vmstore"
+"""What the namespace's own session is called; no other session is given this name."""
+
+
+class Scope(Word):
+    """To whom something is granted: one session, a user, a sandbox (another namespace), or everybody."""
+
+    SESSION = 0
+    USER = 1
+    SANDBOX = 2
+    GLOBAL = 3
+
+
+class Verb(IntFlag):
+    """What may be granted; as a number, the sum of several."""
+
+    READ = 1
+    WRITE = 2
+    GRANT = 4
+
+
+WORDS = {"read": Verb.READ, "write": Verb.WRITE, "grant": Verb.GRANT}
+
+
+NAME_CHARS_MAX = 200
+
+
+class Principal(NamedTuple):
+    """Somebody to whom something is granted: `user:ann`, `sandbox:team-a`, `session:team-a/s1`, or `global`."""
+
+    scope: Scope
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.scope.word if self.scope is Scope.GLOBAL else f"{self.scope.word}:{self.name}"
+
+
+def principal(text: str) -> Principal:
+    """The principal a text names; a word alone is a sandbox. Raises InputError where it names none."""
+    told = text if isinstance(text, str) else repr(text)
+    word, colon, name = told.partition(":")
+    scope = Scope.__members__.get(word.upper()) if colon or word == "global" else Scope.SANDBOX
+    name = name if colon else "" if word == "global" else word
+    if scope is None or not name.isprintable() or len(name) > NAME_CHARS_MAX or bool(name) is (scope is Scope.GLOBAL):
+        raise InputError(f"{told[:60]!r} names nobody; write user:NAME, sandbox:NAMESPACE, session:NS/NAME or global")
+    return Principal(scope, name)
+
+
+def verbs_of(may: str | Iterable[str]) -> Verb:
+    """The verbs that words list, as `read,write`; who may write or grant may read."""
+    words = [word.strip() for word in may.split(",")] if isinstance(may, str) else list(may)
+    found = Verb(0)
+    for word in words:
+        if word not in WORDS:
+            raise InputError(f"there is no verb {word!r:.40}; there are {', '.join(WORDS)}")
+        found |= WORDS[word]
+    if not found:
+        raise InputError(f"nothing is granted where no verb is named; there are {', '.join(WORDS)}")
+    return found | Verb.READ
+
+
+def words_of(verbs: Verb) -> list[str]:
+    """The words of verbs, in order."""
+    return [word for word, verb in WORDS.items() if verb in verbs]
+
+
+class Share(Mutation, frozen=True, array_like=True, tag=63):
+    """Somebody may do something in this namespace from here on.
+
+    `scope` says what kind of principal it is, `principal` is a cell with its name, None of
+    everybody. `verbs` is a sum of `Verb`. `by` is a cell that names who granted it, None of whoever
+    opened the namespace itself.
+    """
+
+    NUMBER: ClassVar[int] = 63
+    scope: int
+    principal: CellRef | None
+    verbs: int
+    by: CellRef | None = None
+
+
+class Revoke(Mutation, frozen=True, array_like=True, tag=64):
+    """Some verbs of the `share` at a position are taken back; `by` as there."""
+
+    NUMBER: ClassVar[int] = 64
+    share: int
+    verbs: int
+    by: CellRef | None = None

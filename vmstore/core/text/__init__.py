@@ -1,0 +1,1 @@
+"""Texts and JSON values: terms, tokens, skeletons."""

@@ -1,0 +1,229 @@
+"""What the debugger answers, by the address it is asked at: plain values, with nothing of the web in them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from vmstore.debug.contents import CUT_BYTES, texts
+from vmstore.debug.export import File, exported
+from vmstore.debug.json_bytes import Redact, encoded
+from vmstore.debug.overview import overview
+from vmstore.debug.params import Asked
+from vmstore.debug.request import request
+from vmstore.debug.session_data import film
+from vmstore.debug.whatif import Chosen, WhatIfs
+from vmstore.errors import InputError, UnknownError
+from vmstore.store.breakpoints import until
+from vmstore.store.completions import Candidates
+from vmstore.store.store import Store
+from vmstore.vmql.execution.result import Result
+from vmstore.vmql.parse import parse
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Explain, Fork, Watch
+
+ROWS_MAX = 1_000
+FILMS_MAX = 8
+SWEEP_MAX = 64  # what-ifs of one question
+
+
+class Answers:
+    """Answers about one store; any thread may ask. `redact` masks every text that is handed out."""
+
+    def __init__(self, store: Store, place: str, namespace: str, redact: Redact | None = None) -> None:
+        self._store = store
+        self._about = {"store": place, "namespace": namespace}
+        self._redact = redact
+        self._whatifs = WhatIfs(store)
+        self._films: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        self._lock = threading.Lock()
+        self._private: tuple[int, list[str]] = (-1, [])
+        self._erased = store._ns.erased
+        self.table: dict[str, Callable[[Asked], bytes]] = {
+            "/api/store": lambda asked: self._json({**self._about, **overview(self._store)}),
+            "/api/film": self._film,
+            "/api/texts": lambda asked: self._json(self._texts(asked)),
+            "/api/request": lambda asked: self._json(self._request(asked)),
+            "/api/vmql": lambda asked: self._json(self._vmql(asked)),
+            "/api/sweep": lambda asked: self._json(self._sweep(asked)),
+            "/api/until": lambda asked: self._json(self._until(asked)),
+            "/api/complete": lambda asked: self._json(self._complete(asked)),
+        }
+
+    def chosen(self, asked: Asked) -> Chosen:
+        """The session that is asked of, as it is or as it would have been."""
+        name = self._name(asked)
+        self._store.session(name).info()  # which follows the log
+        self._look()
+        return self._whatifs.chosen(name, asked.text("policy"), asked.number("budget", 1))
+
+    def _name(self, asked: Asked) -> str:
+        name = asked.text("session")
+        if name is not None:
+            return self._real(name)
+        names = [info.session for info in self._store.sessions()]
+        if len(names) == 1:
+            return names[0]
+        if not names:
+            raise UnknownError("the store holds no session yet; record or import one")
+        raise InputError(f"the store holds {len(names)} sessions; name one: session={names[0]}")
+
+    def shown(self, value: Any) -> Any:
+        """A value as it is handed out; where it is masked each session is called the same in all of them."""
+        return value if self._redact is None else self._redact([self._hidden(), to_builtins(value)])[1]
+
+    def _real(self, name: str) -> str:
+        """A session's name, by what stands for it where names are masked."""
+        hidden = self._hidden()
+        return name if self._redact is None else dict(zip(self._redact(hidden), hidden, strict=True)).get(name, name)
+
+    def _hidden(self) -> list[str]:
+        """The names of sessions that are not handed out as they are, the oldest first, which keeps their numbers."""
+        if self._redact is None:
+            return []
+        ordinal = self._store.log.ordinal
+        if ordinal != self._private[0]:
+            with self._store._ns.asking():
+                names = [name for (name,) in self._store._ns.views.execute(_NAMES)]
+            told = zip(names, self._redact(names), strict=True)
+            self._private = ordinal, [name for name, shown in told if name != shown]
+        return self._private[1]
+
+    def _json(self, value: Any) -> bytes:
+        return encoded(self.shown(value))
+
+    def _film(self, asked: Asked) -> bytes:
+        """The film as it is sent, kept for as long as the session stands where it did."""
+        name = self._name(asked)
+        stands = self._store.session(name).info().position
+        self._look()
+        key = name, stands, asked.text("policy"), asked.number("budget", 1)
+        with self._lock:
+            if key in self._films:
+                self._films.move_to_end(key)
+                return self._films[key]
+        made = self._json(film(*self.chosen(asked)))
+        with self._lock:
+            self._films[key] = made
+            if len(self._films) > FILMS_MAX:
+                self._films.popitem(last=False)
+        return made
+
+    def _look(self) -> None:
+        """Forgets films and what-ifs that were made before something was erased."""
+        erased = self._store._ns.erased
+        if erased != self._erased:
+            with self._lock:
+                self._films.clear()
+            self._whatifs.forget()
+            self._erased = erased
+
+    def _texts(self, asked: Asked) -> Any:
+        store, session, _ = self.chosen(asked)
+        positions = asked.numbers("at", 1)
+        if not positions:
+            raise InputError("at is missing; name the positions of contents, as stays.content has them: at=4,17")
+        whole = asked.flag("whole")
+        found = texts(store, session, positions, whole=whole or self._redact is not None)
+        if self._redact is None:
+            return {"texts": found}
+        told = self.shown(found)
+        for one in () if whole else told.values():  # cut once it is masked: half a secret would not be known for one
+            if len(one["text"]) > CUT_BYTES:
+                one |= {"text": one["text"][:CUT_BYTES], "cut": True}
+        return {"texts": told}
+
+    def _request(self, asked: Asked) -> Any:
+        asked.needed("call", "3")
+        _, session, _ = self.chosen(asked)
+        return request(session, asked.number("call") or 0, render=asked.flag("render"))
+
+    def _vmql(self, asked: Asked) -> Any:
+        text = asked.needed("q", "PAGES LIMIT 5")
+        only_asks(text)
+        store, session, _ = self.chosen(asked) if self._asks_one(asked) else (self._store, None, None)
+        with asked.stopped_by(partial(store.interrupt, threading.get_ident())):
+            return self._taken(asked, store.query(text, session=None if session is None else session.name))
+
+    def _taken(self, asked: Asked, found: Result) -> Any:
+        """The rows of an answer, as many as are asked for."""
+        most = asked.number("limit") or ROWS_MAX
+        names = [column.name for column in found.columns]
+        rows = []
+        for row in islice(found, most):
+            asked.check()
+            rows.append(dict(zip(names, row, strict=True)))
+        more = len(rows) == most and next(found, None) is not None
+        told = {
+            "basis": found.basis,
+            "columns": [column._asdict() for column in found.columns],
+            "rows": rows,
+            "elapsed_ms": round(found.elapsed_ms, 3),
+            "kind": found.kind,
+        }
+        if more:
+            found.cancel()
+            return {**told, "limited": most}
+        return told if found.next is None else {**told, "next": found.next}
+
+    def _until(self, asked: Asked) -> Any:
+        """The first moment after a position at which a predicate holds."""
+        predicate = asked.needed("q", "p17 LEAVES L0")
+        store, session, _ = self.chosen(asked)
+        found = until(store, session, predicate, asked.number("after"))
+        return found or {"none": f"{predicate} does not hold at any moment after that"}
+
+    def export(self, asked: Asked) -> File:
+        """A session as one file to be saved, masked whoever asks; its name too, where other machines can look."""
+        store, session, _ = self.chosen(asked)
+        return replace(exported(store, session), session=self.shown(session.name))
+
+    def _asks_one(self, asked: Asked) -> bool:
+        """Whether a session or a what-if is named; a store of many is asked without one."""
+        return any(asked.text(name) is not None for name in ("session", "policy", "budget"))
+
+    def _sweep(self, asked: Asked) -> Any:
+        policies, budgets = asked.texts("policies"), asked.numbers("budgets", 1)
+        if not policies and not budgets:
+            raise InputError("nothing to compare; ask with policies=lru,default or budgets=8000,32000, or both")
+        if (count := max(len(policies), 1) * max(len(budgets), 1)) > SWEEP_MAX:
+            raise InputError(
+                f"{count:,} what-ifs are more than the {SWEEP_MAX} of one question; ask in parts, or sweep with "
+                "`vmstore replay`"
+            )
+        return self._whatifs.sweep(self._name(asked), policies, budgets, asked.check)
+
+    def _complete(self, asked: Asked) -> Any:
+        """What the text up to the cursor could go on with; nothing where nobody knows."""
+        text = asked.text("q") or ""
+        at = asked.number("at")
+        session = None if asked.text("session") is None else self._name(asked)
+        candidates = Candidates(lambda statement, begins: self._store.query(statement, session=session, begins=begins))
+        try:
+            found = candidates.of(text if at is None else text[:at])
+        except (QueryError, InputError, UnknownError):
+            found = []
+        return {"candidates": [to_builtins(one._asdict()) for one in found]}
+
+
+_NAMES = "SELECT name FROM sessions WHERE name IS NOT NULL ORDER BY session"
+
+
+def only_asks(text: str) -> None:
+    """Raises QueryError where a statement would write, or never end."""
+    statement = parse(text)
+    inner = statement.statement if isinstance(statement, Explain) else statement
+    refused = None
+    if isinstance(inner, Fork):
+        refused = "the debugger writes nothing, and FORK makes a session", "fork it with `vmstore fork`"
+    elif isinstance(inner, Watch):
+        refused = "WATCH never ends", "ask for MUTATIONS, or listen at /api/live"
+    if refused is not None:
+        raise QueryError(refused[0], code="not-here", text=text, span=statement.span, hint=refused[1])

@@ -1,0 +1,265 @@
+"""The film of a session: all that a page needs to show any of its calls, as columns, made in one pass over the views.
+
+Nothing of it is a content: those are asked for by the position that made them, as `stays.content` says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vmstore.core.address import page_name
+from vmstore.core.page import Level, Modality, PageType, Role
+from vmstore.core.text.token_estimate import ESTIMATOR
+from vmstore.debug.events import Happened, happened
+from vmstore.debug.overview import parent_of
+from vmstore.debug.rows import Rows
+from vmstore.namespace.results import CallInfo
+from vmstore.store.reads.calls import calls_in
+from vmstore.store.reads.pages import previews
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+from vmstore.views.branch import Lane
+from vmstore.views.dispatch import uncollected
+from vmstore.views.projectors.decisions import holds, settings_at
+from vmstore.views.reads.context import Shown, contents
+
+ESTIMATORS = {ESTIMATOR: "chars4@1"}
+_LEVEL, _TOKENS = (Shown._fields.index(name) - Shown._fields.index("message") for name in ("level", "tokens"))
+
+
+class Turns(msgspec.Struct):
+    """The turns; `hint` is how what was said first begins."""
+
+    turn: list[int] = []
+    position: list[int] = []
+    at: list[int] = []
+    hint: list[int] = []
+
+
+class Calls(msgspec.Struct):
+    """The calls in order; a call's index is its place here. Tokens are estimated, `reported` the provider's."""
+
+    call: list[int] = []
+    turn: list[int] = []
+    position: list[int] = []
+    at: list[int] = []
+    model: list[int] = []
+    status: list[int] = []
+    fidelity: list[int] = []
+    tokens: list[int] = []
+    reported: list[int | None] = []
+    cached: list[int | None] = []
+    out: list[int | None] = []
+    cost: list[float | None] = []
+    latency: list[float | None] = []
+    budget: list[int | None] = []
+    invalidated: list[int | None] = []
+
+
+class Pages(msgspec.Struct):
+    """Every page, by the position that made it; `tokens` are its last full version's."""
+
+    page: list[str] = []
+    number: list[int] = []
+    hint: list[int] = []
+    type: list[int] = []
+    role: list[int] = []
+    modality: list[int] = []
+    turn: list[int] = []
+    call: list[int] = []
+    tokens: list[int] = []
+    versions: list[int] = []
+    pinned: list[int] = []
+
+
+class Stays(msgspec.Struct):
+    """Which pages were in the prompt, from one call's index up to another's, with what was shown of them.
+
+    The context of call index i are the stays with `from` <= i < `to`, in the order of `rank`.
+    """
+
+    page: list[int] = []
+    content: list[int] = []
+    level: list[int] = []
+    tokens: list[int] = []
+    rank: list[int] = []
+    begin: list[int] = msgspec.field(name="from", default_factory=list)
+    end: list[int] = msgspec.field(name="to", default_factory=list)
+
+
+class Events(msgspec.Struct):
+    """What happened, in order; `call` and `turn` are the numbers in force then, `page` an index or -1."""
+
+    position: list[int] = []
+    call: list[int] = []
+    turn: list[int] = []
+    kind: list[int] = []
+    page: list[int] = []
+    why: list[int] = []
+
+
+class Mark(msgspec.Struct):
+    """A moment somebody named."""
+
+    name: str
+    position: int
+    call: int
+    note: str | None = None
+
+
+class WhatIf(msgspec.Struct, frozen=True):
+    """Under which settings a film was decided again, and of which session."""
+
+    policy: str | None
+    budget: int | None
+    of: str
+
+
+class Film(msgspec.Struct):
+    """A session as columns; hints, kinds, words and reasons are indexes into `words`, whose first is none."""
+
+    session: str
+    position: int
+    fidelity: str
+    budget: int | None
+    policy: str | None
+    parent: dict[str, Any] | None
+    estimator: str
+    whatif: WhatIf | None
+    words: list[str]
+    turns: Turns
+    calls: Calls
+    pages: Pages
+    stays: Stays
+    events: Events
+    marks: list[Mark]
+
+
+class Words:
+    """A table of texts, each once; nothing to say is the first."""
+
+    def __init__(self) -> None:
+        self.texts = [""]
+        self._at: dict[str | None, int] = {None: 0, "": 0}
+
+    def __call__(self, text: str | None) -> int:
+        """Where a text stands."""
+        at = self._at.get(text)
+        if at is None:
+            assert text is not None, "None stands at 0"
+            at = self._at[text] = len(self.texts)
+            self.texts.append(text)
+        return at
+
+
+def film(store: Store, session: Session, whatif: WhatIf | None = None) -> Film:
+    """The film of a session up to its last position, all of one moment."""
+    ns = store._ns
+    with ns.asking(), uncollected():
+        info = session.info()
+        lane = Lane(ns.views, ns.key(session.name) or 0)
+        calls = calls_in(lane, ns.log)
+        rows = Rows(lane, ns.log, info.position)
+        events = happened(lane, ns.log, rows)
+        words = Words()
+        told = settings_at(lane, info.position)
+        hints = previews(lane, ns.log, rows.openers.values())
+        return Film(
+            session=info.session,
+            position=info.position,
+            fidelity=info.fidelity,
+            budget=None if told is None else told.get("l0_tokens_max"),
+            policy=None if told is None else told.get("policy"),
+            parent=parent_of(lane, info),
+            estimator=ESTIMATORS[ESTIMATOR],
+            whatif=whatif,
+            words=words.texts,
+            turns=_turns(rows, hints, words),
+            calls=_calls(calls, words),
+            pages=_pages(lane, rows, words),
+            stays=_stays(lane, rows, calls),
+            events=_events(events, rows, words),
+            marks=[Mark(mark.name, mark.position, rows.call_at(mark.position), mark.note) for mark in rows.marks],
+        )
+
+
+def _turns(rows: Rows, hints: dict[int, str], words: Words) -> Turns:
+    return Turns(
+        [one.turn for one in rows.turns],
+        [one.position for one in rows.turns],
+        [one.at for one in rows.turns],
+        [words(hints.get(rows.openers.get(one.turn, 0))) for one in rows.turns],
+    )
+
+
+def _calls(calls: list[CallInfo], words: Words) -> Calls:
+    return Calls(
+        [one.call for one in calls],
+        [one.turn for one in calls],
+        [one.position for one in calls],
+        [one.at for one in calls],
+        [words(one.model) for one in calls],
+        [words(one.status) for one in calls],
+        [words(one.fidelity) for one in calls],
+        [one.tokens for one in calls],
+        [one.tokens_reported for one in calls],
+        [one.tokens_cached for one in calls],
+        [one.tokens_out for one in calls],
+        [one.cost for one in calls],
+        [one.latency_ms for one in calls],
+        [one.budget for one in calls],
+        [one.invalidated for one in calls],
+    )
+
+
+def _pages(lane: Lane, rows: Rows, words: Words) -> Pages:
+    held = {hold.page for hold in holds(lane, rows.position) if hold.t is None}
+    types, roles, modalities = ({int(one): words(one.word) for one in of} for of in (PageType, Role, Modality))
+    full = {one.page: (one.tokens, 1) for one in rows.pages}
+    for change in rows.changes:
+        if change.level == Level.FULL:
+            full[change.page] = change.tokens, change.version
+    return Pages(
+        [page_name(one.page) for one in rows.pages],
+        [one.page for one in rows.pages],
+        [words(one.hint) for one in rows.pages],
+        [types[one.type] for one in rows.pages],
+        [roles[one.role] for one in rows.pages],
+        [modalities[one.modality] for one in rows.pages],
+        [one.turn for one in rows.pages],
+        [one.call for one in rows.pages],
+        [full[one.page][0] for one in rows.pages],
+        [full[one.page][1] for one in rows.pages],
+        [int(one.page in held) for one in rows.pages],
+    )
+
+
+def _stays(lane: Lane, rows: Rows, calls: list[CallInfo]) -> Stays:
+    """The stays in the order they began, each call's by rank."""
+    index = {one.position: at for at, one in enumerate(calls)}
+    known = contents(lane, {stay.content for stay in rows.stays})
+    return Stays(
+        [rows.index[stay.page] for stay in rows.stays],
+        [stay.content for stay in rows.stays],
+        [known[stay.content][_LEVEL] for stay in rows.stays],
+        [known[stay.content][_TOKENS] for stay in rows.stays],
+        [stay.rank for stay in rows.stays],
+        [index[stay.f] for stay in rows.stays],
+        [len(calls) if stay.t is None else index[stay.t] for stay in rows.stays],
+    )
+
+
+def _events(events: list[Happened], rows: Rows, words: Words) -> Events:
+    positions = [event.position for event in events]
+    calls, turns = rows.in_force(positions)
+    kinds = {kind: words(kind) for kind in dict.fromkeys(event.kind for event in events)}
+    return Events(
+        positions,
+        calls,
+        turns,
+        [kinds[event.kind] for event in events],
+        [rows.index.get(event.page, -1) for event in events],
+        [words(event.why) for event in events],
+    )

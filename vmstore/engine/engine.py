@@ -1,0 +1,269 @@
+"""The one gate: checks mutations against the rules, seals them and appends them to the log.
+
+A batch collects mutations of one session, checked one by one against the head as it will be;
+nothing is written until the batch is committed, and then all of it or none.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vmstore.core.clock import Clock, IdSource
+from vmstore.core.mutation import Open, Redact
+from vmstore.core.page import Origin
+from vmstore.engine.ancestor_contents import lost
+from vmstore.engine.batch import Batch
+from vmstore.engine.dedup import Known, Sealed
+from vmstore.engine.head import Head, Nothing
+from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
+from vmstore.engine.named_cells import OfBatch
+from vmstore.engine.new_session import Opening
+from vmstore.engine.redaction import Doors, Passing
+from vmstore.engine.system_session import Warden, check_name, let
+from vmstore.errors import OvertakenError, UnknownError
+from vmstore.log.commit import Commit, genesis
+from vmstore.log.port import Append, Log
+from vmstore.views.branch import Lane
+from vmstore.views.projection import Projection
+
+HEADS_MAX = 64
+UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
+
+
+class Engine:
+    """The only caller of `Log.append`."""
+
+    def __init__(
+        self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: Known | None = None
+    ) -> None:
+        self.log = log
+        self.projection = projection
+        self.clock = clock
+        self.ids = ids
+        self._heads: OrderedDict[int, Head] = OrderedDict()
+        self._unsettled = self._unsettled_commits = 0
+        self._opened: dict[str, int] = {}  # sessions opened here that the views may not hold; 0 hidden ones
+        self._erased = 0  # the last erasure that what is known takes into account
+        self._end = 0  # as of which the views and those are all the sessions there are
+        self.known = known or Known()
+        self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
+        self.doors = Doors(log, lambda: projection.db)
+
+    def follow(self) -> int:
+        """Brings the views to the end of the log; heads then forget what the views hold."""
+        reached = self.projection.catch_up()
+        if reached < self._end:  # they are held where they were
+            return reached
+        if reached > self._end and (erased := self.projection.last_erasure) != self._erased:
+            self._erased = erased
+            self.known.reload()
+        self._end = reached
+        self._opened.clear()
+        for session, head in self._heads.items() if self._unsettled else ():
+            if head.recent.mutations:
+                head.settle(ViewLookups(self.projection.db, session))
+        self._unsettled = self._unsettled_commits = 0
+        return reached
+
+    def opened(self, name: str) -> int | None:
+        """The key of a session that was opened here since the views followed."""
+        return self._opened.get(name) or None
+
+    def _taken(self, name: str) -> bool:
+        """Whether a session has a name, as of `self._end`; the views need not hold what was written here alone."""
+        if self.log.ordinal != self._end:
+            self.follow()
+        sql = "SELECT 1 FROM sessions WHERE name = ?"
+        return name in self._opened or self.projection.db.execute(sql, (name,)).fetchone() is not None
+
+    def head(self, session: int, near: Head | None = None) -> Head:
+        """A session's head, loaded from the views where it is not at hand or another process wrote since.
+
+        `near` is one of the past that it forked from, which is loaded faster from there.
+        """
+        head = self._heads.get(session)
+        if head is None or self.log.head(session, head.known) is not None:
+            head = self._load(session, near)
+            self._keep(head)
+        self._heads.move_to_end(session)
+        return head
+
+    def _load(self, session: int, near: Head | None) -> Head:
+        self.follow()
+        with self.projection.moment_held() as ordinal:  # others may fold meanwhile; the views stand still
+            head = load_head(self.projection.db, session, near)
+        if head is None:
+            raise UnknownError(f"the log holds no session {session}")
+        before = self._heads.get(session)
+        self.known.load(Lane(self.projection.db, session), before.position if before else 0)
+        head.known = ordinal
+        return head
+
+    def _keep(self, head: Head) -> None:
+        self._heads[head.session] = head
+        if len(self._heads) > HEADS_MAX:
+            self._heads.popitem(last=False)
+
+    def batch(self, session: int) -> Batch:
+        """A batch of mutations for a session that exists."""
+        base = self.head(session)
+        batch = Batch(self, base.copy(), base)
+        if (door := self.doors.of(session, base.redaction, base.position, self.follow)) is not None:
+            batch.passing = Passing(door)
+        return batch
+
+    def batch_by_hand(self, session: int) -> Batch:
+        """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
+        batch = self.batch(session)
+        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow))
+        return batch
+
+    def begin(self, opening: Opening, at: int) -> Batch:
+        """A batch that opens a session with its first mutation."""
+        check_name(opening.name, opening.hidden)
+        uid = self.ids.salt()
+        head = Head(uid, Nothing(uid))
+        head.hash = genesis(uid)
+        if opening.parent:
+            self.follow()
+        parent = parent_uid(self.projection.db, opening.parent) if opening.parent else None
+        if opening.origin is Origin.FORK:
+            head.hash = fork_hash(self.projection.db, self.log, opening.parent, opening.parent_position)
+            head.stand(opening.parent_position)
+            head.begins = opening.parent_position
+        batch = Batch(self, head)
+        batch.place.name_taken = self._taken(opening.name)
+        batch.seen, batch.opening = self._end, opening
+        door = self.doors.begin(opening)
+        meta = opening.meta if door is None else door.value(opening.meta, "what the session begins with")
+        batch.add(
+            Open(
+                uid=uid,
+                name=batch.cell(opening.name.encode()),
+                origin=opening.origin,
+                parent=parent,
+                parent_position=opening.parent_position,
+                meta=batch.cell(msgspec.json.encode(meta)) if meta else None,
+                source=None if opening.source is None else batch.cell(opening.source.encode("utf-8", "replace")),
+                key=None if opening.key is None else batch.cell(opening.key),
+                hidden=int(opening.hidden),
+                spawned_by=opening.spawned_by,
+            )
+        )
+        for commitment in opening.lost:
+            batch.lost(commitment)
+        if opening.redaction is not None:
+            batch.add(Redact(policy=opening.redaction))
+        if opening.origin is Origin.FORK or opening.redaction is not None:
+            batch.end(at)
+        batch.passing = None if door is None else Passing(door)
+        return batch
+
+    def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
+        """Forks a session at a commit end, in one commit; the child's key in this log."""
+        opening = Opening(name, origin=Origin.FORK, parent=parent, parent_position=position, **told)
+        return self.begin(opening, at).commit(at)[-1].session
+
+    def sealed(self, session: int, content: bytes, digest: bytes) -> Sealed | None:
+        """Where a content already sealed for a session lies, its cell looked at once.
+
+        One in an archive is not named again: what is written from now on can be read without it.
+        """
+        place = self.known.find(session, digest)
+        if place is None or place.commitment is not None:
+            return place
+        owner = Lane(self.projection.db, session).owner(place.position)
+        row = self.projection.db.execute(
+            "SELECT ordinal, cell, cells FROM commits WHERE session = ? AND first = ?", (owner, place.position)
+        ).fetchone()
+        if row is None or place.cell >= row[2]:
+            return None
+        commitment = self.log.tail(row[0] - 1, 1)[0].commitment(place.cell)
+        cell = self.log.cells([row[1] + place.cell], archived=False).get(row[1] + place.cell)
+        if cell is None or cell.content != content or not cell.keeps(commitment):
+            return None
+        place = place._replace(commitment=commitment)
+        self.known.checked(session, digest, place)
+        return place
+
+    def append(self, batches: Sequence[Batch], *, dense: bool = False) -> list[list[Commit] | Exception]:
+        """Writes batches of different sessions with one flush and takes their heads; what came of each.
+
+        New ones have different names, and were begun at one end of the log. Who names what a fork
+        inherits writes alone: nothing erases that in between.
+        """
+        inherited = any(batch.inherited for batch in batches)
+        if self.warden is None and not inherited:
+            return self._append(batches, dense)
+        with self.log.alone():  # so that nothing is taken back or erased between the look and the write
+            if self.warden is not None:
+                let(self.warden, [batch.head for batch in batches])
+            if inherited:
+                self.follow()
+            if any(lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches):
+                error = OvertakenError("a content that was named was erased meanwhile; decide again")
+                return [error for _ in batches]
+            return self._append(batches, dense)
+
+    def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
+        told, before = list[Append](), 0
+        for batch in batches:
+            seen = None if batch.seen is None else batch.seen + before
+            told.append(
+                Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense, batch.head.tip)
+            )
+            before += len(batch.commits)
+        try:
+            found = self.log.together(told)
+        except BaseException:
+            for batch in batches:
+                self._heads.pop(batch.head.session, None)
+            raise
+        for batch, outcome in zip(batches, found, strict=True):
+            if isinstance(outcome, Exception):  # unknown, never absent: read it again
+                self._heads.pop(batch.head.session, None)
+            else:
+                self._take(batch, outcome)
+        return found
+
+    def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
+        """Takes a batch's head as its session's."""
+        head = batch.head
+        head.session, head.known, head.tip = stored[-1].session, stored[-1].ordinal, stored[-1].ordinal
+        if batch.base is not None:
+            batch.base.take(head)
+            head = batch.base
+        if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
+            self._keep(head)
+        if batch.passing is not None:
+            batch.passing.door.settle(head.position)
+            if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
+                self.doors.keep(head.session, batch.passing.door)
+        for commit in batch.written:
+            self.known.note(head.session, commit.position, commit.digests, commit.commitments)
+        if stored[0].ordinal == self._end + 1:
+            self._end = stored[-1].ordinal
+        if batch.opening is not None:
+            self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
+        self._unsettled += sum(commit.count for commit in stored)
+        self._unsettled_commits += len(stored)
+
+    def relieve(self, added: int) -> None:
+        """Lets the views follow a piece where heads remember more than is good; for whoever appended mutations.
+
+        A piece is twice what was added and more, so that a writer who never asks waits a little, some
+        times in a row, and never for long.
+        """
+        if self._unsettled <= UNSETTLED_MAX:
+            return
+        commits = 1 + self._unsettled_commits * max(FOLDED_MIN, 2 * added) // self._unsettled
+        upto = self.projection.ordinal + commits
+        if upto < self.log.ordinal:
+            self.projection.catch_up(upto=upto)
+        else:
+            self.follow()

@@ -1,0 +1,1 @@
+"""What a mutation must satisfy before it is written."""

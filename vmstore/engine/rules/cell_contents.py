@@ -1,0 +1,249 @@
+"""What the cells that mutations name must hold: one table, for the gate, for verify, and for whoever tries to break it.
+
+A fold and an answer read names, labels and skeletons, and what is no JSON would stop them. So the
+gate looks at what a cell holds wherever a mutation names it, an earlier cell like one of the
+commit. What the store itself writes is not looked at again: `verify` does, and the fuzzer has it do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from vmstore.core.mutation import (
+    Annotate,
+    AnyMutation,
+    Approve,
+    Cite,
+    Compress,
+    Create,
+    Mark,
+    Message,
+    Open,
+    Pack,
+    Reference,
+    Reply,
+    Revoke,
+    Search,
+    Segment,
+    Settings,
+    Share,
+    Update,
+)
+from vmstore.core.text.holes import BASE64, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
+from vmstore.core.text.json_text import is_text, strict
+from vmstore.engine.head import Head
+
+
+class Form(NamedTuple):
+    """What the bytes of a cell must be: in words, a look that says why some are not, and a bound by hand."""
+
+    words: str
+    wrong: Callable[[bytes], str | None]
+    bytes_max: int | None = None  # of what every fold reads, and one cell can be named again and again
+
+
+def _anything(content: bytes) -> None:
+    return None
+
+
+def _text(content: bytes) -> str | None:
+    return None if is_text(content) else "it is not UTF-8"
+
+
+def _typed(*types: type) -> Callable[[bytes], str | None]:
+    """JSON of some types."""
+
+    def wrong(content: bytes) -> str | None:
+        try:
+            value = strict(content)
+        except ValueError as error:
+            return str(error)
+        return None if not types or isinstance(value, types) else f"it is a JSON {_NAMES[type(value)]}"
+
+    return wrong
+
+
+_NAMES = {dict: "object", list: "list", str: "text", int: "number", float: "number", bool: "truth value"}
+_NAMES[type(None)] = "null"
+_NAMED = ("hint", "mime", "asks", "answers", "actor", "where", "reason")  # texts that labels may hold
+
+
+def _labels(content: bytes) -> str | None:
+    told, wrong = _read(content, dict)
+    for name in _NAMED if wrong is None else ():
+        if not isinstance(told.get(name, ""), str):
+            return f"its {name} is a JSON {_NAMES[type(told[name])]}"
+    return wrong or (_list_of(told["tags"], str, "tags") if told.get("tags") is not None else None)
+
+
+def _texts(content: bytes) -> str | None:
+    told, wrong = _read(content, list)
+    return wrong or _list_of(told, str, "list")
+
+
+def _skeleton(content: bytes) -> str | None:
+    value, wrong = _read(content)
+    if wrong is None:
+        for kind, told in marks(value):
+            part, keys = (told[0], told[1:]) if kind == KEYED and isinstance(told, list) and told else (told, [[]])
+            if type(part) is not int or part < 0:
+                return f"a hole stands for part {part!r:.20}"
+            if len(keys) != 1 or not ordered(keys[0]):
+                return f"the hole of part {part} lists no keys"
+    return wrong
+
+
+def _read(content: bytes, *types: type) -> tuple[Any, str | None]:
+    """JSON of some types, or why it is none."""
+    wrong = _typed(*types)(content)
+    return (None, wrong) if wrong is not None else (strict(content), None)
+
+
+def _list_of(told: Any, kind: type, name: str) -> str | None:
+    fits = isinstance(told, list) and all(isinstance(one, kind) for one in told)
+    return None if fits else f"its {name} holds what is no text"
+
+
+OPAQUE = Form("any bytes", _anything)
+PLAIN = Form("text in UTF-8", _text)
+NAME = Form("text in UTF-8, by hand of 4 KiB at most", _text, 4 << 10)
+OBJECT = Form("a JSON object", _typed(dict))
+VALUE = Form("a JSON value", _typed())
+LABELS = Form(
+    "a JSON object whose names are texts, with `tags` a list of texts, by hand of 64 KiB at most", _labels, 64 << 10
+)
+TEXTS = Form("a JSON list of texts, by hand of 64 KiB at most", _texts, 64 << 10)
+ANCHORS = Form("a JSON object, by hand of 64 KiB at most", _typed(dict), 64 << 10)
+SKELETON = Form("JSON whose holes stand for parts", _skeleton)
+NOTE = Form("a JSON value; of a source record any bytes", _typed())
+
+FORMS: dict[type, dict[str, Form]] = {
+    Open: {"name": NAME, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
+    Mark: {"name": NAME, "note": NOTE},
+    Create: {"content": OPAQUE, "labels": LABELS},
+    Update: {"content": OPAQUE},
+    Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": ANCHORS},
+    Approve: {"who": NAME},
+    Compress: {"content": OPAQUE},
+    Message: {"envelope": SKELETON, "aside": VALUE},
+    Reply: {"aside": OBJECT},
+    Pack: {"rest": OBJECT, "envelopes": SKELETON},
+    Segment: {"title": PLAIN},
+    Settings: {"told": OBJECT},
+    Reference: {"evidence": PLAIN},
+    Cite: {"evidence": PLAIN},
+    Search: {"query": PLAIN},
+    Share: {"principal": PLAIN, "by": PLAIN},
+    Revoke: {"by": PLAIN},
+}
+"""What each cell of each kind holds; `envelopes` is the one field that names several."""
+
+
+READ: dict[type, tuple[tuple[str, Form], ...]] = {
+    kind: tuple((field, form) for field, form in fields.items() if form is not OPAQUE) for kind, fields in FORMS.items()
+}
+"""The fields whose cells must be something."""
+
+
+def refs_in(m: Any, field: str) -> Sequence[Any]:
+    """The cells that a field names; none of a source record's, which is what it is."""
+    if field == "envelopes":
+        return [ref for _, ref in m.envelopes]
+    return () if field == "note" and m.reason != Mark.NAMED else (getattr(m, field),)
+
+
+def named(m: AnyMutation) -> Iterator[tuple[str, Any, Form]]:
+    """The cells a mutation names whose bytes must be something, each with its field."""
+    for field, form in READ.get(type(m), ()):
+        if getattr(m, field) is not None:
+            yield from ((field, ref, form) for ref in refs_in(m, field))
+
+
+class Stands(NamedTuple):
+    """A page of a message as a pack shows it: which part, the position of its content, at which level."""
+
+    part: int
+    content: int
+    level: int
+
+
+class Shown(NamedTuple):
+    """A message that a pack changes: the holes of its skeleton, None where it was erased, and its pages in order."""
+
+    message: int
+    holes: Sequence[Hole] | None
+    pages: Sequence[Stands]
+
+
+class Contents(Protocol):
+    """What the gate or `verify` knows of contents."""
+
+    def wrong(self, ref: Any, form: Form) -> str | None:
+        """Why the cell a mutation names is not of a form; None where it is, or was erased."""
+        ...
+
+    def unfit(self, position: int, form: Form) -> str | None:
+        """The same of the content made at a position."""
+        ...
+
+    def touched(self, head: Head, m: Pack) -> Iterable[Shown]:
+        """The messages of which a pack changes a page or the skeleton."""
+        ...
+
+
+class Facts(NamedTuple):
+    """What a page is, as a rule asks of it."""
+
+    message: int
+    part: int
+    modality: int
+    type: int
+
+
+class ByHand(Contents, Protocol):
+    """What the gate knows besides of a session that somebody writes to by hand."""
+
+    def live(self) -> bool:
+        """Whether a kernel is at work in the session."""
+        ...
+
+    def content(self, ref: Any) -> bytes | None:
+        """The bytes of a cell, None where they were erased."""
+        ...
+
+    def note(self, ref: Any, content: bytes) -> None:
+        """Remembers what a cell holds that lies before the batch."""
+        ...
+
+    def page(self, page: int) -> Facts:
+        """What a page is."""
+        ...
+
+    def holes(self, message: int) -> Sequence[Hole] | None:
+        """The holes of a message's skeleton as it stands; None where it was erased."""
+        ...
+
+    def holes_in(self, ref: Any) -> Sequence[Hole] | None:
+        """Those of the skeleton in a cell."""
+        ...
+
+
+FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
+"""What the content of a page must be that fills a kind of hole."""
+
+
+def unfilled(shown: Shown, contents: Contents, *, partial: bool) -> str | None:
+    """Which hole of a message cannot be filled by the pages that are shown of it; None where it can be told whole."""
+    pages = {page.part: page for page in shown.pages} if partial else dict(enumerate(shown.pages))
+    for kind, part in shown.holes or ():
+        page = pages.get(part)
+        if page is None:
+            if partial:
+                continue
+            return f"m{shown.message} has a hole for part {part}, and no page fills it"
+        form = FILLS[TEXT if partial and page.level else kind]
+        wrong = None if form is OPAQUE else contents.unfit(page.content, form)
+        if wrong is not None:
+            return f"part {part} of m{shown.message} must be {form.words}: {wrong}"
+    return None

@@ -1,0 +1,237 @@
+"""What may stand in the fields of each kind: types, ranges and closed vocabularies, told once.
+
+A decoder made of these tables reads a mutation back from its bytes, and knows at once whether all
+of its fields are sound. The rules that name what is not are asked only where it says no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.erasure import ErasureReason
+from vmstore.core.grants import Scope, Verb
+from vmstore.core.mutation import (
+    LIVE,
+    PARTIAL,
+    WHOLE,
+    Annotate,
+    AnyMutation,
+    Approve,
+    Cite,
+    Compress,
+    Configure,
+    Create,
+    Erase,
+    Evict,
+    FaultDenied,
+    FaultIn,
+    Known,
+    Link,
+    Mark,
+    Message,
+    Open,
+    Pack,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Redact,
+    Reference,
+    Reply,
+    Revoke,
+    Search,
+    Segment,
+    Share,
+    Unpin,
+    Update,
+    wire,
+)
+from vmstore.core.page import (
+    Fidelity,
+    Level,
+    LinkKind,
+    Method,
+    Mime,
+    Modality,
+    Origin,
+    PageType,
+    Role,
+    Slot,
+    Standing,
+    Status,
+    Tier,
+)
+from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
+from vmstore.core.text.token_estimate import ESTIMATORS
+
+NUMBER_MAX = 2**63 - 1
+SHAPES = frozenset(range(4))  # of requests; `vmstore.providers.Shape` names them
+VERBS = frozenset(range(1, sum(Verb) + 1))  # every sum of them
+LINK_KINDS = frozenset(LinkKind)
+LEVELS = frozenset((Level.REDUCED, Level.ABSTRACT, Level.REFERENCE))  # that a content can be compressed to
+WORDS: dict[type, dict[str, frozenset[int]]] = {
+    Open: {"origin": frozenset(Origin)},
+    Mark: {"reason": frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))},
+    Create: {
+        "type": frozenset(PageType),
+        "modality": frozenset(Modality),
+        "role": frozenset(Role),
+        "mime": frozenset(Mime),
+    },
+    Annotate: {"status": frozenset(Standing)},
+    Erase: {"reason": frozenset(ErasureReason)},
+    Compress: {"method": frozenset(Method)},
+    Message: {"role": frozenset(Role), "slot": frozenset(Slot)},
+    Reply: {"status": frozenset(Status)},
+    Configure: {"estimator": frozenset(ESTIMATORS)},
+    Pack: {"fidelity": frozenset(Fidelity), "shape": SHAPES, "renderer": frozenset((WHOLE, PARTIAL, LIVE))},
+    FaultIn: {"level": frozenset(Level), "tier": frozenset(Tier)},
+    FaultDenied: {"because": frozenset(Denial)},
+    Prefetch: {"level": frozenset(Level)},
+    Evict: {"cause": frozenset(Cause)},
+    Pin: {"holder": frozenset(Holder)},
+    Unpin: {"holder": frozenset(Holder)},
+    Reference: {
+        "use": frozenset(Use),
+        "level": frozenset(Level),
+        "reason": frozenset(FaultReason),
+        "signal": frozenset(Signal),
+    },
+    Pressure: {"level": frozenset(Load)},
+    Approve: {"granted": frozenset((0, 1)), "artifact": frozenset(Artifact)},
+    Redact: {
+        "type": frozenset(How),
+        "reason": frozenset(Reason),
+        "by": frozenset(By),
+        "policy": frozenset(Redaction),
+    },
+    Share: {"scope": frozenset(Scope), "verbs": VERBS},
+    Revoke: {"verbs": VERBS},
+}
+COUNTS: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
+    **dict.fromkeys((FaultIn, Prefetch, Evict), ("tokens",)),
+    Configure: ("factor_ppm",),
+    Redact: ("count", "tokens_before", "tokens_after"),
+}
+
+PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
+    Create: lambda m: [page for _, page in m.links] if m.links else (),
+    Update: lambda m: (m.page,),
+    Annotate: lambda m: (m.page,),
+    Compress: lambda m: (m.page,),
+    Link: lambda m: (m.source, m.target),
+    Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
+    **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
+    Cite: lambda m: (m.page, m.by),
+    Search: lambda m: m.found,
+    Segment: lambda m: () if m.summary is None else (m.summary,),
+}
+"""The pages a mutation of a kind names."""
+
+_Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+
+
+def sound(mutation: AnyMutation) -> bytes | None:
+    """A mutation on the wire, where each of its fields holds what it may; else None."""
+    read = _READ[type(mutation)]
+    try:
+        raw = wire(mutation)
+        if read is not None:
+            read(raw)
+            return raw
+    except (msgspec.MsgspecError, TypeError, OverflowError, RecursionError):
+        pass
+    return None
+
+
+def mistyped(mutation: AnyMutation) -> str | None:
+    """The first field that holds what is of no type of its own, and what it holds."""
+    for field in msgspec.structs.fields(type(mutation)):
+        value = getattr(mutation, field.name)
+        if not _is(value, field.type):
+            return f"{field.name} is {value!r:.40}, of type {type(value).__name__}"
+    return None
+
+
+def _is(value: object, wanted: Any) -> bool:
+    """Whether a value is of an annotated type, tuples all the way down; a truth value is no number."""
+    parts = get_args(wanted)
+    if get_origin(wanted) is tuple:
+        if not isinstance(value, tuple | list):
+            return False
+        told = parts[:1] * len(value) if parts[1:] == (...,) else parts
+        return len(told) == len(value) and all(map(_is, value, told))
+    if parts:
+        return any(_is(value, part) for part in parts)
+    if wanted is Why:
+        return isinstance(value, tuple) and _is(tuple(value), _tuple(*get_type_hints(Why).values()))
+    return isinstance(value, wanted) and not isinstance(value, bool)
+
+
+def _reader(kind: type[Any]) -> Callable[[bytes], object]:
+    """Reads the bytes of a kind, and raises where a field holds what it may not."""
+    fields = []
+    for field in msgspec.structs.fields(kind):
+        told = (field.name, _domain(kind, field.name, field.type))
+        fields.append(told if field.default is msgspec.NODEFAULT else (*told, field.default))
+    strict = msgspec.defstruct(
+        kind.__name__, fields, array_like=True, frozen=True, gc=False, tag_field="wire", tag=kind.NUMBER
+    )
+    return msgspec.msgpack.Decoder(strict).decode
+
+
+def _domain(kind: type, name: str, wanted: Any) -> Any:
+    """What may stand in a field."""
+    if words := WORDS.get(kind, {}).get(name):
+        return _one_of(words) | None if NoneType in get_args(wanted) else _one_of(words)
+    if name in COUNTS.get(kind, ()):
+        return _Count
+    if name == "level" and kind in (Compress, Evict):
+        return _one_of(LEVELS) | None if kind is Evict else _one_of(LEVELS)
+    if (kind, name) == (Link, "link"):
+        return _one_of(LINK_KINDS)
+    if (kind, name) == (Create, "links"):
+        return _tuple(_tuple(_one_of(LINK_KINDS), _Number), ...)
+    return _within(wanted)
+
+
+def _within(wanted: Any) -> Any:
+    """A type with its numbers within 63 bits; those of cells are bounded by the cells there are."""
+    if wanted is int:
+        return _Number
+    if wanted is Why:
+        return _tuple(*(_within(part) for part in get_type_hints(Why).values()))
+    parts = get_args(wanted)
+    if get_origin(wanted) is tuple:
+        return _tuple(*(part if part is ... else _within(part) for part in parts))
+    return _within(parts[0]) | None if parts in ((int, NoneType), (Why, NoneType)) else wanted
+
+
+def _one_of(numbers: Iterable[int]) -> Any:
+    literal: Any = Literal
+    return literal[tuple(sorted(map(int, numbers)))]
+
+
+def _tuple(*parts: Any) -> Any:
+    plain: Any = tuple
+    return plain[parts]
+
+
+class _Readers(dict[type, Callable[[bytes], object] | None]):
+    """The reader of each kind, made when it is first asked for: who only reads never asks. None for what is unknown."""
+
+    def __missing__(self, kind: type) -> Callable[[bytes], object] | None:
+        """The reader of a kind that was not asked for yet."""
+        made = self[kind] = _reader(kind) if kind in get_args(Known) else None
+        return made
+
+
+_READ = _Readers()

@@ -1,0 +1,1 @@
+"""Commits of other logs taken in: as they are, or re-encoded."""

@@ -1,0 +1,216 @@
+"""Takes in the commits of another log: proven first in a log of their own, then adopted as they are, or told anew.
+
+Adopted, a session keeps its positions, salts and hashes; a session that is here already gains what
+it lacks, if its past is the same. Told anew, the same mutations become a new session of this log,
+with its own ids, salts and hashes. Either way a session is written whole, in one append.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, overload
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import (
+    CellRef,
+)
+from vmstore.engine.engine import Engine
+from vmstore.engine.verify.verify import Counts, Finding, verify
+from vmstore.errors import ConflictError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Log
+from vmstore.views.branch import Lane
+from vmstore.views.projection import Progress, Projection, room_of
+from vmstore.views.stored_cells import Instead, read_cells
+
+RUN_BYTES = 4 << 20
+RUN_COMMITS = 500
+
+
+class Adopted(NamedTuple):
+    """What became of a session: its key in this log and how many commits were new."""
+
+    session: int
+    commits: int
+
+
+class Foreign(NamedTuple):
+    """A session of the log it was proven in."""
+
+    session: int
+    uid: bytes
+    name: str
+    position: int
+    hash: bytes
+    hidden: bool
+
+
+class Gathering:
+    """Commits that are looked at in a log of their own before anything of them is written to another."""
+
+    def __init__(self, log: Log, *files: Path) -> None:
+        self.log = log  # which lies in `files`
+        self._keys: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
+        self._name = ""
+        self._run: list[Commit] = []
+        self._bytes = 0
+        self.views = Projection(log, apsw.Connection(":memory:"), room=room_of(*files) if files else None)
+
+    def take(self, name: str, commit: Commit) -> None:
+        """Takes in the next commit of the session that is called `name` there."""
+        if name != self._name or self._bytes > RUN_BYTES or len(self._run) >= RUN_COMMITS:
+            self._flush()
+        self._name = name
+        self._run.append(commit)
+        self._bytes += sum(len(cell.content) for cell in commit.cells) + len(commit.body)
+
+    def _flush(self) -> None:
+        if self._run:
+            name = self._name
+            stored = self.log.append(self._run, self._keys.get(name, 0), self._ends.get(name, 0))
+            self._keys[name], self._ends[name] = stored[-1].session, stored[-1].last
+        self._run, self._bytes = [], 0
+
+    def settle(self) -> None:
+        """Makes what was taken in readable without proving it: of a log of one's own."""
+        self._flush()
+        self.views.catch_up()
+
+    def prove(self, progress: Progress | None = None) -> tuple[Counts, list[Finding]]:
+        """Checks every hash, every cell and every rule of what was taken in."""
+        self._flush()
+        return verify(self.log, self.views, progress)
+
+    def sessions(self) -> list[Foreign]:
+        """The sessions taken in, parents before their forks."""
+        sql = "SELECT session, uid, name, position, hash, hidden FROM sessions ORDER BY session"
+        return [Foreign(*row) for row in self.views.db.execute(sql)]
+
+    def lane(self, foreign: Foreign) -> Lane:
+        """Who wrote what of a session."""
+        return Lane(self.views.db, foreign.session)
+
+    def commits(self, session: int, after: int = 0) -> Commits:
+        """A session's commits beyond a position."""
+        sql = "SELECT ordinal FROM commits WHERE session = ? AND last > ? ORDER BY last"
+        return Commits(self.log, [row[0] for row in self.views.db.execute(sql, (session, after))])
+
+
+def content_of(log: Log, lane: Lane, commit: Commit, ref: CellRef, instead: Instead | None = None) -> bytes:
+    """The bytes of a cell that a commit, read with its cells, names: its own, or one of an earlier commit."""
+    if isinstance(ref, int) and not commit.cells[ref].erased:
+        return commit.cells[ref].content
+    number, commitment = sealed_at(log, lane, commit, ref)
+    return read_cells(log, lane.db, {number: commitment}, instead)[number]
+
+
+def sealed_at(log: Log, lane: Lane, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
+    """The number of a cell that a commit names, and its commitment."""
+    if isinstance(ref, int):
+        return commit.cell + ref, commit.commitment(ref)
+    ordinal = lane.db.execute(
+        "SELECT ordinal FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1",
+        (lane.owner(ref[0]), ref[0]),
+    ).get
+    earlier = log.tail(ordinal - 1, 1)[0]
+    return earlier.cell + ref[1], earlier.commitment(ref[1])
+
+
+class Commits(Sequence[Commit]):
+    """Commits of a log with their cells, read when they are looked at."""
+
+    def __init__(self, log: Log, ordinals: Sequence[int]) -> None:
+        self._log = log
+        self._ordinals = ordinals
+
+    def __len__(self) -> int:
+        return len(self._ordinals)
+
+    @overload
+    def __getitem__(self, index: int) -> Commit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Commits: ...
+    def __getitem__(self, index: int | slice) -> Commit | Commits:
+        """One commit with its cells, or some of them still unread."""
+        if isinstance(index, slice):
+            return Commits(self._log, self._ordinals[index])
+        commit = self._log.tail(self._ordinals[index] - 1, 1)[0]
+        numbers = range(commit.cell, commit.cell + commit.cell_count)
+        cells = self._log.cells(numbers)
+        return msgspec.structs.replace(commit, cells=tuple(cells[number] for number in numbers))
+
+
+def adopt(engine: Engine, gathering: Gathering) -> list[Adopted]:
+    """Writes proven sessions with the very commits they have, each whole or not at all.
+
+    Raises ConflictError, before anything is written, where a name is taken by another session or a
+    session went on differently here.
+    """
+    new: Counter[int] = Counter()
+    while True:
+        seen = engine.follow()
+        there = [standing(engine, gathering, foreign) for foreign in gathering.sessions()]
+        try:
+            _write(engine, gathering, there, seen, new)
+        except ConflictError:  # another writer was first: look again at what is here
+            if engine.log.ordinal == seen:
+                raise
+            continue
+        engine.follow()
+        return [_adopted(engine, one.foreign, new) for one in there]
+
+
+def _adopted(engine: Engine, foreign: Foreign, new: Counter[int]) -> Adopted:
+    session = engine.projection.db.execute("SELECT session FROM sessions WHERE uid = ?", (foreign.uid,)).get
+    return Adopted(int(session), new[foreign.session])
+
+
+class Standing(NamedTuple):
+    """How far a foreign session is here already: its key (0 where it is not) and position."""
+
+    foreign: Foreign
+    session: int
+    position: int
+
+
+def standing(engine: Engine, gathering: Gathering, foreign: Foreign) -> Standing:
+    """How far a foreign session is here; raises ConflictError where its name is taken or it went on differently."""
+    db = engine.projection.db
+    row = db.execute("SELECT session, position FROM sessions WHERE uid = ?", (foreign.uid,)).fetchone()
+    if row is None:
+        if db.execute("SELECT 1 FROM sessions WHERE name = ?", (foreign.name,)).fetchone() is not None:
+            raise ConflictError(
+                f"another session is called {foreign.name!r} here, and exact commits keep their name; "
+                "import into another store, or without --exact"
+            )
+        return Standing(foreign, 0, 0)
+    session, position = row
+    common = min(position, foreign.position)
+    mine = hash_at(engine.projection.db, engine.log, session, common)
+    if mine is None or mine != hash_at(gathering.views.db, gathering.log, foreign.session, common):
+        raise ConflictError(
+            f"session {foreign.name!r} went on differently here, somewhere up to position {common}; "
+            "import it without --exact, as a session of its own"
+        )
+    return Standing(foreign, session, position)
+
+
+def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes | None:
+    """The hash of the commit that ends at a position, if one does."""
+    ordinal = db.execute("SELECT ordinal FROM commits WHERE session = ? AND last = ?", (session, position)).get
+    return None if ordinal is None else log.tail(ordinal - 1, 1)[0].hash
+
+
+def _write(engine: Engine, gathering: Gathering, there: Iterable[Standing], seen: int, new: Counter[int]) -> None:
+    if engine.warden is not None:
+        engine.warden.let((), charter=False)
+    for foreign, session, position in there:
+        commits = gathering.commits(foreign.session, position)
+        if commits:
+            seen = engine.log.append(commits, session, position, after=seen, seen=seen, dense=True)[-1].ordinal
+            new[foreign.session] += len(commits)

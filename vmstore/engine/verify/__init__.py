@@ -1,0 +1,1 @@
+"""Verify: the chain, the cells and the views checked against the log."""

@@ -1,0 +1,1 @@
+"""Erasure, top to bottom: plan, record, destroy, forget, certify, resume."""

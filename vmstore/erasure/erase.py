@@ -1,0 +1,375 @@
+"""Erasing: recorded first, then destroyed, then forgotten by everything that follows the log.
+
+A mark in the namespace's folder says that an erasure is under way. It goes when all is done, so what
+a kill interrupts is finished by whoever opens the store for writing next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from vmstore.core.erasure import ErasureReason
+from vmstore.core.mutation import Erase, Evict, Unpin
+from vmstore.core.system.atomic_file import destroy_scratches, flush
+from vmstore.erasure.certificates import (
+    KIND,
+    Certificate,
+    ErasedCell,
+    Erasure,
+    certificates,
+    folder_of,
+    keep,
+    signed,
+    uid_of,
+)
+from vmstore.erasure.evict import vacated
+from vmstore.erasure.plan import Planner, Wanted
+from vmstore.erasure.relations import Owned
+from vmstore.erasure.scrub import scrub_kept, scrub_snapshots, scrub_text, scrub_views
+from vmstore.errors import InputError, RefusedError, StoreError, UnknownError
+from vmstore.namespace.folder import ERASING
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.reports import Erased, ErasurePlan
+from vmstore.views.erased_cells import Erasures, erasures_after
+
+if TYPE_CHECKING:
+    from vmstore.namespace.signing_keys import Key
+
+EMPTY: Mapping[int, Sequence[Unpin | Evict]] = {}
+ANY_AGE = 1 << 62  # strays go however new they are: who is about to name one writes it again
+BEYOND = [
+    "backups, exports, bundles and copies made before: erase there too, or delete them",
+    "what a model's provider, a proxy or a log of the agent's own keeps",
+    "the history of the vmql shell and the statements kept in it, of each user who asked",
+    "blocks that a file system, a snapshot or the flash of a disk has not reused yet",
+]
+REWRITTEN = ["log", "blobs", "views", "text index", "digests of contents"]
+
+
+class Asked(Protocol):
+    """A store that is open, as far as erasing needs it."""
+
+    _ns: Namespace
+
+    def session(self, name: str) -> Any:
+        """The session of a name."""
+        ...
+
+    def find(self, reference: str) -> tuple[Any, str]:
+        """The session and page that a reference is a tail of."""
+        ...
+
+    def query(self, text: str, *, session: str | None = None) -> Iterable[Any]:
+        """The rows of a statement."""
+        ...
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """Whose contents are to go: of one page, of a session, of a user, or of the pages a condition selects."""
+
+    page: str | None = None
+    session: str | None = None
+    user: str | None = None
+    where: str | None = None
+    in_session: str | None = None
+
+
+def plan_erasure(
+    store: Asked, *, derived: bool = False, copies: bool = False, listing: bool = True, **subject: str | None
+) -> ErasurePlan:
+    """What `erase` would take, and what it would leave; nothing is written."""
+    ns = store._ns
+    with ns.asking():
+        return Planner(ns.log, ns.views, wanted(store, Subject(**subject), derived, copies), listing=listing).plan()
+
+
+def erase(
+    store: Asked,
+    *,
+    derived: bool = False,
+    copies: bool = False,
+    reason: str = "asked",
+    key: Key | None = None,
+    **subject: str | None,
+) -> Erased:
+    """Destroys contents for good; see `specs/erasure.md`.
+
+    The subject is one of `page` (a name, in `in_session` or an address of its own), `session`,
+    `user` or `where` (a condition on PAGES). `derived` takes what was made from it too, `copies`
+    what says or quotes the same. `reason` is one of asked, retention, mistake, secret, law.
+    Raises UnknownError where there is no such thing, before anything is written.
+    """
+    return erase_wanted(store, lambda: wanted(store, Subject(**subject), derived, copies), reason, key)
+
+
+def erase_wanted(store: Asked, choose: Callable[[], Wanted], reason: str, key: Key | None = None) -> Erased:
+    """Destroys what `choose` names, asked while every other writer waits."""
+    ns = store._ns
+    why = ErasureReason.of(reason)
+    if why is None:
+        raise UnknownError(f"there is no reason {reason!r}; there are {', '.join(one.word for one in ErasureReason)}")
+    with ns.lock:
+        finish(ns)
+        with ns.engine.log.destroying():
+            with ns.asking():
+                planner = Planner(ns.log, ns.views, choose(), listing=False)
+                plan = planner.plan()
+            if not plan.cells:
+                return Erased(plan, reason, [], None, BEYOND)
+            told = planner.erases(int(why))
+            return _done(ns, plan, told, vacated(ns, planner.goes), reason, key)
+
+
+def wanted(store: Asked, subject: Subject, derived: bool, copies: bool) -> Wanted:
+    """The pages and sessions that a subject means; UnknownError where there is none."""
+    ns = store._ns
+    chosen = [name for name in ("page", "session", "user", "where") if getattr(subject, name) is not None]
+    if len(chosen) != 1:
+        raise InputError("say what to erase: one of page, session, user and where")
+    if subject.in_session is not None and chosen[0] not in ("page", "where"):
+        raise InputError("in_session says where a page is, or a condition holds; a session or a user is all of it")
+    pages: Iterable[Owned] = ()
+    sessions: Iterable[int] = ()
+    if subject.page is not None:
+        if subject.in_session is None:
+            session, page = store.find(subject.page)
+        else:
+            session, page = store.session(subject.in_session), subject.page
+        lane = session._lane()
+        number = session.position_of(page)
+        pages = [(lane.owner(number), number)]
+    elif subject.session is not None:
+        sessions = [_key(store, subject.session)]
+    elif subject.user is not None:
+        sessions = [session for (session,) in ns.views.execute(_OF_USER, (subject.user,))]
+    else:
+        assert subject.where is not None, "one of them is told"
+        pages = _selected(store, subject.where, subject.in_session)
+    return Wanted(frozenset(pages), frozenset(sessions), derived, copies, subject.user)
+
+
+# What was forked, spawned or continued from a user's session is theirs too, unless it names another user.
+_OF_USER = """WITH RECURSIVE theirs(session) AS (
+  SELECT session FROM sessions WHERE user = ?1
+  UNION SELECT s.session FROM theirs JOIN sessions s ON s.parent = theirs.session
+   WHERE s.user IS NULL OR s.user = ?1)
+SELECT session FROM theirs"""
+
+
+def _key(store: Asked, name: str) -> int:
+    """A session by its name, or by its uid in hex; hidden ones too."""
+    rows: Any = store._ns.views.execute(
+        "SELECT session FROM sessions WHERE name = ? OR hex(uid) = upper(?)", (name, name)
+    ).fetchall()
+    if not rows:
+        store.session(name)  # which says what is nearest
+        raise UnknownError(f"there is no session {name!r}")
+    return int(rows[0][0])
+
+
+def _selected(store: Asked, where: str, session: str | None) -> list[Owned]:
+    """The pages that a condition selects, in one session or all."""
+    scope = "ACROSS SESSIONS " if session is None else ""
+    found = []
+    for name, page in store.query(f"PAGES session, page {scope}WHERE {where}", session=session):
+        lane = store.session(name if session is None else session)._lane()
+        number = int(str(page)[1:])
+        found.append((lane.owner(number), number))
+    if not found:
+        raise UnknownError(f"no page is there WHERE {where}; ask `vmql` for PAGES first")
+    return found
+
+
+# ---- doing
+
+
+def erase_cells(ns: Namespace, told: dict[int, Erase], size: int, certificates: Path) -> None:
+    """Records and destroys what each session is told to lose; `size` is how many bytes that is."""
+    with ns.lock, ns.engine.log.destroying():
+        _destroy(ns, _record(ns, told)[0] - 1, size, None, certificates)
+
+
+def _done(
+    ns: Namespace,
+    plan: ErasurePlan,
+    told: dict[int, Erase],
+    leaving: dict[int, list[Unpin | Evict]],
+    reason: str,
+    key: Key | None,
+) -> Erased:
+    """Records the erasure, then destroys what it names; every other writer waits."""
+    ordinals = _record(ns, told, leaving)
+    certificate = _destroy(ns, ordinals[0] - 1, plan.bytes, key)
+    return Erased(plan, reason, ordinals, None if certificate is None else str(certificate), BEYOND)
+
+
+def _record(
+    ns: Namespace, told: Mapping[int, Erase], leaving: Mapping[int, Sequence[Unpin | Evict]] = EMPTY
+) -> list[int]:
+    """Appends to each session what it loses and what leaves its prompt, all with one flush; the ordinals."""
+    mark(ns.folder)
+    at = ns.clock.now()
+    batches = []
+    for session in sorted({*told, *leaving}):
+        batch = ns.engine.batch(session)
+        if session in told:
+            batch.add(told[session])
+        for mutation in leaving.get(session, ()):
+            batch.add(mutation)
+        batch.close(at)
+        batches.append(batch)
+    try:
+        told_of = ns.engine.append(batches)
+    except RefusedError:  # nothing was written, so there is nothing to finish
+        if ns.folder is not None:
+            unmark(ns.folder)
+        raise
+    ordinals = []
+    for found in told_of:
+        if isinstance(found, Exception):
+            raise found
+        ordinals.append(found[-1].ordinal)
+    return sorted(ordinals)
+
+
+def _destroy(ns: Namespace, after: int, size: int, key: Key | None, kept: Path | None = None) -> Path | None:
+    """Destroys all that is recorded as erased and lets everything forget it; the certificate of what came `after`."""
+    erasures = Erasures(ns.log)
+    erasures.follow()
+    there = [number for number, cell in _cells(ns, erasures.numbers) if not cell.erased]
+    reasons = [ErasureReason(erase.reason).word for _, _, erase in erasures_after(ns.log, after)]
+    named = _certified(ns, after)
+    ns.log.destroy(erasures.recorded)
+    forget_erased(ns)
+    if ns.folder is None:
+        return None
+    path = None
+    if named:
+        made = Certificate(
+            KIND, uid_of(ns.log), ns.log.ordinal, ns.clock.now(), reasons[0], named, len(there), size, REWRITTEN, BEYOND
+        )
+        path = keep(kept or folder_of(ns.folder), ns.name, made if key is None else signed(made, key))
+    unmark(ns.folder)
+    return path
+
+
+def forget_erased(ns: Namespace) -> None:
+    """Has everything that follows the log forget what was erased from it."""
+    scrub_views(ns.folder, ns.projection)
+    scrub_text(ns.folder)
+    scrub_snapshots(ns.folder)
+    ns.known.renew()
+    ns.forget_erased()
+    if ns.folder is not None:
+        scrub_kept(ns.folder)
+        ns.log.sweep(ANY_AGE)
+
+
+def _cells(ns: Namespace, numbers: list[int]) -> Iterable[tuple[int, Any]]:
+    for start in range(0, len(numbers), 256):
+        yield from ns.log.cells(numbers[start : start + 256]).items()
+
+
+def _certified(ns: Namespace, after: int) -> list[Erasure]:
+    """What the erasures after an ordinal name, cell by cell."""
+    found = []
+    for session, position, erase in erasures_after(ns.log, after):
+        uid: Any = ns.views.execute("SELECT uid FROM sessions WHERE session = ?", (session,)).get
+        found.append(Erasure(bytes(uid).hex(), position, list(_named(ns, session, erase))))
+    return found
+
+
+def _named(ns: Namespace, session: int, erase: Erase) -> Iterable[ErasedCell]:
+    """The cells of an erasure with what they were sealed as."""
+    singles: dict[int, set[int]] = {}
+    for position, index in erase.cells:
+        singles.setdefault(position, set()).add(index)
+    rows: Any = ns.views.execute(
+        "SELECT ordinal, first, last FROM commits WHERE session = ? AND cells > 0 ORDER BY last", (session,)
+    ).fetchall()
+    for ordinal, first, last in rows:
+        if last > erase.upto and first not in singles:
+            continue
+        (commit,) = ns.log.tail(ordinal - 1, 1)
+        for index in range(commit.cell_count) if last <= erase.upto else sorted(singles[first]):
+            yield ErasedCell(first, index, commit.commitment(index).hex())
+
+
+# ---- what a kill left
+
+
+def finish_erasing(store: Asked) -> int:
+    """Finishes an erasure that was interrupted, and scrubs again; how many cells were still there."""
+    store._ns.engine  # noqa: B018 (refuses where the handle is for reading)
+    return finish(store._ns, look=True)
+
+
+def mark(folder: Path | None) -> None:
+    """Says that an erasure is under way, durable; for whoever is `destroying`."""
+    if folder is not None:
+        with _marking(folder / ERASING):
+            (folder / ERASING).touch()
+            flush(folder)
+
+
+def unmark(folder: Path) -> None:
+    """Says that it is done; for whoever is `destroying` and saw that it is."""
+    with _marking(folder / ERASING):
+        (folder / ERASING).unlink(missing_ok=True)
+        flush(folder)
+
+
+@contextmanager
+def _marking(mark: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{mark}, which says that an erasure is under way, could not be changed ({error.strerror}); mend the "
+            "disk, then run `vmstore erase --finish`"
+        ) from error
+
+
+def under_way(folder: Path | None) -> bool:
+    """Whether an erasure was begun and not finished."""
+    return folder is not None and (folder / ERASING).exists()
+
+
+def finish(ns: Namespace, *, look: bool = False) -> int:
+    """Finishes what a kill interrupted; how many cells were still there. `look` needs no mark to begin."""
+    if ns.readonly or not (under_way(ns.folder) or look):
+        return 0
+    with ns.lock, ns.engine.log.destroying():
+        if not (under_way(ns.folder) or look):  # whoever was at it is done
+            return 0
+        ns.follow()
+        erasures = Erasures(ns.log)
+        erasures.follow()
+        sizes = [len(cell.content) for _, cell in _cells(ns, erasures.numbers) if not cell.erased]
+        if not erasures.numbers:
+            if ns.folder is not None:
+                destroy_scratches(ns.folder)
+                unmark(ns.folder)
+            return 0
+        kept = () if ns.folder is None else certificates(folder_of(ns.folder), ns.name)
+        _destroy(ns, max((one.ordinal for one in kept), default=0), sum(sizes), None)
+        return len(sizes)
+
+
+def finish_brought(ns: Namespace) -> None:
+    """Destroys here what came from elsewhere recorded as erased: a session may have been here before that.
+
+    What may bring such was marked as it came; what came before there were marks is looked for.
+    """
+    with ns.lock, ns.engine.log.destroying():
+        erasures = Erasures(ns.log)
+        erasures.follow()
+        if any(not cell.erased for _, cell in _cells(ns, erasures.numbers)):
+            finish(ns, look=True)
+        elif ns.folder is not None and under_way(ns.folder):
+            unmark(ns.folder)

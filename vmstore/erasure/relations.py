@@ -1,0 +1,51 @@
+"""Pages that go with others: what represents a page, and what was derived from it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from vmstore.core.page import LinkKind
+from vmstore.erasure.cell_uses import Reading
+
+Owned = tuple[int, int]
+"""A page by the session that made it, and its number."""
+
+FROM = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.PART_OF)
+
+
+class Relatives:
+    """The links of all sessions, each page by its maker."""
+
+    def __init__(self, reading: Reading, rows: Iterable[tuple[int, int, int, int]]) -> None:
+        self._made_of: defaultdict[Owned, dict[Owned, int]] = defaultdict(dict)  # what came of a page, by which link
+        self._represents: defaultdict[Owned, set[Owned]] = defaultdict(set)
+        for session, source, target, kind in rows:
+            if kind == LinkKind.HAS_CAPTION:
+                source, target, kind = target, source, LinkKind.REPRESENTS
+            if kind in FROM:
+                one, other = reading.owner(session, source), reading.owner(session, target)
+                self._made_of[other].setdefault(one, kind)
+                if kind == LinkKind.REPRESENTS:
+                    self._represents[one].add(other)
+
+    def representing(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
+        """The pages that represent some, and nothing beside them; each with the page it stands for."""
+        pages = set(pages)
+        return {
+            one: page
+            for page in sorted(pages)
+            for one, kind in self._made_of.get(page, {}).items()
+            if kind == LinkKind.REPRESENTS and one not in pages and self._represents[one] <= pages
+        }
+
+    def derived(self, pages: Iterable[Owned]) -> dict[Owned, Owned]:
+        """All that was made from some pages, and from that, and so on; each with the page it was made from."""
+        found: dict[Owned, Owned] = {}
+        front = seen = set(pages)
+        while front:
+            met = {one: page for page in sorted(front) for one in self._made_of.get(page, ()) if one not in seen}
+            found.update(met)
+            front = set(met)
+            seen = seen | front
+        return found

@@ -1,0 +1,243 @@
+"""What is said in a live session: messages with their pages, and pages that stand in no message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from vmstore.capture.conversation.create_page import born
+from vmstore.capture.conversation.message_state import kin
+from vmstore.capture.conversation.response_cell import Responses
+from vmstore.capture.redaction import draft_of
+from vmstore.capture.thought_parts import is_thought
+from vmstore.core.decision import Cause, Holder
+from vmstore.core.draft import Draft, Part, Usage
+from vmstore.core.draft import Reply as Answer
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn, Unpin, Update
+from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
+from vmstore.core.text.token_estimate import ESTIMATOR, estimate
+from vmstore.errors import InputError, RefusedError
+from vmstore.live.runtime import Act
+from vmstore.providers import Shape, plain, take_message
+from vmstore.vm.kernel.settings import PPM
+from vmstore.vm.kernel.state import State
+from vmstore.vm.recall.topics import TOPIC, topics
+
+TOPIC_BYTES_MAX = 4_000  # of a message, read for its topics
+FACTOR_MIN_PPM, FACTOR_MAX_PPM = 500_000, 10_000_000  # who counts less or more than that counts something else
+FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
+
+
+class Spoke(NamedTuple):
+    """A message that was said: its position, and those of its pages."""
+
+    message: int
+    pages: list[int]
+
+
+def instruct(act: Act, system: str | None, tools: Sequence[Any] | None) -> bool:
+    """What stands before the conversation from here on: instructions, and the schemas of tools; whether any changed.
+
+    What is None stays as it is, what is empty is taken back. Either is a page that is held in the prompt, and
+    another text of it a version of that page.
+    """
+    if not isinstance(system, str | None) or not isinstance(tools, list | tuple | None):
+        raise InputError("system is a text, and tools a list of schemas; pass those, or leave them out")
+    before = len(act.written)
+    if tools is not None:
+        _front(act, Holder.TOOLS, take_message(Shape.CHAT, Slot.TOOLS, plain(list(tools))) if tools else None)
+    if system is not None:
+        told = {"role": "system", "content": system}
+        _front(act, Holder.SYSTEM, take_message(Shape.CHAT, Slot.MESSAGES, told) if system else None)
+    return len(act.written) > before
+
+
+def offer(act: Act, tools: Sequence[Any]) -> None:
+    """Offers the model these tools from the next call on; with none those that were offered stay."""
+    instruct(act, None, tools or None)
+
+
+def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
+    """Has a message stand before the conversation, in the place of the one that was held so."""
+    stand = [held for held in act.state.here.values() if held.holders >> holder & 1]
+    parts = () if draft is None else hidden(act, draft).parts
+    if draft is not None and not stand:
+        hold(act, write(act, draft).pages, holder)
+        return
+    for held, part in zip(stand, parts, strict=False):
+        form = held.forms[0]
+        assert form is not None, "every page has its full content"
+        if act.forms.of(form.position) != part.content:
+            tokens = estimate(part.content, part.modality)
+            act.tell(Update(held.page, held.version + 1, act.cell(part.content), len(part.content), tokens))
+    for held in stand[len(parts) :]:
+        act.tell(Unpin(held.page, holder))
+        act.tell(Evict(held.page, Cause.ASKED, held.tokens))
+    hold(act, (), holder)
+
+
+def user(act: Act, content: Any) -> Spoke:
+    """A person says something; after a final answer it opens a turn."""
+    if act.spoken.final:
+        act.tell(Turn(act.state.turn + 1))
+    return write(act, message_of("user", content), human=True)
+
+
+def assistant(act: Act, message: Any, usage: Usage, *, counted: int = 0) -> Spoke:
+    """The model answers the last call, or says what no call asked for; `counted` is what the call was estimated at."""
+    draft = message_of("assistant", message)
+    final = not any(part.is_call for part in draft.parts)
+    (spoke,) = answered(act, Answer(Status.OK, (draft,), usage=usage, final=final), counted=counted)
+    return spoke
+
+
+def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
+    """What came back for the last call: its messages, how it ended, what it used."""
+    call = act.state.call if act.state.call > act.spoken.answered else None
+    spokes = [write(act, draft, reply_to=call) for draft in reply.drafts]
+    if call is not None:
+        usage = reply.usage
+        told = usage.tokens_in, usage.tokens_cached, usage.tokens_out, usage.cost, usage.latency
+        said = Responses().beside(reply, call)
+        act.tell(Reply(call, reply.status, int(reply.final), *told, None if said is None else act.cell(said)))
+        if usage.tokens_in and counted:
+            factor = corrected(act.state, usage.tokens_in * PPM // counted)
+            if abs(factor - act.state.factor_ppm) > FACTOR_STEP_PPM:
+                act.tell(Configure(ESTIMATOR, factor, act.state.beside))
+    return spokes
+
+
+def identified(reply: Answer, ids: Sequence[str]) -> Answer:
+    """An answer whose tool calls have these ids, in their order: what answers them names them."""
+    left = list(ids)
+    drafts = []
+    for draft in reply.drafts:
+        parts = []
+        for part in draft.parts:
+            named = next((one for one in left if one.rstrip("_") == (part.call_id or one).rstrip("_")), None)
+            if part.is_call and named is not None:  # what a provider's own tool was asked is not among them
+                left.remove(named)
+                part = msgspec.structs.replace(part, call_id=named)
+            parts.append(part)
+        drafts.append(msgspec.structs.replace(draft, parts=tuple(parts)))
+    return msgspec.structs.replace(reply, drafts=tuple(drafts))
+
+
+def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str | None = None) -> Spoke:
+    """A tool answers a call the model made; `origin` is the page of another session that it answers with."""
+    if call_id not in act.spoken.calls:
+        known = ", ".join(list(act.spoken.calls)[-3:]) or "none"
+        raise InputError(f"no tool call has the id {call_id!r:.60}; the last ones are {known}")
+    told = {"role": "tool", "tool_call_id": call_id, "content": content}
+    draft = message_of("tool", told if name is None else {**told, "name": name})
+    return write(act, msgspec.structs.replace(draft, origin=origin))
+
+
+def message_of(role: str, content: Any) -> Draft:
+    """A message as a draft: a text, a list of content parts, or a whole chat-completions message of that role."""
+    value = content if isinstance(content, dict) and "role" in content else {"role": role, "content": content}
+    if value["role"] != role:
+        raise InputError(f"a message of role {value['role']!r:.40} was handed in where {role} speaks")
+    if content is None or content in ("", []) or (role == "user" and not _is_something(value.get("content"))):
+        raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
+    if not isinstance(content, str | list | dict):
+        raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
+    return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
+
+
+def _is_something(content: Any) -> bool:
+    """Whether what somebody says holds anything: a text, or a part that is one and no empty text."""
+    if not isinstance(content, list):
+        return bool(content)
+    told = [part for part in content if isinstance(part, dict) and part]
+    return len(told) == len(content) and any(part.get("type") != "text" or part.get("text") for part in told)
+
+
+def write(act: Act, draft: Draft, *, human: bool = False, reply_to: int | None = None) -> Spoke:
+    """Writes a message and its pages; a model's thinking leaves the prompt at once, for no request sends it back."""
+    draft = hidden(act, _uncalled(draft) if human else draft)
+    message = act.tell(Message(draft.role, draft.slot, act.cell(draft.skeleton), int(human), None, reply_to))
+    pages = []
+    draft = msgspec.structs.replace(draft, tags=(*draft.tags, *_topics(draft)))
+    for index, part in enumerate(draft.parts):
+        answers = kin(part).answers
+        links = [(int(LinkKind.CAUSED_BY), act.spoken.calls[answers])] if answers in act.spoken.calls else []
+        pages.append(act.tell(born(draft, index, message, act.cell, links)))
+    for number, part in zip(pages, draft.parts, strict=True):
+        if draft.role in (Role.ASSISTANT, Role.OTHER) and (number in act.spoken.thoughts or is_thought(part)):
+            act.tell(Evict(number, Cause.THOUGHT, act.state.here[number].tokens))
+    return Spoke(message, pages)
+
+
+def _uncalled(draft: Draft) -> Draft:
+    """A person's message, in which nothing is a call: only what a model asked for is answered by a tool."""
+    parts = [
+        msgspec.structs.replace(part, is_call=False, call_id=None) if part.is_call else part for part in draft.parts
+    ]
+    return msgspec.structs.replace(draft, parts=tuple(parts))
+
+
+def page(
+    act: Act,
+    type_: PageType,
+    content: bytes,
+    *,
+    role: Role,
+    name: str | None = None,
+    modality: Modality = Modality.TEXT,
+    mime: Mime = Mime.TEXT,
+    mime_name: str | None = None,
+    links: Iterable[tuple[int, int]] = (),
+    tags: Iterable[str] = (),
+    importance: int | None = None,
+    actor: str | None = None,
+) -> int:
+    """Writes a page that stands in no message; its position."""
+    draft = Draft(
+        role,
+        b"",
+        (Part(content, modality, mime, type_, mime_name=mime_name),),
+        hint=name,
+        tags=tuple(tags),
+        importance=IMPORTANCE if importance is None else importance,
+        actor=actor,
+    )
+    return alone(act, draft, links)
+
+
+def alone(act: Act, draft: Draft, links: Iterable[tuple[int, int]] = ()) -> int:
+    """Writes the one part of a draft as a page that stands in no message; its position."""
+    return act.tell(born(hidden(act, draft), 0, 0, act.cell, list(links)))
+
+
+def hidden(act: Act, draft: Draft) -> Draft:
+    """A message without what its session is not to hold."""
+    return draft if act.batch.passing is None else draft_of(act.batch.passing.door, draft, "what was said")
+
+
+def _topics(draft: Draft) -> list[str]:
+    """What a message is about, as tags of its pages."""
+    texts = [part.content for part in draft.parts if part.modality is Modality.TEXT]
+    said = b"\n".join(texts)[:TOPIC_BYTES_MAX].decode("utf-8", "replace")
+    return [TOPIC + topic for topic in topics(said)]
+
+
+def hold(act: Act, pages: Iterable[int], holder: Holder) -> None:
+    """Holds what stands before the conversation; RefusedError where the budget does not leave room for it."""
+    for one in pages:
+        act.tell(Pin(one, holder))
+    if act.state.pinned > act.state.room:
+        raise RefusedError(
+            f"what stands before the conversation takes {act.state.pinned:,} tokens, and the budget leaves "
+            f"{act.state.room:,} of {act.state.budget:,}; give a larger l0_tokens_max (law pins_fit)"
+        )
+
+
+def corrected(state: State, factor_ppm: int) -> int:
+    """A factor as far as it can be believed, and as far as what is pinned still fits."""
+    factor = min(max(factor_ppm, FACTOR_MIN_PPM), FACTOR_MAX_PPM)
+    if state.settings is not None and state.pinned:
+        factor = min(factor, max(state.factor_ppm, state.settings.room * PPM // (state.pinned + state.beside)))
+    return factor

@@ -1,0 +1,157 @@
+"""Which pages a message may need, or a search: all that was said and printed, ranked by its words.
+
+All of it is found without a model and told to the log as it is found: a replay reads it there and looks for nothing.
+What was said is not to stand without what took its place: with a page comes what was decided anew since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from vmstore.core.decision import Cause, Signal, Use
+from vmstore.core.mutation import Evict, Reference, Search
+from vmstore.core.page import PageType
+from vmstore.core.text.stems import terms
+from vmstore.live.extraction import last, texts
+from vmstore.live.messages import Spoke
+from vmstore.live.recall.index import Ranked
+from vmstore.live.runtime import Act
+from vmstore.vm import signals
+
+TELLING = 3  # terms of a message that says itself what it is about
+WORK = 2  # messages before, that say what is worked on
+WORKED_ON = 0.15  # what a word of theirs weighs beside one of the message's
+CLAIMED = 1.3  # a claim that holds, beside what was only said
+NEAR = 8  # scores of one eighth of a natural logarithm are near: the newer first
+CUT = 0.2  # of the best score: what has less is not wished for
+WISHES_MAX = 64
+CUT_OF_WORK, FEW = 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
+FOLLOWED = 32  # of the best pages, of which is looked for what changed them, as of each claim in the prompt
+
+
+def prefetch(act: Act, spoke: Spoke) -> None:
+    """Wishes for the pages a message may need, by what it says and what is worked on, in the order they came to be."""
+    settings = act.state.settings
+    if settings is None or settings.paging == "model" or not settings.prefetch:
+        return
+    message = "\n".join(said.text for said in texts(act, spoke.pages))
+    asks, past = signals.asks(message), signals.asks_for_the_past(message)
+    asked = signals.asked(message)
+    before = last(act, spoke.message)[-WORK:] if len(asked) < TELLING else []
+    for said in (said for one in before for said in texts(act, one)):
+        for term in terms(signals.read(said.text)):
+            asked.setdefault(term, WORKED_ON)
+    new = frozenset(spoke.pages)
+    ranked = _ranked(act, asked, past, new)
+    found = _followed(act, ranked, new)
+    wishes = _chosen(act, found, CUT if asks else CUT_OF_WORK, WISHES_MAX if asks else FEW)
+    signal = Signal.RECALL if signals.recalls(message) or past else Signal.TOPIC
+    for one in sorted(wishes):
+        told = _signal(act, one, signal)
+        act.tell(Reference(one.page, Use.SIGNAL, act.state.call, signal=told, evidence=act.cell(_why(one))))
+    for summary in act.spoken.summaries[-settings.prefetch_depth :] if settings.prefetch_depth else ():
+        gone = summary not in act.state.here and summary not in act.state.retracted
+        if gone and summary not in {wish.page for wish in wishes}:
+            act.tell(Reference(summary, Use.SIGNAL, act.state.call, signal=Signal.SUMMARY))
+
+
+def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
+    """The pages that answer the model's search best, what it sees already last; logged with what was found."""
+    found: dict[int, Ranked] = {}
+    for one in _followed(act, _ranked(act, signals.asked(query), signals.asks_for_the_past(query))):
+        for page in (*one.after, one.page):
+            found.setdefault(page, one._replace(page=page))
+    seen = {page for page in found if page in act.state.here and not act.state.here[page].level}
+    best = sorted(found.values(), key=lambda one: one.page in seen)[:pages_max]
+    query_cell = act.cell(query.encode("utf-8", "backslashreplace"))
+    act.tell(Search(query_cell, tuple(one.page for one in best), len(found)))
+    return best
+
+
+def _ranked(act: Act, asked: dict[str, float], past: bool, but: frozenset[int] = frozenset()) -> list[Ranked]:
+    """All pages that say something of what is asked, best first; what holds before what was superseded."""
+    state, spoken = act.state, act.spoken
+    act.index.follow(state, spoken, act.forms)
+    if past:  # the messages tell it in their order; a claim that holds no more misleads
+        out = frozenset(page for page in spoken.past if state.pages[page].type is PageType.CLAIM)
+    else:
+        out = frozenset(spoken.past)
+    retracted = state.retracted
+    found = act.index.ranked(asked, lambda page: page not in but and page not in retracted and page not in out)
+    claims = {spoken.named[name] for name in spoken.claims}
+    weighed = [one._replace(score=one.score * CLAIMED) if one.page in claims else one for one in found]
+    weighed.sort(key=lambda one: (-int(NEAR * math.log(one.score + 1e-9)), -one.page))
+    return weighed
+
+
+def _followed(act: Act, ranked: Sequence[Ranked], but: frozenset[int] = frozenset()) -> Iterator[Ranked]:
+    """The same, the best of them with what may have changed them since."""
+    for number, one in enumerate(ranked):
+        held = act.state.pages[one.page]
+        form = held.forms[0]
+        stands = one.page in act.state.here and held.type is PageType.CLAIM
+        if form is None or not act.index.is_said(one.page) or (number >= FOLLOWED and not stands):
+            yield one
+            continue
+        text = act.forms.of(form.position).decode("utf-8", "replace")
+        later = act.index.later(one.page, text, act.spoken.topic(one.page))
+        after = (*act.spoken.successors(one.page), *later)
+        out = act.state.retracted
+        yield one._replace(after=tuple(page for page in after if page not in out and page not in but))
+
+
+def _chosen(act: Act, ranked: Iterator[Ranked], cut: float, wishes_max: int) -> list[Ranked]:
+    """As many of the best as their share of the budget holds, each with what belongs to it, or not at all."""
+    state = act.state
+    assert state.settings is not None
+    left = state.recall or state.high - state.used
+    chosen: dict[int, Ranked] = {}
+    best = 0.0
+    for number, one in enumerate(ranked):
+        best = best or one.score
+        pages = (one.page, *one.after)
+        if one.after and state.pages[one.page].type is PageType.CLAIM:
+            _give_way(act, one.page)
+            pages = (*act.spoken.sources.get(one.page, ()), *one.after)
+        if one.score < best * cut or number >= wishes_max:
+            continue
+        costs = {page: cost for page in pages if page not in chosen and (cost := _cost(act, page)) is not None}
+        if sum(costs.values()) > left:
+            continue
+        for page, cost in costs.items():
+            left -= cost
+            chosen[page] = one._replace(page=page, of=0 if page == one.page else one.page)
+        for page in one.beside:
+            if page not in chosen and (beside := _cost(act, page)) is not None and beside <= left:
+                left -= beside
+                chosen[page] = one._replace(page=page, of=one.page)
+    return list(chosen.values())
+
+
+def _cost(act: Act, page: int) -> int | None:
+    """The tokens it takes to show a page in full; None where it is not to be shown."""
+    held = act.state.pages[page]
+    form = held.forms[0]
+    if form is None or page in act.state.retracted:
+        return None
+    return 0 if page in act.state.here and not held.level else form.tokens
+
+
+def _give_way(act: Act, claim: int) -> None:
+    """Takes a claim out of the prompt of which something later may say otherwise: its sources come, and that."""
+    here = act.state.here.get(claim)
+    if here is not None and not here.pinned:
+        act.tell(Evict(claim, Cause.ASKED, here.tokens))
+
+
+def _signal(act: Act, one: Ranked, asked: Signal) -> Signal:
+    """Why a page is wished for: it belongs to one that was found, it is a claim, or what the message asks with."""
+    if one.of:
+        return Signal.NEXT if one.page > one.of else Signal.NEIGHBOUR
+    return Signal.CLAIM if act.state.pages[one.page].type is PageType.CLAIM else asked
+
+
+def _why(one: Ranked) -> bytes:
+    """What a page was wished for by, in words: the terms it has, the score."""
+    return f"{' '.join(one.terms)}: {one.score:.2f}".encode("utf-8", "backslashreplace")

@@ -1,0 +1,1 @@
+"""What a live session finds and notices by itself."""

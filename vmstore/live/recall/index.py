@@ -1,0 +1,160 @@
+"""What the pages of a live session say, by stems: which of them answer some words best, and which belong with those.
+
+It is kept in memory and follows the session: a text is read once, when words are first looked for after it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from vmstore.core.erasure import Gone
+from vmstore.core.page import Modality, PageType, Role
+from vmstore.core.text.stems import terms
+from vmstore.live.content_cache import Forms
+from vmstore.live.transcript import Spoken
+from vmstore.vm import signals
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.state import State
+from vmstore.vm.protocol.tool_calls import tool_called
+from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.recall.postings import WINDOW_CHARS, Postings
+
+ANSWER_CHARS_MAX = 120  # a shorter message says little without what it answers
+READ = 256  # texts read at once
+BEFORE, AFTER = 0.35, 0.15  # of the scores of its neighbours that a message gains
+TOLD = 0.5  # what a tool printed, beside what was said
+SHARED, TOLD_BY = 0.4, 3  # what later messages share of the weight of a page's rarest terms, of so many
+LATER_MAX = 3
+_READ = (Modality.TEXT, Modality.STRUCTURED)
+
+
+class Ranked(NamedTuple):
+    """A page that answers some words: its score, the terms it has of them, the pages that belong with it.
+
+    `of` is the page that it belongs with itself, where it answers them only so.
+    """
+
+    page: int
+    score: float
+    terms: tuple[str, ...]
+    beside: tuple[int, ...] = ()
+    of: int = 0
+    after: tuple[int, ...] = ()  # what may have taken its place: it is not to be shown without these
+
+
+class Index:
+    """The pages of one session by what they say."""
+
+    def __init__(self) -> None:
+        self._said, self._told = Postings(), Postings()  # a word rare in what people say may be in every log
+        self._turns = Postings()  # messages that may say that something is otherwise now
+        self._turning: dict[int, None] = {}  # those of them with a word of change or decision
+        self._read = 0  # pages looked at, in order
+        self._updated = 0
+        self._order: list[int] = []  # what user and model said, in order
+        self._place: dict[int, int] = {}
+        self._pairs: dict[int, int] = {}  # a short answer -> what it answers, and the other way round
+        self._likely: dict[int, float] = {}  # how likely a message is what somebody looks for, where not 1
+        self._unfit: dict[int, None] = {}  # calls of the memory's own tools
+
+    @property
+    def looked_at(self) -> int:
+        """How many pages it looked at."""
+        return self._read
+
+    def follow(self, state: State, spoken: Spoken, forms: Forms) -> None:
+        """Reads what came since."""
+        new = [page for page in islice(spoken.pages, self._read, None) if _is_text(state.pages[page], spoken)]
+        self._read = len(spoken.pages)
+        changed = [page for page in dict.fromkeys(spoken.updated[self._updated :]) if page in self]
+        for some in _portions([*new, *changed]):
+            first = {page: form.position for page in some if (form := state.pages[page].forms[0]) is not None}
+            contents = forms.all(first.values())
+            for page, position in first.items():
+                if not isinstance(contents[position], Gone):  # what stands for it says nothing of the page
+                    self._add(state.pages[page], contents[position].decode("utf-8", "replace"), forms, state)
+        self._updated = len(spoken.updated)
+
+    def _add(self, held: Held, text: str, forms: Forms, state: State) -> None:
+        if held.answers in self._unfit or (held.role == Role.ASSISTANT and tool_called(text) in VM_TOOLS):
+            self._unfit[held.page] = None
+            return
+        beside, postings = "", self._told if held.role == Role.TOOL else self._said
+        if held.message and held.role in (Role.USER, Role.ASSISTANT):
+            if held.page not in self._place:
+                self._place[held.page] = len(self._order)
+                self._order.append(held.page)
+            before = self._neighbour(held.page, -1)
+            answers = before and held.role == Role.USER and state.pages[before].role == Role.ASSISTANT
+            if answers and len(text) <= ANSWER_CHARS_MAX:
+                self._pairs[held.page], self._pairs[before] = before, held.page
+                form = state.pages[before].forms[0]
+                content = b"" if form is None else forms.of(form.position)
+                beside = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
+        postings.add(held.page, text, beside)
+        if held.role != Role.TOOL and (likely := signals.likely(text)) != 1:
+            self._likely[held.page] = likely
+        speaks = held.role == Role.USER or (held.role == Role.ASSISTANT and signals.proposes(text))
+        if held.message and speaks and signals.states(text):
+            self._turns.add(held.page, text)
+            if signals.turns(text):
+                self._turning[held.page] = None
+
+    def __contains__(self, page: int) -> bool:
+        return page in self._said or page in self._told
+
+    def is_said(self, page: int) -> bool:
+        """Whether a page says something that may have changed since: it was said, and is no question alone."""
+        return page in self._said and self._likely.get(page, 1.0) >= 1
+
+    def later(self, page: int, text: str, topic: str = "") -> tuple[int, ...]:
+        """Messages after a page that may say otherwise of the same thing.
+
+        Each names the whole `topic`; where that is one word or none it speaks of a change, and shares rare terms.
+        """
+        said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
+        weights = {term: self._said.weight(term) for term in said}
+        least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
+        near: list[tuple[bool, float, int]] = []
+        for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), lambda other: other > page).items():
+            shared, turns = frozenset(match.terms), number in self._turning
+            weight = sum(weights.get(term, 0.0) for term in shared)
+            if len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least)):
+                near.append((turns, weight, number))
+        return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
+
+    def ranked(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> list[Ranked]:
+        """The pages that answer some weighted terms, best first; of near equal ones the newer first."""
+        found = self._said.matches(asked, looked_at)
+        told = self._told.matches(asked, looked_at)
+        ranked = [Ranked(page, TOLD * match.score, match.terms) for page, match in told.items()]
+        for page, match in found.items():
+            score = match.score * self._likely.get(page, 1.0)
+            for step, share in ((-1, BEFORE), (1, AFTER)):
+                near = found.get(self._neighbour(page, step))
+                score += share * near.score if near else 0.0
+            pair = self._pairs.get(page)
+            ranked.append(Ranked(page, score, match.terms, () if pair is None else (pair,)))
+        ranked.sort(key=lambda one: (-one.score, -one.page))
+        return ranked
+
+    def _neighbour(self, page: int, step: int) -> int:
+        """The message before or after one; 0 where there is none."""
+        place = self._place.get(page)
+        if place is None or not 0 <= place + step < len(self._order):
+            return 0
+        return self._order[place + step]
+
+
+def _is_text(held: Held, spoken: Spoken) -> bool:
+    """Whether a page says something that may be asked for."""
+    if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE) or held.pinned:
+        return False
+    instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
+    return not instructs and held.page not in spoken.thoughts
+
+
+def _portions(pages: list[int]) -> list[list[int]]:
+    return [pages[at : at + READ] for at in range(0, len(pages), READ)]

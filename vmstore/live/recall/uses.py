@@ -1,0 +1,178 @@
+"""What an answer used of the pages that its call was sent: words it repeats, names and numbers, files it reads again.
+
+It is looked for when an answer is taken in, and told to the log: a replay reads it there. A page that the call was
+not sent cannot have been used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from vmstore.core.decision import Holder, Use
+from vmstore.core.page import Modality, PageType
+from vmstore.live.content_cache import Forms
+from vmstore.live.transcript import Spoken
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.state import State
+from vmstore.vm.protocol.tool_calls import arguments_in, tool_called
+from vmstore.vm.protocol.tools import VM_TOOLS
+from vmstore.vm.recall.used_pages import HOLDERS_MAX, WORD, names_of, runs_of
+
+CHARS_MAX = 200_000  # of a page or an answer
+SHORT_WORDS_MIN = 4  # a shorter text says nothing that others would not say by themselves
+NUMBER = re.compile(r"(?<![\w.,:-])\d[\d.,:]{2,20}\d(?![\w-])")
+BEFORE_ALL = 1 << Holder.SYSTEM | 1 << Holder.TOOLS  # what stands before the conversation is always there
+
+
+class Words(NamedTuple):
+    """What a page can be known by: its names and numbers, runs of its words, or all of them where they are few."""
+
+    names: frozenset[str]
+    numbers: frozenset[str]
+    runs: frozenset[str]
+    short: str
+
+
+class Used(NamedTuple):
+    """A page that an answer used, how, and the words that show it."""
+
+    page: int
+    use: Use
+    evidence: str
+
+
+NOTHING = Words(frozenset(), frozenset(), frozenset(), "")
+
+
+class Uses:
+    """Reads what is in the prompt: each content once, while a call is sent it."""
+
+    def __init__(self, state: State, spoken: Spoken, forms: Forms) -> None:
+        self._state = state
+        self._spoken = spoken
+        self._forms = forms
+        self._read: dict[int, Words] = {}  # by position of the content
+
+    def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[Used]:
+        """What the pages of an answer used of those that its call was sent, in the order they came to be.
+
+        `sent` gives the position of the content that each was sent with.
+        """
+        shown = self._shown(sent)
+        found: dict[int, Used] = {}
+        for page in pages:
+            said, asks = self._text(page), self._asks(page)
+            if said is None or self._is_memory(page):
+                continue
+            said = arguments_in(said) if asks else said
+            for one in (*(self._files(said) if asks else ()), *_repeated(said, shown)):
+                used = self._again(one, shown) if asks else one
+                if used.page in shown and used.page not in pages:
+                    found[used.page] = min(found.get(used.page, used), used, key=_strength)
+        return [found[page] for page in sorted(found)]
+
+    def _shown(self, sent: Mapping[int, int]) -> dict[int, Words]:
+        """The words of the pages that were sent; those of other contents are let go."""
+        pages = self._state.pages
+        fit = {page: at for page, at in sent.items() if not pages[page].holders & BEFORE_ALL and _is_text(pages[page])}
+        missing = {position: page for page, position in fit.items() if position not in self._read}
+        read = {position: self._read[position] for position in fit.values() if position in self._read}
+        contents = self._forms.all(missing)
+        for position, page in missing.items():
+            text = _decoded(contents[position])
+            said = arguments_in(text) if self._asks(page) else text
+            read[position] = NOTHING if self._is_memory(page) else _words(said, pages[page])
+        self._read = read
+        return {page: read[position] for page, position in fit.items()}
+
+    def _is_memory(self, page: int) -> bool:
+        """Whether a page calls the memory's own tools or is answered by them: what they answer stands in pages."""
+        call = page if self._asks(page) else self._state.pages[page].answers
+        return bool(call) and tool_called(self._text(call) or "") in VM_TOOLS
+
+    def _text(self, page: int) -> str | None:
+        held = self._state.pages[page]
+        full = held.forms[0]
+        return _decoded(self._forms.of(full.position)) if full is not None and _is_text(held) else None
+
+    def _asks(self, page: int) -> bool:
+        """Whether a page is a tool's call."""
+        known = self._spoken.known.get(page)
+        return known is not None and known.call_id is not None
+
+    def files(self, pages: Sequence[int]) -> dict[int, str]:
+        """The pages of files that the calls among some pages name, wherever they are, and by which names."""
+        calls = [self._text(page) for page in pages if self._asks(page) and not self._is_memory(page)]
+        return {one.page: one.evidence for said in calls if said is not None for one in self._files(arguments_in(said))}
+
+    def _files(self, said: str) -> Iterator[Used]:
+        """The pages of files that what a call was given names by their own names."""
+        for name in names_of(said):
+            page = self._spoken.named.get(name)
+            if page is not None and self._state.pages[page].type is PageType.ARTIFACT:
+                yield Used(page, Use.TOOL, name)
+
+    def _again(self, used: Used, shown: Mapping[int, Words]) -> Used:
+        """The result of an earlier call, where a call takes up what that was called with: a tool reads it again."""
+        if not self._asks(used.page):
+            return used
+        results = [page for page in shown if self._state.pages[page].answers == used.page]
+        return Used(max(results), Use.TOOL, used.evidence) if results else used
+
+
+def _is_text(held: Held) -> bool:
+    return not held.opaque and held.modality in (Modality.TEXT, Modality.STRUCTURED)
+
+
+def _decoded(content: bytes) -> str:
+    return content[: CHARS_MAX * 4].decode("utf-8", "replace")[:CHARS_MAX]
+
+
+def _words(text: str, held: Held) -> Words:
+    folded = text.casefold()
+    runs = runs_of(folded)
+    short = "" if runs else _short(folded.partition(": ")[2] if held.type is PageType.CLAIM else folded)
+    return Words(frozenset(names_of(text)), frozenset(NUMBER.findall(text)), frozenset(runs), short)
+
+
+def _short(text: str) -> str:
+    """The words of a text that has too few for a run, between blanks; nothing where they are hardly any."""
+    words = WORD.findall(text)
+    return f" {' '.join(words)} " if len(words) >= SHORT_WORDS_MIN else ""
+
+
+def _repeated(said: str, shown: Mapping[int, Words]) -> Iterator[Used]:
+    """The pages whose words an answer repeats: of a few that hold the same the newest."""
+    folded = said.casefold()
+    spoken = f" {' '.join(WORD.findall(folded))} "
+    short: dict[str, list[int]] = {}
+    for page, words in shown.items():
+        if words.short and words.short in spoken:
+            short.setdefault(words.short, []).append(page)
+    yield from (Used(max(pages), Use.QUOTE, text.strip()) for text, pages in short.items() if len(pages) <= HOLDERS_MAX)
+    kinds = (
+        (runs_of(folded), "runs", Use.QUOTE, HOLDERS_MAX),
+        (names_of(said), "names", Use.REUSE, HOLDERS_MAX),
+        (list(dict.fromkeys(NUMBER.findall(said))), "numbers", Use.REUSE, 1),  # in many texts by chance
+    )
+    for listed, kind, use, holders_max in kinds:
+        for text, pages in _holders(listed, shown, kind).items():
+            if len(pages) <= holders_max:
+                yield Used(max(pages), use, text)
+
+
+def _holders(listed: Sequence[str], shown: Mapping[int, Words], kind: str) -> dict[str, list[int]]:
+    """The pages that hold each of some texts, in the order of the texts; none of what no page holds."""
+    wanted = frozenset(listed)
+    holders: dict[str, list[int]] = {}
+    for page, words in shown.items():
+        for text in wanted & getattr(words, kind):
+            holders.setdefault(text, []).append(page)
+    return {text: holders[text] for text in listed if text in holders}
+
+
+def _strength(used: Used) -> tuple[int, int]:
+    """Of several signs that a page was used the one to tell: a tool's reading, a quotation, the longest words."""
+    return (Use.TOOL, Use.QUOTE, Use.REUSE).index(used.use), -len(used.evidence)

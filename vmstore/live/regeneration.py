@@ -1,0 +1,155 @@
+"""What can be made anew of a live session when pages of it fall: claims found again, summaries without them.
+
+The code that made them first makes them again, from what is left. What a model, a person or a
+callback wrote cannot be made so, and is left to whoever can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from vmstore.core.page import IMPORTANCE, LinkKind, Modality, PageType, Role
+from vmstore.live.extraction import CLAIM_IMPORTANCE, FINDER, HEARD, summed
+from vmstore.live.messages import page
+from vmstore.live.runtime import Act, Runtime
+from vmstore.views.branch import Lane
+from vmstore.views.reads.annotations import notes_of
+from vmstore.vm.claims.claims import Claim, Said, find
+from vmstore.vm.recall.topics import TOPIC, topics
+
+MAKER = "vm"  # who makes summaries of segments
+
+
+class Renewal(NamedTuple):
+    """A page to be written in the place of one that falls: what it says, what it is made from, who makes it."""
+
+    replaces: int
+    type: PageType
+    name: str | None
+    content: bytes
+    sources: tuple[int, ...]
+    actor: str
+
+
+def renewals(runtime: Runtime, lane: Lane, marked: Sequence[int], fallen: Container[int]) -> list[Renewal]:
+    """What can be made anew of the pages that are marked, from those that have not fallen; nothing is written."""
+    renewing = _Renewing(runtime, lane, fallen)
+    found = (renewing.one(number) for number in marked)
+    return [one for one in found if one is not None]
+
+
+def write(act: Act, one: Renewal) -> int:
+    """Writes a page that was made anew; its position."""
+    is_claim = one.type is PageType.CLAIM
+    about = topics(one.content.decode("utf-8", "replace")) if is_claim else ()
+    return page(
+        act,
+        one.type,
+        one.content,
+        role=Role.ASSISTANT if is_claim else Role.SYSTEM,
+        name=one.name,
+        links=[(int(LinkKind.DERIVES), source) for source in one.sources],
+        tags=[TOPIC + topic for topic in about],
+        importance=CLAIM_IMPORTANCE if is_claim else IMPORTANCE,
+        actor=one.actor,
+    )
+
+
+class _Renewing:
+    """One look at a session."""
+
+    def __init__(self, runtime: Runtime, lane: Lane, fallen: Container[int]) -> None:
+        self._state, self._spoken, self._forms = runtime.state, runtime.spoken, runtime.forms
+        self._lane = lane
+        self._fallen = fallen
+
+    def one(self, number: int) -> Renewal | None:
+        """A page made anew; None where nothing that is left makes it."""
+        if self._state.pages[number].type is PageType.CLAIM:
+            return self._found_again(number) or self._before(number)
+        return self._summary(number) if self._state.pages[number].type is PageType.SUMMARY else None
+
+    def _sound(self, number: int) -> bool:
+        return number not in self._fallen and number not in self._state.retracted
+
+    # ---- claims
+
+    def _found_again(self, number: int) -> Renewal | None:
+        """A claim that what is left of what was said still makes."""
+        name = self._spoken.known[number].name if number in self._spoken.known else None
+        for source in filter(self._sound, self._spoken.sources.get(number, ())):
+            for claim in self._claims(self._state.pages[source].message):
+                if claim.name == name and claim.sources:
+                    return Renewal(number, PageType.CLAIM, name, claim.text.encode(), claim.sources, FINDER)
+        return None
+
+    def _claims(self, message: int) -> Sequence[Claim]:
+        """The claims that are found in a message, of what was said before it as far as it stands."""
+        said = [one for one in self._spoken.messages.values() if one.role in (Role.USER, Role.ASSISTANT)]
+        turn = [text for one in said if one.message == message for text in self._texts(one.parts)]
+        earlier = [one for one in said if one.message < message][-HEARD:]
+        return find(turn, [text for one in earlier for text in self._texts(one.parts)]) if turn else ()
+
+    def _before(self, number: int) -> Renewal | None:
+        """The sound claim whose place a claim took, stated again."""
+        for old in self._replaced.get(number, ()):
+            held = self._state.pages[old]
+            if self._sound(old) and held.type is PageType.CLAIM:
+                known = self._spoken.known.get(old)
+                content = self._forms.of(held.forms[0].position if held.forms[0] is not None else old)
+                return Renewal(number, PageType.CLAIM, known.name if known else None, content, (old,), FINDER)
+        return None
+
+    @cached_property
+    def _replaced(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for stretch in self._lane.upto(self._state.position):
+            for new, old in self._lane.db.execute(_REPLACED, (stretch.session, stretch.high)):
+                found.setdefault(new, []).append(old)
+        return found
+
+    # ---- summaries
+
+    def _summary(self, number: int) -> Renewal | None:
+        """A segment's summary without what fell, where this code made it; its title is kept."""
+        held, sources = self._state.pages[number], self._spoken.sources.get(number, ())
+        claims = [
+            one.page
+            for one in self._state.pages.values()
+            if one.segment == held.segment and one.type is PageType.CLAIM and one.page < number
+        ]
+        notes = notes_of(self._lane, number - 1, claims)
+        held_then = [one for one in claims if one not in notes or notes[one].importance != 0]
+        was, told = self._forms.of(number).decode("utf-8", "replace"), self._summed("", held_then, sources)
+        if was != told and not was.endswith("\n" + told):
+            return None
+        title = "" if was == told else was[: -len(told) - 1]
+        left = [source for source in sources if self._sound(source)]
+        standing = [one for one in held_then if self._sound(one)]
+        if not left and not standing:
+            return None
+        known = self._spoken.known.get(number)
+        content = self._summed(title, standing, left).encode("utf-8", "backslashreplace")
+        return Renewal(number, PageType.SUMMARY, known.name if known else None, content, tuple(left), MAKER)
+
+    def _summed(self, title: str, claims: Sequence[int], said: Sequence[int]) -> str:
+        texts = [self._forms.of(one).decode("utf-8", "replace") for one in claims]
+        return summed(title, texts, [one.text for one in self._read(said)])
+
+    def _texts(self, pages: Sequence[int]) -> Iterator[Said]:
+        return self._read([one for one in pages if self._sound(one)])
+
+    def _read(self, pages: Sequence[int]) -> Iterator[Said]:
+        """What user and model said on some pages."""
+        for number in pages:
+            held = self._state.pages[number]
+            is_said = held.role in (Role.USER, Role.ASSISTANT) and number not in self._spoken.thoughts
+            if is_said and held.message and held.modality is Modality.TEXT:
+                yield Said(number, Role(held.role), self._forms.of(number).decode("utf-8", "replace"))
+
+
+_REPLACED = (
+    f"SELECT source, target FROM links WHERE session = ? AND position <= ? AND kind = {int(LinkKind.SUPERSEDES)}"
+)

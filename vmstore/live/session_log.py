@@ -1,0 +1,74 @@
+"""A session's commits in order, as they are in the log: its parents' up to the forks first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from vmstore.core.erasure import Gone
+from vmstore.core.mutation import AnyMutation, CellRef, decode
+from vmstore.log.commit import Commit
+from vmstore.log.port import Log
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.cell_resolver import Cellar
+
+READ_AT_ONCE = 256  # commits
+NOTHING = Gone(b"{}")  # what settings, names and notes that were erased are read as
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One commit: its mutations by position, and when it happened."""
+
+    commit: Commit
+    mutations: list[tuple[int, AnyMutation]]
+
+    @property
+    def at(self) -> int:
+        """When it happened, in microseconds since 1970."""
+        return self.commit.at
+
+
+class Facts:
+    """Reads what a session is made of; the views are at the log's end."""
+
+    def __init__(self, log: Log, lane: Lane) -> None:
+        self._log = log
+        self._lane = lane
+        self._cellar = Cellar(log, lane.db)
+        self._within: Commit | None = None
+
+    def after(self, position: int, upto: int = NEVER) -> Iterator[Told]:
+        """The commits that hold anything after a position, up to another, the oldest first."""
+        for stretch in reversed(self._lane.upto(upto)):
+            low = max(position, stretch.low)
+            while ordinals := [row[0] for row in self._lane.db.execute(_COMMITS, (stretch.session, low, stretch.high))]:
+                for commit in self._commits(ordinals):
+                    self._within = commit
+                    inside = enumerate(decode(commit.body), commit.first)
+                    yield Told(commit, [(at, m) for at, m in inside if low < at <= stretch.high])
+                    low = commit.first + commit.count - 1
+
+    def _commits(self, ordinals: list[int]) -> Iterator[Commit]:
+        """Commits by ordinal: those that lie together are read together."""
+        at = 0
+        while at < len(ordinals):
+            end = at + 1
+            while end < len(ordinals) and ordinals[end] == ordinals[end - 1] + 1:
+                end += 1
+            yield from self._log.tail(ordinals[at] - 1, end - at)
+            at = end
+
+    def cell(self, position: int, ref: CellRef) -> bytes:
+        """The bytes a mutation of the commit under way names; CorruptError where they are not what they were."""
+        assert self._within is not None and self._within.first <= position, "a cell is read as its commit is met"
+        return self.sealed(self._within, ref)
+
+    def sealed(self, commit: Commit, ref: CellRef) -> bytes:
+        """The bytes that a commit names; an empty JSON object where they were erased."""
+        found = self._cellar.content(commit, ref)
+        return NOTHING if found is None else found
+
+
+_COMMITS = f"""SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ?
+  ORDER BY last LIMIT {READ_AT_ONCE}"""

@@ -1,0 +1,1 @@
+"""Snapshots of folded live sessions."""

@@ -1,0 +1,35 @@
+"""Where the bytes of a namespace are."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from vmstore.namespace.folder import sizes
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.reports import Info, Sealed, Usage, Weight
+from vmstore.transfer.disk_usage import Contents, files
+from vmstore.views.projection import Progress
+
+
+def info(ns: Namespace) -> Info:
+    """What a namespace holds and how large its parts are."""
+    with ns.asking():
+        sessions, commits, mutations, pages = ns.views.execute(
+            "SELECT coalesce(sum(hidden = 0), 0), coalesce(sum(commits), 0), coalesce(sum(mutations), 0),"
+            " coalesce(sum(pages), 0) FROM sessions"
+        ).get
+        return Info(sessions, commits, mutations, pages, *sizes(ns.folder), ns.projection.positions())
+
+
+def usage(ns: Namespace, progress: Progress | None) -> Usage:
+    """Weighs every file and every content of a namespace."""
+    ns.follow()
+    contents = Contents(ns.log, ns.views)
+    contents.weigh(progress)
+    weights = Counter() if ns.folder is None else files(ns.folder)
+    return Usage(
+        bytes=weights.total(),
+        files=[Weight(*place, size) for place, size in weights.most_common()],
+        sessions=[Sealed(name, contents.cells_by_session[name], n) for name, n in contents.sessions.most_common()],
+        kinds=[Sealed(kind, contents.cells_by_kind[kind], n) for kind, n in contents.kinds.most_common()],
+    )

@@ -1,0 +1,74 @@
+"""The verdict on a store: every hash, every rule, every view, every column, every seal, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apsw
+
+from vmstore.engine.verify.history_tree import Histories
+from vmstore.engine.verify.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
+from vmstore.log.port import Progress
+from vmstore.log.sqlite import SqliteLog
+from vmstore.maintenance.columns import VIEW, ColumnStore
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.reports import Problem, Verdict
+from vmstore.seals.seal import Seal, watched
+
+
+def verdict_on(
+    ns: Namespace,
+    columns: ColumnStore,
+    progress: Progress | None,
+    *,
+    views: bool,
+    rules: bool,
+    seals: Sequence[Seal] = (),
+) -> Verdict:
+    """Checks the log, with `views` what follows it, with `rules` each mutation against them, and it against seals."""
+    histories = Histories(watched(seals))
+    with ns.lock:
+        problems: list[Finding] = []
+        try:
+            if views:
+                ns.follow()
+        except Exception as error:  # the views could not be folded: the log check says why
+            problems.append(Finding("views", "views", f"{type(error).__name__}: {error}"))
+        follower = histories if seals else None
+        counts, found = verify(ns.log, ns.projection, progress, views=views, rules=rules, histories=follower)
+        found += _archives(ns, found)
+        for seal in seals:
+            found += list(_named(ns, seal.problems(histories)))[:PROBLEMS_MAX]
+        problems = found + [p for p in problems if not found]
+        if views and not problems:
+            problems = [Finding(VIEW, *problem) for problem in columns.problems()]
+            if (wrong := ns.text_problem()) is not None:
+                problems.append(Finding("text", "text", f"{wrong}; the next search makes it anew"))
+        return Verdict(not problems, *counts, [Problem(*p) for p in problems])
+
+
+def _archives(ns: Namespace, found: Sequence[Finding]) -> list[Finding]:
+    """What is wrong with archives beyond what reading the log's cells found: a commit in one, a file never asked."""
+    if not isinstance(ns.log, SqliteLog):
+        return []
+    named = " ".join(one.what for one in found if one.kind == ARCHIVE)
+    told = _broken(ns.log)
+    if told:  # somebody may have moved them back just now
+        with ns.log.settled():
+            told = _broken(ns.log)
+    return [Finding(ARCHIVE, "archive", what) for what in told if what.split(" ", 1)[0] not in named]
+
+
+def _broken(log: SqliteLog) -> list[str]:
+    return list(log.archives.problems({place.uid for _, _, place in log.mover.places()}))
+
+
+def _named(ns: Namespace, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings about sessions with the names that the views have for them; a seal knows none."""
+    try:
+        rows: list[Any] = ns.views.execute("SELECT hex(uid), name FROM sessions").fetchall()
+    except apsw.Error:  # the verdict says so elsewhere
+        rows = []
+    names = {f"session {uid.lower()}": f"session {name} ({uid.lower()})" for uid, name in rows}
+    return (one._replace(where=names.get(one.where, one.where)) for one in found)

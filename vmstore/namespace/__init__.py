@@ -1,0 +1,1 @@
+"""A namespace: one log with its views and its gate, under one lock."""

@@ -1,0 +1,103 @@
+"""Namespaces under keys: which key is meant, and how they are made and opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from vmstore.cells.storekey import StoreKey
+from vmstore.cells.subject_keys import Keyring
+from vmstore.core.clock import IdSource
+from vmstore.engine.data_subject import subject_of
+from vmstore.errors import InputError, StoreError
+from vmstore.log.archive.file import ENCRYPTED_FORMAT as ARCHIVE_FORMAT
+from vmstore.log.archive.file import FORMATS
+from vmstore.log.file import ENCRYPTED_FORMAT, check_format
+from vmstore.log.frame_encryption import Vault
+from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.folder import LOG, is_archive, make_log, namespaces
+from vmstore.namespace.storekey import read_store_key
+
+KEYS = "keys.sqlite"
+Key = str | os.PathLike[str] | StoreKey
+"""A store key as a caller names it: the file it is in, or what wraps and unwraps."""
+K = TypeVar("K", bound=Key)
+
+
+def store_key_of(told: Key | None, ids: IdSource) -> StoreKey | None:
+    """The store key that a caller named; raises InputError where it is none."""
+    if told is None:
+        return None
+    if isinstance(told, str | os.PathLike):
+        return read_store_key(told, ids)
+    if isinstance(told, StoreKey):
+        return told
+    raise InputError(f"{told!r:.60} is no store key; name its file, or pass an object with `wrap` and `unwrap`")
+
+
+def making(store_key: StoreKey | None, ids: IdSource) -> Callable[[Path], None]:
+    """What makes the files of a new namespace: a log, encrypted where there is a key."""
+    if store_key is None:
+        return make_log
+
+    def make(folder: Path) -> None:
+        Keyring.create(folder / KEYS, store_key, ids)
+        SqliteLog.create(folder / LOG, encrypted=True)
+
+    return make
+
+
+def none_plain_beside(path: Path, namespace: str) -> None:
+    """Raises StoreError where a namespace would be made that is plain, in a store of which another is encrypted."""
+    others = namespaces(path) if os.path.isdir(path) else []
+    for other in others if namespace not in others else ():
+        if _under_key(path / other):
+            raise StoreError(
+                f"{path / namespace} would be plain, and {other!r} beside it is encrypted; name the file of the key "
+                "with --store-key or in VMSTORE_KEY_FILE, in Python with vmstore.open(…, key=…), or use another store"
+            )
+
+
+def _under_key(folder: Path) -> bool:
+    """Whether a namespace is encrypted, as far as that can be told: a damaged one is nobody else's matter."""
+    try:
+        return (folder / KEYS).is_file() or encrypted(folder)
+    except StoreError:
+        return False
+
+
+def encrypted(folder: Path) -> bool:
+    """Whether a namespace is encrypted."""
+    return check_format(folder / LOG) == ENCRYPTED_FORMAT
+
+
+def vault_of(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+    """What opens the contents of a namespace, None of a plain one; raises StoreError where the key does not fit."""
+    if not encrypted(folder):
+        if store_key is not None:
+            raise StoreError(f"{folder} is not encrypted; leave the key out, or run `vmstore encrypt` on its store")
+        return None
+    if store_key is None:
+        raise StoreError(
+            f"{folder} is encrypted; name the file of its key with --store-key or in VMSTORE_KEY_FILE, "
+            "in Python with vmstore.open(…, key=…)"
+        )
+    return Vault(Keyring(folder / KEYS, store_key, ids), ids, subject_of)
+
+
+def key_for(path: Path, namespace: str, key: K | None) -> K | None:
+    """The key of all namespaces of a store that are encrypted, for one of them: none where that one is plain.
+
+    A path may be that of an archive too.
+    """
+    if is_archive(path):
+        return key if check_format(path, FORMATS) == ARCHIVE_FORMAT else None
+    folder = path / namespace
+    return None if key is None or ((folder / LOG).is_file() and not encrypted(folder)) else key
+
+
+def vault_in(folder: Path, store_key: StoreKey | None, ids: IdSource) -> Vault | None:
+    """The same, where the key is that of all namespaces which are encrypted."""
+    return vault_of(folder, store_key if encrypted(folder) else None, ids)

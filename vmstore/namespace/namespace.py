@@ -1,0 +1,528 @@
+"""One namespace open: its log, its views and its gate, under one lock."""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import apsw
+
+from vmstore.cells.storekey import StoreKey
+from vmstore.core.clock import Clock, IdSource
+from vmstore.core.page import Origin
+from vmstore.core.redaction import Redaction
+from vmstore.core.system import after_fork
+from vmstore.core.system.waits import MINE, WAIT_S, queued
+from vmstore.engine.batch import Batch
+from vmstore.engine.dedup import Known
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
+from vmstore.engine.system_session import Warden
+from vmstore.errors import (
+    CorruptError,
+    InputError,
+    InternalError,
+    OvertakenError,
+    ReadOnlyError,
+    RefusedError,
+    StoreError,
+    VmstoreError,
+)
+from vmstore.log.port import Log
+from vmstore.log.readonly import LentLog
+from vmstore.namespace.folder import SNAPSHOTS
+from vmstore.namespace.group_commit import Together
+from vmstore.namespace.results import SessionInfo
+from vmstore.search.corpus import Corpus, Scan
+from vmstore.search.index import TEXT, TextIndex, installed
+from vmstore.views.projection import Projection
+from vmstore.views.projectors.sessions import NAMED
+
+if TYPE_CHECKING:
+    from vmstore.live.compression import Shorter
+    from vmstore.live.recall.claim_finder import Finder
+    from vmstore.live.runtime import Runtime
+
+KNOWN = "known.sqlite"
+T = TypeVar("T")
+Opened = Callable[[], tuple[Log, Projection]]
+
+
+class Parts(NamedTuple):
+    """What a handle on a namespace opens: each process its own."""
+
+    log: Log
+    projection: Projection
+    known: Known
+    engine: Engine
+
+
+class Namespace(after_fork.Owner):
+    """What every handle on a namespace shares; any thread may use it, holding the lock.
+
+    `opened` opens the log and the views, here and again in a process that was forked; what lives in
+    memory has none, and goes on as the copy it is.
+    """
+
+    def __init__(
+        self, log: Log, projection: Projection, *, folder: Path | None, readonly: bool, clock: Clock, ids: IdSource,
+        store_key: StoreKey | None = None, opened: Opened | None = None,
+    ) -> None:  # fmt: skip
+        self._opened = opened
+        self._ids = ids
+        self._place = None if folder is None else folder.absolute()
+        self.folder = folder
+        self.store_key = store_key
+        self.views_folder = folder if store_key is None else None  # where what is made from contents may lie
+        self.name = "default" if folder is None else folder.name
+        self.readonly = readonly
+        self.clock = clock
+        self.wait_s: float | None = WAIT_S  # for other processes
+        self.lock = Turn(self)
+        self.views_lock = self.lock.views
+        self.access: Warden | None = None  # of a handle on a region: what its principals may do
+        self.callbacks: dict[int, tuple[Shorter, Finder]] = {}  # of live sessions that were given any
+        self._closed = False
+        self._parts: Parts | None = self._made(log, projection)
+        self._forget()
+        after_fork.owns(self)
+
+    def _made(self, log: Log, projection: Projection) -> Parts:
+        known = Known(None if self.views_folder is None or self.readonly else self.views_folder / KNOWN)
+        engine = Engine(log, projection, self.clock, self._ids, known)
+        engine.warden = self.access
+        return Parts(log, projection, known, engine)
+
+    def _forget(self) -> None:
+        """Remembers nothing of what the log holds."""
+        self.together = Together(self.lock, lambda: self.engine)
+        self.elsewhere: dict[str, Any] = {}  # what sessions of a user hold, for those that remember it
+        self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
+        # Live sessions as they stood where a call was last asked for, and the last erasure before that.
+        self.past: dict[int, tuple[int, Runtime]] = {}
+        self.running: set[int] = set()  # live sessions that call their model
+        self._keys: dict[str, int] = {}
+        self.erased = 0  # the last erasure that what this handle remembers takes into account
+        self._index: TextIndex | None = None
+        self._lent: apsw.Connection | None = None  # of a region: the views, for looking
+
+    @property
+    def parts(self) -> Parts:
+        """What is open; opened anew by the first use in a forked process."""
+        if self._parts is None:
+            with self.views_lock:
+                if self._parts is None:
+                    if self._closed or self._opened is None:
+                        raise InputError("the store is closed; open it again")
+                    self._parts = self._made(*self._opened())
+        return self._parts
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self.parts.log
+
+    @property
+    def projection(self) -> Projection:
+        """The views."""
+        return self.parts.projection
+
+    @property
+    def known(self) -> Known:
+        """What was sealed before."""
+        return self.parts.known
+
+    @property
+    def _engine(self) -> Engine:
+        return self.parts.engine
+
+    def close(self) -> None:
+        """Lets go of the files; closing twice does nothing."""
+        with self.lock:
+            parts, closed = self._parts, self._closed
+            if parts is not None and not closed:
+                self._keep()
+            self._closed = True
+            if parts is not None and not closed:
+                parts.known.close()
+                if self._index is not None:
+                    self._index.close()
+                if self._lent is not None:
+                    self._lent.close()
+                parts.projection.close()
+                parts.log.close()
+
+    @property
+    def snapshots(self) -> Path | None:
+        """Where what live sessions were folded into may lie; None where nothing may."""
+        return None if self.views_folder is None or self.readonly else self.views_folder / SNAPSHOTS
+
+    def _keep(self) -> None:
+        """Leaves snapshots of the live sessions that went on for long; none where their log cannot be read."""
+        for runtime in self.live.values():
+            with suppress(VmstoreError, ValueError, apsw.Error, OSError):
+                runtime.keep()
+
+    # ---- in a process that is forked
+
+    @property
+    def entry(self) -> after_fork.Guard:
+        """The lock under which views and digests are used."""
+        return self.views_lock.entry
+
+    def connections(self) -> list[apsw.Connection]:
+        """The views' and the digests'; the log has its own owner."""
+        found = [] if self._lent is None else [self._lent]
+        if self._parts is not None:
+            found += self._parts.projection.connections() + self._parts.known.connections()
+        return found
+
+    def forked(self, quiet: bool) -> None:
+        """Forgets what its parent opened and read: the next use opens it here."""
+        self.lock.forked(quiet)
+        if self._opened is not None or not quiet:
+            self._parts = None
+            self._lent = None
+        if self.folder is not None:  # whoever forks to go on alone may go to another folder too
+            self.folder, self.views_folder = self._place, self.views_folder and self._place
+        self._forget()
+
+    # ---- what is open
+
+    @property
+    def within_moment(self) -> bool:
+        """Whether the views stand still for somebody now."""
+        return self._parts is not None and self._parts.projection.db.in_transaction
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        return self.projection.db
+
+    @property
+    def engine(self) -> Engine:
+        """The gate; refuses where the handle is for reading."""
+        self.check()
+        if self.readonly:
+            raise ReadOnlyError("this handle was opened for reading; open the store with mode 'rw' to write")
+        if self.access is not None:
+            self.access.change()
+        return self._engine
+
+    @property
+    def reader(self) -> Engine:
+        """The gate, for whoever only folds what the log holds."""
+        self.check()
+        return self._engine
+
+    def follow(self) -> None:
+        """Brings the views to the end of the log."""
+        self.check()
+        self._engine.follow()
+        self._look()
+
+    @contextmanager
+    def asking(self) -> Iterator[int]:
+        """All that is asked within is answered from one moment, whatever others fold meanwhile; its ordinal."""
+        with self.views_lock:
+            self.check()
+            with self.projection.now_held() as ordinal:
+                self._look()
+                yield ordinal
+
+    def in_turns(self, found: Iterator[T]) -> Iterator[T]:
+        """Reads under the lock, item by item, so that other threads may ask and write in between."""
+        while True:
+            with self.views_lock:
+                try:
+                    item = next(found)
+                except StopIteration:
+                    return
+            yield item
+
+    def _look(self) -> None:
+        """Forgets what it remembers of contents and names where something was erased since.
+
+        What a writer has at hand, who waits meanwhile, is forgotten at the next look.
+        """
+        if self.projection.last_erasure != self.erased:
+            self._keys.clear()
+            with self.lock.where_free() as free:
+                if free:
+                    self.forget_erased()
+
+    def forget_erased(self) -> None:
+        """Forgets names, contents of live sessions and digests of what was sealed: the log says what is left."""
+        self.erased = self.projection.last_erasure
+        self._keys.clear()
+        self.live.clear()
+        self.past.clear()
+        self.known.reload()
+
+    def forget(self, key: int, positions: Iterable[int]) -> None:
+        """Forgets which contents a session sealed in the commits that begin at some positions."""
+        self.known.forget(key, positions)
+
+    def corpus(self, ordinal: int) -> Corpus:
+        """The texts as of the moment asked; from the text index, or read where there is none."""
+        index = self._text()
+        return Scan(self.log, self.views) if index is None or self.readonly else index.corpus(ordinal)
+
+    def _text(self) -> TextIndex | None:
+        if self._index is None and self.views_folder is not None and installed():
+            self._index = TextIndex(self.views_folder, self.log, self.views)
+        return self._index
+
+    def text_problem(self) -> str | None:
+        """What is wrong with the text index, where there is one that can be asked."""
+        if self.views_folder is None or not (self.views_folder / TEXT).is_dir() or (index := self._text()) is None:
+            return None
+        return index.problem()
+
+    def check(self) -> None:
+        """Raises InputError where the store was closed, UnknownError where it is a region of others."""
+        if self._closed:
+            raise InputError("the store is closed; open it again")
+        if self.access is not None:
+            self.access.read()
+
+    @property
+    def let(self) -> Namespace:
+        """Itself, where it is open, and no region or one that may be read."""
+        self.check()
+        return self
+
+    @property
+    def lent_log(self) -> Log:
+        """The log for whoever holds the handle: of a region for looking, as long as they may read."""
+        return self.log if self.access is None else LentLog(self.log, self.folder or Path(self.name), self.check)
+
+    @property
+    def lent_views(self) -> apsw.Connection:
+        """The views for whoever holds the handle: of a region a connection of its own that writes nothing.
+
+        It refuses each statement once they may read no more. Views in memory are this process's own.
+        """
+        if self.access is None or not self.views.filename:
+            return self.views
+        if self._lent is None:
+            uri = Path(self.views.filename).as_uri() + "?mode=ro"
+            self._lent = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+            self._lent.exec_trace = self._lets
+        return self._lent
+
+    def _lets(self, *statement: object) -> bool:
+        """Whether a statement may be run on lent views: raises where nothing may be read any more."""
+        self.check()
+        return True
+
+    def guard(self, access: Warden) -> None:
+        """Lets this handle do what the principals of `access` may."""
+        self.access = self._engine.warden = access
+
+    def key(self, name: str) -> int | None:
+        """A session's key in the log by its name, which never changes."""
+        self.check()
+        if name not in self._keys:
+            if (opened := self._engine.opened(name)) is not None:
+                return opened
+            self.follow()
+            key = self.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
+            if key is None:
+                return None
+            self._keys[name] = key
+        return self._keys[name]
+
+    def begin(self, opening: Opening, at: int) -> Batch:
+        """A batch that opens a session whose name was free; OvertakenError where another process was first."""
+        try:
+            return self.engine.begin(opening, at)
+        except RefusedError as error:
+            if self.key(opening.name) is None:
+                raise
+            raise OvertakenError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
+
+    def retried(self, write: Callable[[], T]) -> T:
+        """Decides and writes; where another process was first again, while every other writer waits.
+
+        Deciding anew takes longer than going on, so without the wait whoever was first once would
+        be first for ever.
+        """
+        with self.lock:
+            try:
+                return write()
+            except OvertakenError:
+                with self.log.alone():
+                    return write()
+
+    def session_info(self, key: int) -> SessionInfo:
+        """One session's row as an answer."""
+        cursor = self.views.execute(
+            "SELECT p.name, s.* FROM sessions s LEFT JOIN sessions p ON p.session = s.parent WHERE s.session = ?",
+            (key,),
+        )
+        names = [column[0] for column in cursor.get_description()]
+        parent, *values = cursor.get
+        s = dict(zip(names[1:], values, strict=True))
+        return SessionInfo(
+            session=s["name"],
+            origin=Origin(s["origin"]).word,
+            parent=parent,
+            fork_position=s["fork_position"] if s["parent"] else None,
+            title=s["title"],
+            user=s["user"],
+            agent=s["agent"],
+            fidelity="derived" if s["derived"] else "recorded",
+            turns=s["turns"],
+            calls=s["calls"],
+            messages=s["messages"],
+            pages=s["pages"],
+            raw=s["raw"],
+            mutations=s["mutations"],
+            tokens=s["tokens"],
+            position=s["position"],
+            opened_at=s["opened_at"],
+            source=s["source"],
+            redaction=Redaction(s["redaction"]).word,
+            redactions=s["redactions"],
+        )
+
+    @staticmethod
+    def nearest(name: str, names: list[str]) -> str:
+        """Which known name is nearest to one that is not."""
+        if not names:
+            return "there is none yet"
+        close = difflib.get_close_matches(name, names, 1, 0.4)
+        if close or len(names) == 1:
+            return f"the nearest is {close[0]!r}" if close else f"there is only {names[0]!r}"
+        return f"there are {len(names)}, {names[0]!r} among them"
+
+
+class ViewsLock:
+    """Lets one thread at a time use the views, and says what is wrong where a question stumbles over them.
+
+    Who waits for another process while it holds this one gives it up meanwhile, unless it holds a moment.
+    """
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+        self.renew()
+
+    def renew(self) -> None:
+        """Begins unlocked: of a lock that another thread held a forked process has a copy that nobody opens."""
+        self._lock = threading.RLock()
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            MINE.loans.append(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            MINE.loans.remove(self)
+        self._lock.release()
+        if isinstance(error, (apsw.ConnectionClosedError, apsw.CursorClosedError)) and self._namespace.folder:
+            raise StoreError(after_fork.belongs_to_parent(self._namespace.folder)) from error
+        if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError)):
+            raise explained(self._namespace, error) from error
+
+    @property
+    def entry(self) -> after_fork.Guard:
+        """The lock itself."""
+        return self._lock
+
+    def give_up(self) -> int:
+        """Lets other threads use the views; how often this one held them."""
+        with suppress(apsw.ConnectionClosedError):  # the log is closed after the views
+            if self._namespace.within_moment:
+                return 0
+        held, self._depth = self._depth, 0
+        for _ in range(held):
+            self._lock.release()
+        return held
+
+    def take_back(self, held: int, seconds: float = -1.0) -> bool:
+        """Uses them again, as often as before; whether that was possible within some seconds."""
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        for _ in range(held - 1):
+            self._lock.acquire()
+        self._depth = held
+        return True
+
+
+class Turn:
+    """Lets one thread at a time write to a namespace, which uses the views too, except while it waits."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self.views = ViewsLock(namespace)
+        self._lock = threading.RLock()
+        self._holder = 0
+        self._depth = 0
+
+    def forked(self, quiet: bool) -> None:
+        """Lets go of what other threads held, who are not in a forked process; `quiet` where none used the views."""
+        if not quiet:
+            self.views.renew()
+        alone = after_fork.unlocked(self._lock)
+        if alone is not self._lock:
+            self._lock, self._holder, self._depth = alone, 0, 0
+
+    @property
+    def mine(self) -> bool:
+        """Whether this thread writes now."""
+        return self._holder == threading.get_ident()
+
+    @contextmanager
+    def where_free(self) -> Iterator[bool]:
+        """Keeps others from writing, for who uses the views; False where somebody writes now, who may wait."""
+        free = self._lock.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._lock.release()
+
+    def __enter__(self) -> None:
+        assert self.mine or self.views not in MINE.loans, "who asks does not write"
+        if not self._lock.acquire(blocking=False):
+            with queued():
+                self._lock.acquire()
+        self._holder = threading.get_ident()
+        self._depth += 1
+        self.views.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            self.views.__exit__(kind, error, trace)
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                self._holder, MINE.since = 0, None
+            self._lock.release()
+
+
+def explained(namespace: Namespace, error: Exception) -> VmstoreError:
+    """What to say where the views could not answer: that they are damaged, or were asked what no SQL can be."""
+    if isinstance(error, apsw.SQLError) and namespace.projection.sound():
+        return InternalError(
+            f"vmstore asked its views what they cannot answer ({error}); nothing is damaged, and a rebuild does not "
+            "help: report it, with the statement"
+        )
+    return CorruptError(f"the views in {namespace.folder or 'memory'} are damaged ({error}); run `vmstore rebuild`")
+
+
+def session_name(name: str) -> str:
+    """A session's name, refused where files and terminals could not carry it."""
+    if not isinstance(name, str) or not name:
+        raise InputError("a session needs a name that is not empty")
+    if any(ord(c) < 32 or 0xD800 <= ord(c) < 0xE000 for c in name) or len(name) > 500:
+        raise InputError(f"{name[:40]!r} cannot name a session: up to 500 printable characters can")
+    return name

@@ -1,0 +1,112 @@
+"""The namespace's own session, its charter: what belongs to the namespace and to no session of a user's.
+
+One session, hidden for good, opened by whoever first has something to log in it, through the gate
+like every other. It is appended to and folded here, and nothing else is done with it: nobody
+records to it, forks it, exports it or takes it in with a bundle. It is called `vmstore`; where a
+session of that name was there before, `vmstore-2`, and so on. Who names it may read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.core.grants import CHARTER_NAME
+from vmstore.core.mutation import AnyMutation, CellRef, Open, decode
+from vmstore.engine.batch import Batch
+from vmstore.engine.new_session import Opening
+from vmstore.errors import OvertakenError, RefusedError
+from vmstore.log.commit import Commit
+from vmstore.log.port import Log
+from vmstore.namespace.namespace import Namespace
+from vmstore.views.stored_cells import read_cells
+
+
+class Entry(NamedTuple):
+    """A mutation of the charter: what was logged, where and when (microseconds since 1970)."""
+
+    position: int
+    ordinal: int
+    at: int
+    logged_at: int
+    mutation: AnyMutation
+    places: dict[int, Commit]  # the commits that brought cells, by every position of theirs
+    log: Log
+    views: apsw.Connection
+
+    def text(self, ref: CellRef | None) -> str | None:
+        """What a cell says that the mutation names; None where it names none. UnknownError where it was erased."""
+        if ref is None:
+            return None
+        position, index = (self.position, ref) if isinstance(ref, int) else ref
+        commit = self.places[position]
+        number = commit.cell + index
+        return read_cells(self.log, self.views, {number: commit.commitment(index)})[number].decode("utf-8", "replace")
+
+
+def key_of(ns: Namespace) -> int | None:
+    """The charter's key in the log; None where nothing was logged in one yet."""
+    ns.reader.follow()
+    found: Any = ns.views.execute(_KEY, (CHARTER_NAME, CHARTER_NAME + "\U0010ffff", Open.CHARTER)).get
+    return None if found is None else int(found)
+
+
+def append(ns: Namespace, write: Callable[[Batch], object], *, at: int | None = None) -> int:
+    """Logs what `write` adds to a batch, as one commit that happened `at`, by default now; its last position.
+
+    `write` is called again where another process was first, so that it decides on what holds. What
+    it adds must be of the kinds of `engine.apart`. Where there is no charter, the commit opens it.
+    """
+
+    def decided() -> int:
+        now = ns.clock.now() if at is None else at
+        key = key_of(ns)
+        batch = _begun(ns, now) if key is None else ns.engine.batch(key)
+        opened = batch.position
+        write(batch)
+        if batch.position > opened:
+            batch.commit(now)
+            ns.follow()
+        return batch.position - 1
+
+    return ns.retried(decided)
+
+
+def _begun(ns: Namespace, now: int) -> Batch:
+    """A batch that opens the charter, under the first of its names that is free."""
+    name, count = CHARTER_NAME, 1
+    while ns.views.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone() is not None:
+        count += 1
+        name = f"{CHARTER_NAME}-{count}"
+    try:
+        return ns.engine.begin(Opening(name, hidden=Open.CHARTER), now)
+    except RefusedError as error:
+        if key_of(ns) is None:
+            raise
+        raise OvertakenError("the namespace's own session was opened meanwhile; decide again") from error
+
+
+def entries(ns: Namespace, after: int = 0) -> list[Entry]:
+    """All that was logged in the charter beyond an ordinal of the log, in order; its `open` is left out.
+
+    Asking writes nothing, and of a namespace without a charter there is nothing to tell.
+    """
+    with ns.views_lock:
+        key = key_of(ns)
+        sql = "SELECT ordinal FROM commits WHERE session = ? ORDER BY last"
+        rows: list[Any] = ns.views.execute(sql, (key or 0,)).fetchall()
+        places: dict[int, Commit] = {}
+        found: list[Entry] = []
+        for (ordinal,) in rows:
+            commit = ns.log.tail(ordinal - 1, 1)[0]
+            places.update(dict.fromkeys(range(commit.first, commit.last + 1), commit))
+            for index, mutation in enumerate(decode(commit.body) if ordinal > after else ()):
+                if not isinstance(mutation, Open):
+                    told = (commit.first + index, ordinal, commit.at, commit.logged_at, mutation)
+                    found.append(Entry(*told, places, ns.log, ns.views))
+        return found
+
+
+_KEY = "SELECT session FROM sessions WHERE name >= ? AND name < ? AND hidden = ? ORDER BY session LIMIT 1"

@@ -1,0 +1,1 @@
+"""Retention: rules stated in the namespace, and what is due by them."""

@@ -1,0 +1,1 @@
+"""Retraction: all that came of a cause marked as superseded."""

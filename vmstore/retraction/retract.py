@@ -1,0 +1,249 @@
+"""Retracts what came of a cause: everything that stands on it is marked superseded, with the reason.
+
+The plan is made first and changes nothing. Marking is one commit a session, so what a kill leaves
+undone the same retraction does when it is asked for again; nothing is deleted, and every moment
+before it answers as it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from vmstore.core.address import page_name
+from vmstore.core.mutation import Annotate
+from vmstore.core.page import PageType, Standing
+from vmstore.errors import InputError, OvertakenError, UnknownError
+from vmstore.live.regeneration import Renewal, renewals
+from vmstore.log.port import Log
+from vmstore.namespace.namespace import Namespace
+from vmstore.retraction.causes import Cause, made_by
+from vmstore.retraction.closure import Fallen, fallout
+from vmstore.retraction.conflicts import Dispute, Judged, disputes, judged
+from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
+from vmstore.store.live.live_session import Live
+from vmstore.store.reads.pages import preview, previews
+from vmstore.store.session import Session
+from vmstore.views.branch import Lane
+from vmstore.views.reads.page_calls import seen
+
+REASON_CHARS_MAX = 200
+RETRACTED, REASON, THROUGH = "retracted", "retracted.reason", "retracted.through"  # anchors of what is marked
+ITSELF = "itself"
+
+
+class Holding(Protocol):
+    """What of a store is retracted in: its namespace, and its sessions by name."""
+
+    _ns: Namespace
+
+    def session(self, name: str) -> Session: ...
+
+
+class Asked(NamedTuple):
+    """What was asked for."""
+
+    store: Holding
+    cause: Cause
+    reason: str | None
+    rebuild: bool
+
+    @property
+    def ns(self) -> Namespace:
+        """The namespace."""
+        return self.store._ns
+
+
+class Part(NamedTuple):
+    """What is to be done to one session."""
+
+    name: str
+    fallen: Fallen
+    judged: Judged
+    live: Live | None = None  # what makes pages anew
+    renewals: Sequence[Renewal] = ()
+
+    def because(self, page: int) -> str:
+        """Why a page falls: `itself`, or the step that leads to it."""
+        roots = self.fallen.roots
+        step = roots[page] if page in roots else self.fallen.pages[page][0]
+        return ITSELF if step is None else f"{step.kind} {page_name(step.on)}"
+
+
+def retract(
+    store: Holding,
+    *,
+    page: str | None = None,
+    session: str | None = None,
+    actor: str | None = None,
+    tool: str | None = None,
+    in_session: str | None = None,
+    reason: str | None = None,
+    rebuild: bool = False,
+    dry_run: bool = False,
+) -> Retraction:
+    """Marks everything that stands on a page, a session, an actor or a tool superseded, in every session that sees it.
+
+    An actor is whom pages name, a role, or the user or the agent of a session; a tool stands for its
+    results; `in_session` looks for those in one session alone, and follows what came of them
+    everywhere. With `rebuild`, claims and summaries of live sessions that what is left makes too are
+    made anew, in the place of those that are marked. A `dry_run` says what would be done, conflicts
+    named, and writes nothing. Another writer who is first makes it decide again. Raises UnknownError
+    where the cause made nothing.
+    """
+    cause = Cause(page, session, actor, tool, in_session).checked()
+    if reason is not None:
+        _check(reason)
+    asked, ns = Asked(store, cause, reason, rebuild), store._ns
+    with ns.lock:
+        if dry_run:
+            return _told(asked, _plan(asked), done=False)
+        ns.engine  # noqa: B018 (refuses before anything is looked for where the handle is for reading)
+        try:
+            return _do(asked)
+        except _OvertakenError as overtaken:
+            with ns.log.alone():
+                return msgspec.structs.replace(merged(overtaken.told, _do(asked)), again=1)
+
+
+class _OvertakenError(OvertakenError):
+    """Another writer was first somewhere; what was marked before that."""
+
+    def __init__(self, error: OvertakenError, told: Retraction) -> None:
+        super().__init__(str(error))
+        self.told = told
+
+
+def _plan(asked: Asked) -> list[Part]:
+    """What falls, session by session, with what is to be marked of it, and what can be made anew."""
+    ns = asked.ns
+    with ns.asking():
+        fallen = fallout(ns, made_by(ns, asked.cause))
+        parts = [Part(_name(ns, one.lane.session), one, judged(one)) for one in fallen]
+    return [_renewed(asked, part) for part in parts] if asked.rebuild else parts
+
+
+def _renewed(asked: Asked, part: Part) -> Part:
+    live = asked.store.session(part.name) if part.judged.marked else None
+    if not isinstance(live, Live):
+        return part
+    found = live.look(lambda runtime: renewals(runtime, part.fallen.lane, part.judged.marked, part.fallen.pages))
+    return part._replace(live=live, renewals=found)
+
+
+def _do(asked: Asked) -> Retraction:
+    """Marks what is to be marked, a commit a session, as it was planned or not at all."""
+    parts = _plan(asked)
+    told = _told(asked, parts, done=True)
+    done: list[SessionRetracted] = []
+    for part, one in zip(parts, told.sessions, strict=True):
+        try:
+            made = _mark(asked, part)
+        except OvertakenError as error:
+            raise _OvertakenError(error, msgspec.structs.replace(told, sessions=done)) from error
+        names = [msgspec.structs.replace(old, page=page_name(new)) for old, new in zip(one.rebuilt, made, strict=True)]
+        done.append(msgspec.structs.replace(one, rebuilt=names))
+    return msgspec.structs.replace(told, sessions=done)
+
+
+def _mark(asked: Asked, part: Part) -> list[int]:
+    """Marks the pages of one session, and writes those made anew, as one commit; the new pages."""
+    if not part.judged.marked:
+        return []
+    if part.live is not None and part.renewals:
+        return part.live._renew(part.fallen.position, [*_marks(asked, part)], part.renewals)
+    batch = asked.ns.engine.batch(part.fallen.lane.session)
+    if batch.head.position != part.fallen.position:
+        raise OvertakenError(f"session {part.name!r} moved on while it was looked at")
+    for page, anchors in _marks(asked, part):
+        batch.add(Annotate(page, status=Standing.SUPERSEDED, anchors=batch.cell(anchors)))
+    batch.commit(asked.ns.clock.now())
+    return []
+
+
+def _marks(asked: Asked, part: Part) -> Iterator[tuple[int, bytes]]:
+    """Each page that is marked, with what is said of its retraction."""
+    for page in part.judged.marked:
+        yield page, msgspec.json.encode(_anchors(asked.cause, asked.reason, part.because(page)))
+
+
+def _anchors(cause: Cause, reason: str | None, through: str) -> dict[str, str]:
+    """What a marked page says of its retraction, by name."""
+    told = {RETRACTED: str(cause)}
+    told |= {} if reason is None else {REASON: reason}
+    return told if through == ITSELF else told | {THROUGH: through}
+
+
+# ---- what is told
+
+
+def _told(asked: Asked, parts: Sequence[Part], *, done: bool) -> Retraction:
+    """The plan in names and words."""
+    ns = asked.ns
+    with ns.asking():
+        conflicts = [
+            Conflict(one.kind, part.name, page_name(one.page) if one.page else None, one.about)
+            for part in parts
+            for one in (*disputes(part.fallen, part.judged), *(_not_anew(part) if asked.rebuild else ()))
+        ]
+        sessions = [_session(ns, part) for part in parts]
+        return Retraction(str(asked.cause), asked.reason, done, 0, sessions, conflicts)
+
+
+def _not_anew(part: Part) -> Iterator[Dispute]:
+    """What was made from others and is marked, and nothing makes anew."""
+    made = {one.replaces for one in part.renewals}
+    why = "its session was recorded" if part.live is None else "what is left does not make it, or a model wrote it"
+    for page in part.judged.marked:
+        if page not in part.fallen.roots and page not in made:
+            yield Dispute("not_rebuilt", page, f"cannot be made anew: {why}")
+
+
+def _session(ns: Namespace, part: Part) -> SessionRetracted:
+    lane, position = part.fallen.lane, part.fallen.position
+    marked = part.judged.marked
+    calls = sorted({call for ranges in seen(lane, position, marked).values() for few in ranges for call in few})
+    texts = preview_of(lane, ns.log, marked)
+    born = {page: (PageType(type_).word, hint) for page, type_, hint in lane.rows(_BORN, marked)}
+    pages = [Retracted(page_name(page), *born[page], part.because(page), texts.get(page, "")) for page in marked]
+    ends = (calls[0], calls[-1]) if calls else (None, None)
+    anew = [Rebuilt(None, one.type.word, page_name(one.replaces), preview(one.content)) for one in part.renewals]
+    return SessionRetracted(part.name, pages, anew, len(part.judged.already), len(calls), *ends)
+
+
+def preview_of(lane: Lane, log: Log, pages: Sequence[int]) -> dict[int, str]:
+    """The beginning of the text of each page; of one whose content was erased nothing."""
+    try:
+        return previews(lane, log, pages)
+    except UnknownError:
+        if len(pages) < 2:
+            return {}
+        half = len(pages) // 2
+        return preview_of(lane, log, pages[:half]) | preview_of(lane, log, pages[half:])
+
+
+def merged(first: Retraction, second: Retraction) -> Retraction:
+    """What was done in two goes, as one."""
+    sessions = {one.session: one for one in first.sessions}
+    for one in second.sessions:
+        before = sessions.get(one.session)
+        if before is not None:
+            new = [page for page in one.pages if page not in before.pages]
+            one = msgspec.structs.replace(before, pages=before.pages + new, rebuilt=before.rebuilt + one.rebuilt)
+        sessions[one.session] = one
+    conflicts = list(dict.fromkeys((*first.conflicts, *(one for one in second.conflicts if one.kind != "already"))))
+    return msgspec.structs.replace(first, sessions=list(sessions.values()), conflicts=conflicts)
+
+
+def _name(ns: Namespace, session: int) -> str:
+    return str(ns.views.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get)
+
+
+def _check(reason: str) -> None:
+    if not isinstance(reason, str) or not reason.isprintable() or not 0 < len(reason) <= REASON_CHARS_MAX:
+        raise InputError(f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} printable characters is")
+
+
+_BORN = "SELECT page, type, hint FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"

@@ -1,0 +1,1 @@
+"""Shared regions: namespaces that others may use as far as their grants go."""

@@ -1,0 +1,211 @@
+"""Shared regions: namespaces that others may use, as far as their grants go.
+
+A grant is logged in the charter of the region's namespace, and holds until it is taken back. Whoever
+opens a namespace by its own name keeps it, and grants what they like; `Store.region` opens one
+for others, who may do what was granted to them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from vmstore.core.asof import AsOf, Head, LoggedTime, Time, one_moment
+from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.core.grants import Principal, Scope, Verb, principal, verbs_of, words_of
+from vmstore.core.mutation import Revoke, Share
+from vmstore.engine.batch import Batch
+from vmstore.engine.grants import Grant, Granted
+from vmstore.erasure.resume import open_namespace
+from vmstore.errors import InputError, UnknownError, VmstoreError
+from vmstore.namespace import system_session
+from vmstore.namespace.encryption import Key, key_for
+from vmstore.namespace.folder import find, namespaces
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.shares.access import Access, absent
+from vmstore.views.branch import Lane
+from vmstore.views.reads.resolve_asof import basis
+
+
+class Shareable(Protocol):
+    """What of a store is shared."""
+
+    _ns: Namespace
+
+
+class Granting(msgspec.Struct, frozen=True):
+    """A grant: who may do what, since when (microseconds since 1970), granted by whom; `by` None is the keeper."""
+
+    to: str
+    scope: str
+    may: list[str]
+    by: str | None
+    at: int
+    position: int
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A namespace that is shared: how far its widest grant reaches, how many sessions and pages it has, its grants."""
+
+    region: str
+    scope: str
+    sessions: int
+    pages: int
+    grants: list[Granting]
+
+
+def open_region(ns: Namespace, name: str, *, user: str | None = None, session: str | None = None) -> Namespace:
+    """The namespace `name` of the same store, guarded: for the sandbox that `ns` is, a user and a session of it.
+
+    Raises UnknownError, and the same one, where there is none and where none of them may read it.
+    """
+    if ns.folder is None:
+        raise InputError("a store in memory is one namespace alone; open a store on disk")
+    if ns.access is not None:
+        raise InputError("a region opens no other; open it from your own namespace")
+    ns.check()
+    who = [Principal(Scope.SANDBOX, ns.name)]
+    who += [] if user is None else [principal(f"user:{user}")]
+    who += [] if session is None else [principal(f"session:{ns.name}/{session_name(session)}")]
+    mode = "r" if ns.readonly else "rw"
+    its_key = key_for(ns.folder.parent, name, ns.store_key)
+    try:
+        find(ns.folder.parent, name, create=False)
+        region = open_namespace(ns.folder.parent, mode, name, ns.clock, ns.reader.ids, its_key, ns.wait_s)
+    except VmstoreError as error:  # what is wrong with it is told to who keeps it
+        raise absent(name, who) from error
+    try:
+        region.guard(Access(region, who))
+        region.check()
+    except BaseException:
+        region.close()
+        raise
+    return region
+
+
+def share(store: Shareable, to: str, may: str | Iterable[str] = "read", *, at: int | None = None) -> Granting:
+    """Grants verbs of read, write, grant to a principal; the grant, which is not written again where it holds.
+
+    `to` is `user:ann`, `sandbox:team-a` (or `team-a`), `session:team-a/s1` or `global`. Who may write or
+    grant may read. Through a handle on a region it takes `grant`, and grants no more than is held.
+    """
+    ns, whom, verbs = store._ns, principal(to), verbs_of(may)
+    with ns.lock:
+        by = None if ns.access is None else ns.access.who[0]
+
+        def write(batch: Batch) -> None:
+            held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and grant.by == by]
+            if not any(verbs in grant.verbs for grant in held):
+                name = None if whom.scope is Scope.GLOBAL else batch.cell(whom.name.encode())
+                giver = None if by is None else batch.cell(str(by).encode())
+                batch.add(Share(whom.scope, name, verbs, giver))
+
+        system_session.append(ns, write, at=at)
+        held = [grant for grant in _granted(ns, Head()).in_force if grant.to == whom and verbs in grant.verbs]
+        return _told(held[-1])
+
+
+def revoke(
+    store: Shareable, whose: str, may: str | Iterable[str] | None = None, *, at: int | None = None
+) -> list[Granting]:
+    """Takes verbs back from a principal, by default all; what it may still do of its own.
+
+    Who may not read may do nothing, so `read` takes all back. Handles that are open lose it at their
+    next act. Raises UnknownError where nothing of it is granted to the principal.
+    """
+    ns, whom = store._ns, principal(whose)
+    verbs = Verb(sum(Verb)) if may is None else _taken(may)
+    with ns.lock:
+        ns.check()
+
+        def write(batch: Batch) -> None:
+            in_force = _granted(ns, Head()).in_force
+            mine = [grant for grant in in_force if grant.to == whom and grant.verbs & verbs]
+            if ns.access is not None and any(grant.by in ns.access.who for grant in mine):
+                mine = [grant for grant in mine if grant.by in ns.access.who]
+            if not mine:
+                there = ", ".join(sorted({f"{grant.to} ({','.join(words_of(grant.verbs))})" for grant in in_force}))
+                raise UnknownError(f"{whom} has no such grant in {ns.name!r}; those who have one: {there or 'nobody'}")
+            giver = None if ns.access is None else batch.cell(str(ns.access.who[0]).encode())
+            for grant in mine:
+                batch.add(Revoke(grant.position, grant.verbs & verbs, giver))
+
+        system_session.append(ns, write, at=at)
+        return [_told(grant) for grant in _granted(ns, Head()).in_force if grant.to == whom]
+
+
+def grants(store: Shareable, at: AsOf | None = None, **moment: Any) -> list[Granting]:
+    """The grants that held at a moment, by default now; a moment is a time, or a position of the charter."""
+    ns = store._ns
+    with ns.views_lock:
+        ns.check()
+        return [_told(grant) for grant in _granted(ns, one_moment(at, moment)).in_force]
+
+
+def regions(
+    path: str | os.PathLike[str],
+    *,
+    at: AsOf | None = None,
+    of: str | None = None,
+    key: Key | None = None,
+    **moment: Any,
+) -> list[Region]:
+    """The namespaces of a store that were shared at a moment, by name; with `of` those a principal might read.
+
+    It is for who keeps the store: whoever can read its folder. `key` is that of those that are encrypted.
+    """
+    when, place, whom = one_moment(at, moment), Path(path), None if of is None else principal(of)
+    find(place, next(iter(namespaces(place)), "default") if place.is_dir() else "default", create=False)
+    found = (_region(place, name, when, whom, key) for name in namespaces(place))
+    return [one for one in found if one is not None]
+
+
+def _region(path: Path, name: str, when: AsOf, whom: Principal | None, key: Key | None) -> Region | None:
+    writable = os.access(path / name, os.W_OK)
+    its_key = key_for(path, name, key)
+    ns = open_namespace(path, "rw" if writable else "r", name, SystemClock(), SystemIds(), its_key)
+    try:
+        granted = _granted(ns, when)
+        if not granted.in_force or (whom is not None and not granted.verbs([whom])):
+            return None
+        told = [_told(grant) for grant in granted.in_force]
+        scope = max(grant.to.scope for grant in granted.in_force)
+        sql = "SELECT count(*), coalesce(sum(pages), 0) FROM sessions WHERE hidden = 0"
+        with ns.asking():
+            sessions, pages = ns.views.execute(sql).get
+        return Region(name, scope.word, sessions, pages, told)
+    finally:
+        ns.close()
+
+
+def _granted(ns: Namespace, when: AsOf) -> Granted:
+    """The grants at a moment: before anything was granted there are none."""
+    found, key = Granted(), system_session.key_of(ns)
+    if key is None:
+        return found
+    try:
+        end = basis(Lane(ns.views, key), when).position
+    except UnknownError:
+        if isinstance(when, Time | LoggedTime):
+            return found
+        raise
+    for entry in system_session.entries(ns):
+        if entry.position <= end:
+            found.apply(entry.position, entry.at, entry.mutation, entry.text)
+    return found
+
+
+def _taken(may: str | Iterable[str]) -> Verb:
+    words = [may] if isinstance(may, str) else list(may)
+    listed = [word.strip() for one in words for word in one.split(",")]
+    verbs = verbs_of(listed)
+    return Verb(sum(Verb)) if "read" in listed else verbs & ~Verb.READ
+
+
+def _told(grant: Grant) -> Granting:
+    by = None if grant.by is None else str(grant.by)
+    return Granting(str(grant.to), grant.to.scope.word, words_of(grant.verbs), by, grant.at, grant.position)

@@ -1,0 +1,1 @@
+"""The arguments of commands, read without loading the store."""

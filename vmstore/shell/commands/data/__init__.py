@@ -1,0 +1,1 @@
+"""Commands that bring sessions in and out."""

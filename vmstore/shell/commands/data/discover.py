@@ -1,0 +1,140 @@
+"""Finds the sessions that agents left on this machine, where each of them keeps its own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from vmstore.capture.importers.formats.preview import glance
+from vmstore.errors import InputError
+from vmstore.namespace.results import to_json
+from vmstore.shell.terminal.format import count, cut, moment, size
+from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.render import Screen
+
+COLUMNS_OF_FOLDER = 40
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A folder where an agent keeps its sessions, and how many are there."""
+
+    format: str
+    folder: str
+    sessions: int
+
+
+class Found(msgspec.Struct, frozen=True):
+    """One session file: when it last changed (µs since 1970), its size, where it was worked, what was said first."""
+
+    format: str
+    changed_at: int
+    bytes: int
+    folder: str | None
+    words: str | None
+    file: str
+
+
+def discover(arguments: argparse.Namespace, screen: Screen) -> list[Path]:
+    """Lists the sessions of this machine, newest first; their files."""
+    found, places = _found(arguments.format, screen)
+    if arguments.json and not arguments.all:
+        screen.json({"sessions": to_json(found), "places": to_json(places)})
+    elif not found:
+        looked = "; ".join(f"{place.folder} ({place.format})" for place in places)
+        screen.show(f"no sessions found; looked in {looked}")
+    elif not arguments.all and not screen.quiet:
+        screen.show(_table(found, screen.terminal))
+        store = arguments.store or "STORE"
+        screen.note(
+            f"{count(len(found), 'session')}; `vmstore import {store} FILE` takes one in, "
+            f"`vmstore import {store} --discover --all` takes them all"
+        )
+    return [Path(one.file) for one in found]
+
+
+def _found(format: str | None, screen: Screen) -> tuple[list[Found], list[Place]]:
+    """The sessions, newest first, and the places that were looked in."""
+    known = {name for name, _, _ in _places()}
+    if format is not None and format not in known:
+        raise InputError(f"nobody knows where {format} sessions lie; found are those of {', '.join(sorted(known))}")
+    chosen = [place for place in _places() if format in (None, place[0])]
+    files = [(name, folder, path) for name, folder, pattern in chosen for path in _files(folder, pattern)]
+    found = []
+    with screen.progress("looking at sessions") as tell:
+        for n, (name, _, path) in enumerate(files, 1):
+            if (one := _look(name, path)) is not None:
+                found.append(one)
+            if tell is not None:
+                tell(n, len(files))
+    found.sort(key=lambda one: (-one.changed_at, one.file))
+    lie = [folder for _, folder, _ in files]
+    return found, [Place(name, str(folder), lie.count(folder)) for name, folder, _ in chosen]
+
+
+def _places() -> list[tuple[str, Path, str]]:
+    """Where each agent keeps its sessions, as its settings in the environment say, and how the files are called."""
+    codex = _home("CODEX_HOME", ".codex")
+    return [
+        ("claude-code", _home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl"),
+        ("codex", codex / "sessions", "**/rollout-*.jsonl*"),
+        ("codex", codex / "archived_sessions", "**/rollout-*.jsonl*"),
+        ("pi", _home("PI_CODING_AGENT_DIR", ".pi/agent") / "sessions", "**/*.jsonl"),
+    ]
+
+
+def _home(variable: str, below: str) -> Path:
+    """An agent's folder: the one its variable names, else the one below the home."""
+    told = os.environ.get(variable)
+    return Path(told).expanduser() if told else _user() / below
+
+
+def _user() -> Path:
+    """The person's home."""
+    return Path(os.path.expanduser("~"))  # Path.home() fails for a user that no list of users names
+
+
+def _files(folder: Path, pattern: str) -> Iterator[Path]:
+    """The session files below a folder; a sub-agent's own are parts of other sessions."""
+    for path in sorted(folder.glob(pattern)):
+        if path.suffix in (".jsonl", ".zst") and not path.name.startswith("agent-") and path.is_file():
+            yield path
+
+
+def _look(format: str, path: Path) -> Found | None:
+    """What a listing says of a file; None where it is gone or empty."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    if not stat.st_size:
+        return None
+    seen = glance(path, format)
+    return Found(format, stat.st_mtime_ns // 1000, stat.st_size, seen.folder, seen.words, str(path))
+
+
+def _table(found: list[Found], terminal: bool) -> Table:
+    """The sessions as a table; on a terminal long folders are cut, and at its edge the words."""
+    columns = [Column("format"), Column("changed (UTC)", style="dim"), Column("size", right=True)]
+    columns += [Column("folder"), Column("file", style="name"), Column("first words")]
+    rows = [
+        (
+            one.format,
+            moment(one.changed_at),
+            size(one.bytes),
+            cut(_short(one.folder or ""), COLUMNS_OF_FOLDER) if terminal else one.folder or "",
+            _short(one.file) if terminal else one.file,
+            Span(one.words or "", "" if one.words else "dim"),
+        )
+        for one in found
+    ]
+    return Table(columns, rows)
+
+
+def _short(path: str) -> str:
+    """A path with the home in it written as people write it."""
+    home = str(_user())
+    return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path

@@ -1,0 +1,62 @@
+"""The command that brings the sessions of one store into another."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from vmstore.namespace.reports import Merged
+from vmstore.namespace.results import to_json
+from vmstore.shell.open_store import key_named
+from vmstore.shell.terminal.confirm import asker
+from vmstore.shell.terminal.format import count
+from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.render import Screen
+from vmstore.transfer.merge import merge as bring
+
+SAID = {
+    "new": "new",
+    "grew": "grew",
+    "same": "the same",
+    "behind": "longer here",
+    "parted": "parted",
+    "taken": "name taken",
+    "orphan": "no past here",
+}
+
+
+def merge(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Brings the sessions of another store into one; 1 where any is in conflict."""
+    with screen.progress("merging") as tell:
+        found = bring(
+            arguments.store,
+            arguments.other,
+            namespace=arguments.namespace,
+            dry_run=arguments.dry_run,
+            agreed=asker(arguments),
+            key=key_named(arguments.store_key),
+            progress=tell,
+        )
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet or found.conflicts:
+        _show(found, screen)
+    return 1 if found.conflicts else 0
+
+
+def _show(found: Merged, screen: Screen) -> None:
+    rows = [
+        (one.session, SAID[one.outcome], f"{one.commits:,}", one.namespace) for one in found.sessions if one.commits
+    ]
+    if rows:
+        columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
+        screen.show(Table(columns, rows))
+    for effect in (effect for one in found.sessions for effect in one.effects):
+        screen.show((Span("done here" if found.done else "would happen here", "warn"), f": {effect}"))
+    told = Counter(SAID[one.outcome] for one in found.sessions)
+    amounts = ", ".join(f"{number} {word}" for word, number in told.items())
+    done = "merged" if found.done else "would merge"
+    screen.show((Span(done, "good"), f": {count(len(found.sessions), 'session')} looked at: {amounts or 'none'}"))
+    for one in found.sessions:
+        if one.why is not None:
+            screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))

@@ -1,0 +1,61 @@
+"""Re-drives what was imported: `--vm budget=8000,policy=lru`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.namespace.reports import Imported
+from vmstore.shell.terminal.format import count
+from vmstore.shell.terminal.render import Screen
+from vmstore.store.store import Store
+from vmstore.vm.kernel.settings import Settings, changed
+
+SUFFIX = "-vm"
+
+
+def settings_of(text: str) -> dict[str, Any]:
+    """The settings a text names, `budget` for l0_tokens_max; InputError where it names none or a wrong one."""
+    told: dict[str, Any] = {}
+    for part in text.split(","):
+        name, is_there, value = part.partition("=")
+        if not is_there:
+            raise InputError(f"--vm {part!r:.60} is no setting; write budget=8000, and others after a comma")
+        told["l0_tokens_max" if name.strip() == "budget" else name.strip()] = _value(value.strip())
+    changed(Settings(), told)
+    if "l0_tokens_max" not in told:
+        raise InputError("--vm names no budget; write budget=8000, and other settings after a comma")
+    return told
+
+
+def redriven(store: Store, imported: Sequence[Imported], settings: dict[str, Any], screen: Screen) -> bool:
+    """Re-drives sessions that were imported; whether all could be. One that was re-driven before stays."""
+    done = True
+    for one in imported:
+        name = one.session + SUFFIX
+        try:
+            with screen.progress(f"re-driving {one.session}") as tell:
+                live = store.redrive(one.session, name, progress=tell, **settings)
+        except ConflictError as error:
+            screen.note(str(error))
+        except (InputError, RefusedError) as error:
+            screen.warn(str(error))
+            done = False
+        else:
+            calls = live.calls()
+            peak = max((call.tokens for call in calls), default=0)
+            screen.note(
+                f"{name}: {count(len(calls), 'call')}, at most {peak:,} of {live.settings.l0_tokens_max:,} tokens"
+            )
+    return done
+
+
+def _value(text: str) -> Any:
+    """A setting's value as it is written: a number, true or false, or a word."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text

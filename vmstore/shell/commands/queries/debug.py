@@ -1,0 +1,62 @@
+"""The command that serves the debugger."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import webbrowser
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from vmstore.errors import InputError
+from vmstore.shell.open_store import namespace_of, open_to_ask, session_of
+from vmstore.shell.terminal.render import Screen
+from vmstore.store.store import Store
+
+if TYPE_CHECKING:
+    from vmstore.debug.api import Answers
+    from vmstore.debug.serve import Listening
+
+
+def debug(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Serves the debugger of a store until Ctrl-C, or writes one of its sessions to a file."""
+    if arguments.export is not None:
+        from vmstore.shell.commands.queries.debug_export import share
+
+        return share(arguments, screen)
+    if arguments.no_redact:
+        raise InputError("--no-redact is of --export; what is served on this machine is never masked")
+    with open_to_ask(arguments) as store:
+        session = None if arguments.session is None else session_of(store, arguments).name
+        answers, listening = _listening(store, arguments)
+        url = listening.door.url + ("" if session is None else f"#session={quote(answers.shown(session))}")
+        if arguments.json:
+            screen.json({"url": url, "port": listening.door.port}, one_line=True)
+        else:
+            screen.show(url)
+            screen.note("Ctrl-C stops it; nothing is written to the store")
+        screen.out.flush()
+        if arguments.open:
+            webbrowser.open(url)
+        listening.run()
+    return 0
+
+
+def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
+    """What answers, and the server with its port; what they need is loaded only now."""
+    try:
+        from vmstore.debug.serve import Listening
+    except ImportError as error:
+        raise InputError(
+            f"the debugger needs starlette and uvicorn ({error}); get them with: pip install 'vmstore[debug]'"
+        ) from error
+    from vmstore.debug import assets
+    from vmstore.debug.api import Answers
+    from vmstore.debug.guard import is_loopback
+    from vmstore.debug.json_bytes import masked
+
+    alone = is_loopback(arguments.host)
+    answers = Answers(store, str(arguments.store), namespace_of(arguments), None if alone else masked)
+    token = None if alone else secrets.token_urlsafe(32)
+    page = assets.read(assets.FOLDER)
+    return answers, Listening(store, answers, page, host=arguments.host, port=arguments.port, token=token)

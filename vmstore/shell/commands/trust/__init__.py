@@ -1,0 +1,1 @@
+"""Commands that seal, prove, erase, retain and retract."""

@@ -1,0 +1,137 @@
+"""The command that destroys contents: says what it would take, asks, and tells what was done."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from vmstore.erasure.erase import BEYOND, finish_erasing, plan_erasure
+from vmstore.erasure.erase import erase as destroy
+from vmstore.errors import InputError
+from vmstore.namespace.reports import ErasurePlan
+from vmstore.namespace.results import to_json
+from vmstore.namespace.signing_keys import read_key
+from vmstore.shell.open_store import open_to_ask, open_to_change
+from vmstore.shell.terminal.format import count, size
+from vmstore.shell.terminal.layout import Block, Column, Span, Table
+from vmstore.shell.terminal.render import Screen
+from vmstore.shell.vmql.history import history_file
+from vmstore.shell.vmql.settings import config_folder
+
+SUBJECTS = ("page", "session", "user", "where", "in_session")
+LISTED_MAX = 40
+NOBODY = "nobody can be asked here whether to go on; say --yes, or look first with --dry-run"
+
+
+def erase(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Plans, asks and erases; or finishes what was interrupted."""
+    subject = {name: getattr(arguments, name) for name in SUBJECTS}
+    if arguments.finish:
+        if arguments.dry_run or any(told is not None for told in subject.values()):
+            raise InputError("--finish ends what was begun and takes nothing else; give it alone, then erase the rest")
+        return _finish(arguments, screen)
+    if arguments.page is not None and "://" in arguments.page:
+        subject["page"] = arguments.page
+    flags = {"derived": arguments.derived, "copies": arguments.copies}
+    opened = open_to_ask if arguments.dry_run else open_to_change
+    with opened(arguments) as store:
+        if arguments.dry_run or not arguments.yes:
+            with screen.progress("looking"):
+                plan = plan_erasure(store, **flags, **subject)
+            if arguments.dry_run or (arguments.json and not plan.cells):
+                return _told(plan, arguments, screen)
+            if arguments.json:
+                raise InputError(NOBODY)
+            screen.show(*_planned(plan))
+            if not plan.cells or not _agreed(screen):
+                return 1 if plan.cells else 0
+        key = None if arguments.key is None else read_key(arguments.key)
+        with screen.progress("erasing"):
+            done = destroy(store, **flags, reason=arguments.reason, key=key, **subject)
+    if arguments.json:
+        screen.json(to_json(done))
+    elif not screen.quiet:
+        if not done.commits:
+            screen.show("nothing was there that is not erased already")
+            return 0
+        screen.show((Span("erased", "good"), f": {_amount(done.plan)}"))
+        if done.certificate is not None:
+            screen.show(Span(f"certificate: {done.certificate}", "dim"))
+        for path in _typed():
+            screen.show(Span(f"{path} holds what you typed, maybe words of it: look, or delete it", "dim"))
+    return 0
+
+
+def _typed() -> list[Path]:
+    """The files of this user that hold what was typed in the shell, which an erasure does not reach."""
+    return [path for path in (history_file(), config_folder() / "favourites") if path.exists()]
+
+
+def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
+    with open_to_change(arguments) as store, screen.progress("erasing"):
+        left = finish_erasing(store)
+    if arguments.json:
+        screen.json({"cells": left})
+    elif not screen.quiet:
+        screen.show((Span("finished", "good"), f": {count(left, 'cell')} recorded as erased were still there"))
+    return 0
+
+
+def _agreed(screen: Screen) -> bool:
+    """Whether somebody at a terminal says yes."""
+    if not (sys.stdin.isatty() and screen.terminal):
+        raise InputError(NOBODY)
+    return input("This cannot be undone. Type 'erase' to go on: ").strip() == "erase"
+
+
+def _told(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> int:
+    if arguments.json:
+        screen.json({**to_json(plan), "beyond": BEYOND})
+    elif not screen.quiet:
+        screen.show(*_planned(plan))
+    return 0
+
+
+def _amount(plan: ErasurePlan) -> str:
+    where = count(len(plan.sessions), "session")
+    return f"{count(plan.cells, 'cell')} of {size(plan.bytes)} that {where} brought"
+
+
+def _planned(plan: ErasurePlan) -> Iterator[Block]:
+    if not plan.cells:
+        yield "nothing is there that is not erased already"
+        return
+    yield (Span("goes", "bad"), f": {_amount(plan)}")
+    for session in plan.sessions:
+        if session.whole:
+            yield f"  all of session {session.session} ({session.uid}), its name too"
+    if plan.pages:
+        rows = [(one.page, one.type, size(one.bytes), one.why) for one in plan.pages[:LISTED_MAX]]
+        columns = (
+            Column("page", style="name"),
+            Column("type"),
+            Column("bytes", right=True),
+            Column("why", style="dim"),
+        )
+        yield Table(columns, rows)
+        yield from _more(len(plan.pages))
+    if plan.untaken:
+        yield (Span("stays", "good"), f": {count(len(plan.untaken), 'thing')} that hang on it")
+        kept = [(one.what, one.kind, f"--{one.flag}", one.why) for one in plan.untaken[:LISTED_MAX]]
+        yield Table(
+            (Column("what", style="name"), Column("kind"), Column("goes with"), Column("why", style="dim")), kept
+        )
+        yield from _more(len(plan.untaken))
+    for names, what in ((plan.forks, "lose it too, being forks"), (plan.children, "stay: spawned by it, or going on")):
+        if names:
+            yield f"{', '.join(names[:LISTED_MAX])}: {what}"
+    yield (Span("beyond reach", "warn"), ":")
+    for one in (*(f"the file it was imported from: {source}" for source in plan.sources), *BEYOND):
+        yield f"  {one}"
+
+
+def _more(number: int) -> Iterator[Block]:
+    if number > LISTED_MAX:
+        yield Span(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")

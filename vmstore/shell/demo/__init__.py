@@ -1,0 +1,1 @@
+"""`vmstore demo`, step by step."""

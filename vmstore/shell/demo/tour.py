@@ -1,0 +1,168 @@
+"""The steps of the demo that ask: the context, a diff, a lineage, a compaction and what it took away."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from vmstore.core.asof import Call
+from vmstore.namespace.results import Diff, Page, Relation
+from vmstore.shell.commands.queries.inspect import lineage
+from vmstore.shell.terminal import format_page, format_session
+from vmstore.shell.terminal.format import change, count
+from vmstore.shell.terminal.layout import Block, Span, one_line_each
+from vmstore.store.reads.pages import preview
+from vmstore.store.store import Store
+
+SHOWN = 5
+LINES_MAX = 14
+
+
+class Step(NamedTuple):
+    """One step of the demo: what it is about, the command that asks the same, what it shows."""
+
+    title: str
+    why: str
+    command: str
+    blocks: list[Block]
+    facts: dict[str, Any]
+
+
+class Tour:
+    """The session under way: finds what is worth showing from what the store says."""
+
+    def __init__(self, store: Store, session: str, named: str) -> None:
+        self.session = store.session(session)
+        self.asks = f"{named} {session}"
+        self.pages = self.session.pages()
+        self.summary = next(page for page in self.pages if page.type == "summary")
+        calls = [call.call for call in self.session.calls() if call.position > self.summary.position]
+        self.after = calls[0]
+        self.before = self.after - 1
+
+    def compaction(self) -> Diff:
+        """What the compaction changed."""
+        return self.session.diff(Call(self.before), Call(self.after))
+
+    def reversal(self) -> Page:
+        """The last decision that replaces an earlier one."""
+        claims = [page for page in self.pages if page.type == "claim"]
+        return next(page for page in reversed(claims) if self.session.sources(page.page, depth=1, kinds=["supersedes"]))
+
+    def decision_gone(self) -> Page:
+        """A decision the compaction took out of the context and that was needed afterwards."""
+        left = {one.page for one in self.compaction().changes if one.change == "left"}
+        gone = [page for page in self.pages if page.type == "claim" and page.page in left]
+        needed = [(self.needed(page)[0].position, page) for page in gone if self.needed(page)]
+        return min(needed, key=lambda one: one[0])[1]
+
+    def needed(self, page: Page) -> list[Relation]:
+        """The references to a page made after the compaction, the first one first."""
+        found = self.session.derived(page.page, depth=1, kinds=["references"])
+        later = [one for one in found if one.position > self.summary.position]
+        return sorted(later, key=lambda one: one.position)
+
+    def cell_of(self, page: Page) -> int:
+        """The cell that holds what the model saw of a page before the compaction."""
+        shown = self.session.context(call=self.before).shown
+        return next(one.cell for one in shown if one.page == page.position and one.cell is not None)
+
+
+def packed(tour: Tour) -> Step:
+    """The context at the last call before the compaction."""
+    context = tour.session.context(call=tour.before)
+    total = len(context.page_ids)
+    ends = [*range(SHOWN), *range(max(SHOWN, total - SHOWN), total)]
+    blocks: list[Block] = [
+        *format_session.context_head(context),
+        format_session.context_table(context, ends),
+        Span(f"… and {count(total - len(ends), 'page')} between them", "dim"),
+    ]
+    return Step(
+        f"What the model saw at call {tour.before}",
+        "The context of any call comes back, page by page, checked against the root its pack recorded.",
+        f"vmstore context {tour.asks} --call {tour.before}",
+        blocks,
+        {"call": tour.before, "pages": total, "tokens": context.tokens, "fidelity": context.fidelity},
+    )
+
+
+def changed(tour: Tour) -> Step:
+    """What came in around a decision."""
+    call = tour.reversal().created_call
+    found = tour.session.diff(Call(call), Call(call + 1))
+    return Step(
+        "What changed between two calls",
+        "+ entered, - left, ~ is shown otherwise.",
+        f"vmstore diff {tour.asks} --calls {call} {call + 1}",
+        format_session.diff(found),
+        {"calls": [call, call + 1], "changes": len(found.changes), "unchanged": found.unchanged},
+    )
+
+
+def lineage_of(tour: Tour) -> Step:
+    """Where a reversed decision came from."""
+    page = tour.reversal()
+    name = page.hint or page.page
+    found = tour.session.sources(page.page, depth=2)
+    lines = lineage(tour.session, page.page, found, up=True)
+    rest = [Span(f"… and {count(len(lines) - LINES_MAX, 'line')} more", "dim")] if len(lines) > LINES_MAX else []
+    return Step(
+        "Why a decision was made, and which one it replaced",
+        "Each page knows what it was made from: the benchmark, the words of the user, the decision before.",
+        f"vmstore sources {tour.asks} {name} --depth 2",
+        [format_page.page_head(page, tour.session.name), one_line_each(lines[:LINES_MAX]), *rest],
+        {"page": page.page, "hint": page.hint, "sources": len(found)},
+    )
+
+
+def compacted(tour: Tour) -> Step:
+    """What the compaction took out of the context."""
+    found = tour.compaction()
+    left = [one for one in found.changes if one.change == "left"]
+    decisions = [one for one in left if one.type == "claim"]
+    tokens = sum(one.tokens_before for one in left)
+    freed = change(found.tokens_after - found.tokens_before)
+    largest = sorted(left, key=lambda one: -one.tokens_before)[:SHOWN]
+    entered = [one for one in found.changes if one.change == "entered" and one.page == tour.summary.page]
+    blocks: list[Block] = [
+        (
+            Span(count(len(left), "page"), "bad"),
+            f" left, {tokens:,} tokens, {count(len(decisions), 'decision')} among them",
+        ),
+        (Span(tour.summary.page, "good"), f" entered, a summary of {tour.summary.tokens:,} tokens ({freed} in all)"),
+        "",
+        format_session.diff_table([*largest, *entered]),
+        Span(f"… and {count(len(left) - len(largest), 'page')} more that left", "dim"),
+    ]
+    return Step(
+        "What the compaction took away",
+        f"Between call {tour.before} and call {tour.after} a summary took the place of most of the session.",
+        f"vmstore diff {tour.asks} --calls {tour.before} {tour.after}",
+        blocks,
+        {"left": len(left), "tokens": tokens, "decisions": len(decisions), "summary": tour.summary.page},
+    )
+
+
+def still_there(tour: Tour) -> Step:
+    """A page that left the context, exact, and who needed it later."""
+    page = tour.decision_gone()
+    name = page.hint or page.page
+    content = tour.session.content(page.page)
+    stays = [one for one in tour.session.history(page.page) if one.event != "link"]
+    quoted = tour.needed(page)[0]
+    by = next(one for one in tour.pages if one.page == quoted.source)
+    said = preview(tour.session.content(by.page))
+    blocks: list[Block] = [
+        content.decode(),
+        "",
+        format_page.history(stays),
+        "",
+        (Span(by.page, "name"), f" came back to it at call {by.created_call}: ", Span(said, "bold")),
+    ]
+    return Step(
+        "It left the context, not the store",
+        "Full stays full: the exact bytes of every page are there, whatever the context holds.",
+        f"vmstore page {tour.asks} {name}",
+        blocks,
+        {"page": page.page, "hint": page.hint, "bytes": len(content), "needed_at_call": by.created_call},
+    )

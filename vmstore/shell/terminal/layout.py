@@ -1,0 +1,99 @@
+"""What an answer looks like before anything is printed: lines of styled spans, and tables of them.
+
+Styles are words (`bold`, `dim`, `good`, `bad`, `warn`, `name`); only `render` knows their colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from vmstore.shell.terminal.format import cut, wide
+
+GAP = 2
+LAST_COLUMNS_MIN = 12
+
+
+class Span(NamedTuple):
+    """Some text in one style."""
+
+    text: str
+    style: str = ""
+
+
+Line: TypeAlias = "str | Span | tuple[Line, ...]"
+
+
+class Column(NamedTuple):
+    """A column of a table: its title, whether its cells stand to the right, the style of its cells."""
+
+    title: str
+    right: bool = False
+    style: str = ""
+
+
+class Table(NamedTuple):
+    """Rows under titles; the last column takes what is left of the width."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Line]]
+
+
+Block: TypeAlias = "Line | Table"
+
+
+def one_line_each(lines: Sequence[Line]) -> Table:
+    """Lines that are cut at the terminal's width instead of wrapped."""
+    return Table((Column(""),), [(line,) for line in lines])
+
+
+def spans(line: Line, style: str = "") -> list[Span]:
+    """The pieces of a line; those without a style of their own get `style`."""
+    if isinstance(line, str):
+        return [Span(line, style)]
+    if isinstance(line, Span):
+        return [line if line.style else line._replace(style=style)]
+    return [span for piece in line for span in spans(piece, style)]
+
+
+def text_of(line: Line) -> str:
+    """A line without its styles."""
+    return "".join(span.text for span in spans(line))
+
+
+def lines_of(block: Block, width: int | None) -> list[list[Span]]:
+    """The lines of a block; a table's last column is cut to fit a width where one is given."""
+    if not isinstance(block, Table):
+        return [spans(block)]
+    titles: list[Line] = [Span(column.title, "dim") for column in block.columns]
+    rows = [titles, *block.rows] if any(column.title for column in block.columns) else list(block.rows)
+    widths = [max((wide(text_of(row[i])) for row in rows), default=0) for i in range(len(block.columns))]
+    if width is not None and widths:
+        before = sum(widths[:-1]) + GAP * (len(widths) - 1)
+        widths[-1] = min(widths[-1], max(width - before, LAST_COLUMNS_MIN))
+    return [row_of(block.columns, row, widths) for row in rows]
+
+
+def row_of(columns: Sequence[Column], row: Sequence[Line], widths: Sequence[int]) -> list[Span]:
+    """One row of a table as a line, each cell cut and padded to the width of its column."""
+    found: list[Span] = []
+    for index, (column, cell, columns_wide) in enumerate(zip(columns, row, widths, strict=True)):
+        pieces = _fit(spans(cell, column.style), columns_wide)
+        padding = Span(" " * (columns_wide - sum(wide(piece.text) for piece in pieces)))
+        last = index == len(columns) - 1
+        found += [padding, *pieces] if column.right else [*pieces, Span("") if last else padding]
+        if not last:
+            found.append(Span(" " * GAP))
+    return [span for span in found if span.text]
+
+
+def _fit(pieces: list[Span], columns: int) -> list[Span]:
+    if sum(wide(piece.text) for piece in pieces) <= columns:
+        return pieces
+    kept: list[Span] = []
+    for piece in pieces:
+        room = columns - sum(wide(span.text) for span in kept)
+        if wide(piece.text) > room or piece is pieces[-1]:
+            return [*kept, piece._replace(text=cut(piece.text, room))] if room > 0 else kept
+        kept.append(piece)
+    return kept

@@ -1,0 +1,1 @@
+"""How the `vmql` shell writes answers."""

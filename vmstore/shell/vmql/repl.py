@@ -1,0 +1,236 @@
+"""Where one reader asks one store: takes statements and commands, has them answered, shows the answers."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from vmstore.errors import InputError
+from vmstore.shell.terminal.format import count, seconds
+from vmstore.shell.terminal.render import Screen
+from vmstore.shell.vmql.defaults import at_moment, limited
+from vmstore.shell.vmql.interruptible import Worker
+from vmstore.shell.vmql.output.formats import Answer, Row, write
+from vmstore.shell.vmql.output.pager import EnoughError
+from vmstore.shell.vmql.output.targets import Outputs
+from vmstore.shell.vmql.script import Piece, file_text, pieces
+from vmstore.shell.vmql.settings import AUTO, NAMES, SETTINGS, Settings, set_to
+from vmstore.store.store import Store
+from vmstore.vmql.execution.result import Column, Result
+from vmstore.vmql.parse import parse
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import NOWHERE, Explain, Set, Show, Span, Statement, Value, Verify, Watch
+
+T = TypeVar("T")
+CHUNK = 500
+KEPT = 10_000  # rows of the last answer
+DEPTH = 20  # files that read files
+PAUSE_S = 0.5  # between two looks of a WATCH
+
+
+class Kept(NamedTuple):
+    """The last answer, to be shown again; of more rows than KEPT the first are here, and one more."""
+
+    answer: Answer
+    result: Result
+    rows: list[Row]
+
+
+class Desk:
+    """One reader's seat: the store asked, what is set, what was asked last."""
+
+    def __init__(self, opener: Callable[[str], Store], place: str, settings: Settings, outputs: Outputs) -> None:
+        self.settings = settings
+        self.outputs = outputs
+        self.store = opener(place)
+        self.place = place
+        self._opener = opener
+        self._worker = Worker()
+        self._statement: str | None = None
+        self._kept: Kept | None = None
+        self._depth = 0
+
+    def open(self, place: str) -> None:
+        """Turns to another store; the one before is let go of once the other is open."""
+        store = self._opener(place)
+        self.store.close()
+        self.store, self.place = store, place
+        self.settings.session = self.settings.moment = self._kept = None
+
+    def close(self) -> None:
+        """Lets go of the store and of files written to."""
+        self._worker.close()
+        self.outputs.close()
+        self.store.close()
+
+    # ---- asking
+
+    def run(self, text: str, command: Callable[[Desk, Piece], None]) -> None:
+        """Has every statement and command of a text answered, in order, until one fails."""
+        line, at = 0, 0
+        for piece in pieces(text):
+            if piece.command:
+                command(self, piece)
+                continue
+            begins = piece.start + len(piece.text) - len(piece.text.lstrip())
+            line, at = line + text.count("\n", at, begins), begins
+            try:
+                self.ask(piece.text.strip())
+            except QueryError as error:  # it names the line of the whole text
+                error.text = "\n" * line + error.text if error.text else ""
+                error.span = Span(error.span.start + line, error.span.end + line)
+                raise
+
+    def read(self, path: Path, command: Callable[[Desk, Piece], None]) -> None:
+        """Runs what a file holds; raises InputError where it cannot be read, or reads itself without end."""
+        if self._depth >= DEPTH:
+            raise InputError(f"{path} is read by files that read files, {DEPTH} deep; one of them reads itself")
+        self._depth += 1
+        try:
+            self.run(file_text(path), command)
+        finally:
+            self._depth -= 1
+
+    def ask(self, text: str, *, remember: bool = True) -> None:
+        """Asks one statement and shows the answer; raises QueryError, or KeyboardInterrupt where it is cancelled."""
+        if remember:
+            self._statement = text.strip()
+        statement = parse(text)
+        if isinstance(statement, Set):
+            self.set(statement.name, set_to(statement, self.settings.params), statement.span, text)
+        elif isinstance(statement, Show) and statement.what.lower() in (*NAMES, SETTINGS):
+            self._show(told(self.settings, statement.what.lower()), "table", None)
+        else:
+            self._answer(statement, text, remember=remember)
+
+    def explain(self, text: str) -> None:
+        """Shows how a statement, or the last one, is answered, with the time each step took."""
+        statement = parse(text or self.asked())
+        if not isinstance(statement, Explain):
+            statement = Explain(statement=statement, analyze=True)
+        self._answer(statement, text or self.asked(), remember=False)
+
+    def set(self, name: str, value: Any, span: Span = NOWHERE, text: str = "") -> None:
+        """Sets something, as SET does; raises QueryError or InputError naming what can be set."""
+        if name == "session" and value is not None:
+            value = self.store.session(str(value)).name
+        self.settings.put(name, value, span, text)
+
+    def asked(self) -> str:
+        """The last statement; raises InputError where there is none yet."""
+        if self._statement is None:
+            raise InputError("nothing was asked yet; ask something first")
+        return self._statement
+
+    def again(self, mode: str | None) -> None:
+        """Shows the last answer once more, in this mode or the one that is set."""
+        if self._kept is None:
+            raise InputError("there is no answer yet; ask something first")
+        kept = self._kept
+        answer = kept.answer._replace(chunks=iter([kept.rows[:KEPT]]))
+        self._show(answer, kept.result.kind, kept.result.statement, mode)
+        if len(kept.rows) > KEPT:
+            self.outputs.note(f"the first {KEPT:,} rows; \\once FILE and the statement again give them all")
+
+    # ---- taking and showing
+
+    def _answer(self, statement: Statement, text: str, *, remember: bool) -> None:
+        """Has a statement answered with what is set, and shows the answer."""
+        if self.settings.moment is not None:
+            statement = at_moment(statement, self.settings.moment)
+        if self.settings.limit and self.outputs.on_terminal:
+            statement = limited(statement, self.settings.limit)
+        result = self._asked_of_store(statement, text)
+        chunks = self._chunks(result)
+        if isinstance(statement, Watch) and statement.tail.limit is None:
+            chunks = itertools.chain(chunks, self._coming(statement, text, result))
+        answer = Answer(result.columns, chunks, result.basis, lambda: end_of(result))
+        if remember and self.outputs.interactive:
+            self._kept = Kept(answer, result, [])
+            answer = answer._replace(chunks=self._keeping(answer.chunks, self._kept.rows))
+        taken = self._show(answer, result.kind, result.statement)
+        if result.next is not None and self.settings.mode != "json":
+            self.outputs.note(f"there are more rows: LIMIT n AFTER '{result.next}' goes on")
+        if self.settings.timing:
+            self.outputs.note(f"{count(taken, 'row')} in {seconds(result.elapsed_ms)}")
+
+    def _asked_of_store(self, statement: Statement, text: str) -> Result:
+        """The store's answer; Ctrl-C cancels it, and an error shows the text as it was typed."""
+        settings = self.settings
+        try:
+            return self._patient(lambda: self.store.query(statement, session=settings.session, **settings.params))
+        except QueryError as error:
+            error.text = error.text or text
+            raise
+
+    def _coming(self, statement: Watch, text: str, result: Result) -> Iterator[Sequence[Row]]:
+        """The rows that come while somebody watches."""
+        while True:
+            self.outputs.flush()
+            time.sleep(PAUSE_S)
+            statement = msgspec.structs.replace(statement, cursor=Value(value=result.next))
+            result = self._asked_of_store(statement, text)
+            yield from self._chunks(result)
+
+    def _patient(self, work: Callable[[], T]) -> T:
+        """Has the worker do something that Ctrl-C cancels."""
+        return self._worker.run(work, self.store.interrupt)
+
+    def _chunks(self, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+        while chunk := self._patient(lambda: list(itertools.islice(rows, CHUNK))):
+            yield chunk
+
+    @staticmethod
+    def _keeping(chunks: Iterator[Sequence[Row]], kept: list[Row]) -> Iterator[Sequence[Row]]:
+        for chunk in chunks:
+            kept += chunk[: max(0, KEPT + 1 - len(kept))]
+            yield chunk
+
+    def _show(self, answer: Answer, kind: str, statement: Statement | None, mode: str | None = None) -> int:
+        """Writes an answer where answers go; how many rows were taken of it."""
+        mode = mode or self.settings.mode
+        counted = Counted(answer.chunks)
+        answer = answer._replace(chunks=iter(counted))
+        with contextlib.suppress(EnoughError), self.outputs.screen(self.settings.pager) as screen:
+            if isinstance(statement, Verify):
+                kind = "verdict"
+            if mode != AUTO or kind == "table" or not self._drawn(answer, kind, statement, screen):
+                write(answer, "table" if mode == AUTO else mode, screen)
+        return counted.count
+
+    def _drawn(self, answer: Answer, kind: str, statement: Statement | None, screen: Screen) -> bool:
+        from vmstore.shell.vmql.output import draw  # loaded where something is drawn
+
+        return draw.drawn(kind, answer, screen, draw.Look(self.store, statement, answer.basis, screen.width))
+
+
+class Counted:
+    """Rows by the chunk, counted as they are taken."""
+
+    def __init__(self, chunks: Iterator[Sequence[Row]]) -> None:
+        self._chunks = chunks
+        self.count = 0
+
+    def __iter__(self) -> Iterator[Sequence[Row]]:
+        for chunk in self._chunks:
+            self.count += len(chunk)
+            yield chunk
+
+
+def end_of(result: Result) -> dict[str, Any]:
+    """What is known of an answer once it was taken: how long it took, and the cursor where it goes on."""
+    told: dict[str, Any] = {"elapsed_ms": round(result.elapsed_ms, 3)}
+    return told if result.next is None else {**told, "next": result.next}
+
+
+def told(settings: Settings, what: str) -> Answer:
+    """One setting, or all of them, as an answer."""
+    rows = [(name, value) for name, value in settings.shown() if what in (name, SETTINGS)]
+    columns = (Column("setting", "text"), Column("value", "text"))
+    return Answer(columns, iter([rows]), {}, lambda: {"elapsed_ms": 0.0})

@@ -1,0 +1,88 @@
+"""Breakpoints: the first moment of a session at which a predicate holds, and what happened there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from vmstore.core.page import Level
+from vmstore.errors import UnknownError
+from vmstore.store.session import Session
+from vmstore.store.store import Store
+from vmstore.views.branch import Lane
+from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.vmql.planner.predicate import predicate
+from vmstore.vmql.syntax.errors import QueryError
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """Where a session stopped: position, the turn and call in force there, what happened, and the row that says it.
+
+    `relation` is the one that was asked; turn and call are 0 before the first.
+    """
+
+    session: str
+    position: int
+    turn: int
+    call: int
+    event: str
+    relation: str
+    row: dict[str, Any]
+
+
+def until(store: Store, session: Session, text: str, after: int | None = None) -> Stop | None:
+    """The first moment of a session, after a position where one is told, at which a predicate holds; None without one.
+
+    Raises QueryError, which points at what is wrong with the predicate, and UnknownError where the
+    session has no such position.
+    """
+    ns = store._ns
+    with ns.asking():
+        end = session.info().position
+        if after is not None and not 0 <= after <= end:
+            raise UnknownError(f"session {session.name!r} has no position {after}; its last is {end}")
+        wanted = predicate(text)
+        statement = wanted.first(after or None)
+        try:
+            rows = store.query(statement, session=session.name).to_dicts()
+        except QueryError as error:
+            raise wanted.pointed(error) from None
+        if not rows:
+            return None
+        row = rows[0]
+        here = moment_at(Lane(ns.views, ns.key(session.name) or 0), row["position"])
+        return Stop(session.name, row["position"], *here, happened(statement.name, row), statement.name, row)
+
+
+def happened(relation: str, row: dict[str, Any]) -> str:
+    """A row in words: what came about there."""
+    match relation:
+        case "CALLS":
+            return f"call {row['call']} is sent, with {row['tokens']:,} tokens; {row['status']}"
+        case "MOVES":
+            return f"{row['page']} {_moves(row)}" + _because(row["reason"])
+        case "MUTATIONS":
+            return f"{row['kind']}{_of(row)}" + _because(row["reason"])
+        case "FAULTS":
+            answer = "it comes" if row["granted"] else f"denied: {row['denied_because']}"
+            return (
+                f"{row['page'] or 'a page that is not there'} is asked for ({row['reason'] or 'it is back'}); {answer}"
+            )
+    return f"a row of {relation}{_of(row)}"
+
+
+def _moves(row: dict[str, Any]) -> str:
+    before, after = row["level_before"], row["level_after"]
+    if before is None:
+        return "enters L0" + (f", shown {Level(after).word}" if after else "")
+    return "leaves L0" if after is None else f"is shown {Level(after).word} in L0, no longer {Level(before).word}"
+
+
+def _of(row: dict[str, Any]) -> str:
+    page = row.get("page")
+    return "" if page is None else f" of {page}"
+
+
+def _because(reason: str | None) -> str:
+    return "" if reason is None else f" ({reason})"

@@ -1,0 +1,112 @@
+"""What a VMQL statement can go on with: keywords, columns, words of enumerations, and names that the store has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from vmstore.core.page import LinkKind
+from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.policies.registry import names as policies
+from vmstore.vmql.diagnostics.complete import Expect, completions
+from vmstore.vmql.functions import AGGREGATES
+from vmstore.vmql.relations.catalog import DESCRIBED, RELATIONS
+from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.syntax.printer import quoted
+
+MOST = 50  # names of one kind
+BARE = re.compile(r"\d*[^\W\d]\w*([.-]\w+)*")
+
+Ask = Callable[[str, str], Iterable[tuple[Any, ...]]]
+"""Answers a statement in which `$begins` stands for a pattern of LIKE."""
+
+
+class Candidate(NamedTuple):
+    """A way to go on: its text, how many characters before the cursor it takes the place of, what it is."""
+
+    text: str
+    replaces: int
+    about: str = ""
+
+
+class Candidates:
+    """The ways a statement can go on. `settings` and `subjects` (of SHOW) are those of whoever keeps settings."""
+
+    def __init__(
+        self, ask: Ask, settings: Sequence[str] = (), subjects: Sequence[str] = ("relations", "functions")
+    ) -> None:
+        self._ask = ask
+        self._fixed = {**FIXED, "setting": tuple(settings), "subject": tuple(subjects)}
+
+    def of(self, statement: str) -> list[Candidate]:
+        """What the text up to the cursor could go on with, the likeliest first."""
+        expect = completions(statement)
+        replaces = len(statement) - expect.start
+        begun = expect.prefix.casefold()
+        found = (Candidate(text, replaces, about) for text, about in self._ways(expect))
+        return list(dict.fromkeys(one for one in found if one.text.strip("'").casefold().startswith(begun)))
+
+    def _ways(self, expect: Expect) -> Iterator[tuple[str, str]]:
+        """What can stand here, with what it is: names and values before keywords."""
+        for kind in expect.names:
+            yield from self._named(kind, expect)
+        if "text" in expect.values and expect.quoted and "value" not in expect.names:
+            yield from self._values(expect)
+        for keyword in expect.keywords:
+            yield keyword, "keyword"
+
+    def _named(self, kind: str, expect: Expect) -> Iterator[tuple[str, str]]:
+        """The names of one kind, with what they are."""
+        relation = _relation(expect)
+        if kind == "column" and relation is not None:
+            yield from ((field.name, field.meaning) for field in relation.fields.values())
+        elif kind == "function":
+            yield from ((f"{name}(", one.meaning) for name, one in AGGREGATES.items())
+        elif kind == "value":
+            yield from self._values(expect)
+        elif kind in NAMED:
+            yield from self._asked(NAMED[kind], expect, kind)
+        elif kind in self._fixed:
+            yield from ((name, kind) for name in self._fixed[kind])
+
+    def _values(self, expect: Expect) -> Iterator[tuple[str, str]]:
+        """What a column can hold: the words of an enumeration, or what the store has."""
+        if (expect.statement, expect.column) == ("REPLAY", "policy"):
+            yield from ((quoted(name) if expect.quoted else name, "policy") for name in policies())
+        relation = _relation(expect)
+        field = None if relation is None or expect.column is None else relation.fields.get(expect.column)
+        if relation is None or field is None:
+            return
+        if field.form.words is not None:
+            yield from ((quoted(one.word) if expect.quoted else one.word, field.name) for one in field.form.words)
+        elif field.form.type == "text" and not field.asked and relation.name in RELATIONS.keys() - DEAR:
+            statement = f"{relation.name} {field.name} WHERE {field.name} LIKE $begins BY {field.name} LIMIT {MOST}"
+            yield from self._asked(statement, expect, field.name)
+
+    def _asked(self, statement: str, expect: Expect, about: str) -> Iterator[tuple[str, str]]:
+        """Names that the store answers a statement with."""
+        for name, *_ in self._ask(statement, f"{expect.prefix}%"):
+            if name is not None:
+                yield name if BARE.fullmatch(name) and not expect.quoted else quoted(name), about
+
+
+def _relation(expect: Expect) -> Relation | None:
+    """The relation whose columns are meant."""
+    statement = expect.statement or ""
+    return DESCRIBED.get(ROWS_OF.get(statement, statement))
+
+
+DEAR = frozenset(("METRICS",))  # every session is folded anew for each answer
+# By kind of name: the statement whose answer they are.
+NAMED = {
+    "session": f"SESSIONS session WHERE session LIKE $begins LIMIT {MOST}",
+    "user": f"SESSIONS user WHERE user LIKE $begins BY user LIMIT {MOST}",
+    "page": f"PAGES hint WHERE hint LIKE $begins ORDER BY position DESC LIMIT {MOST}",
+}
+ROWS_OF = {"SOURCES": "LINEAGE", "DERIVED": "LINEAGE", "WATCH": "MUTATIONS"}
+FIXED = {
+    "kind of link": tuple(kind.word for kind in LinkKind),
+    "choice": ("policy", "budget", *Settings.__struct_fields__),
+    "relation": tuple(DESCRIBED),
+}

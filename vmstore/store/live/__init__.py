@@ -1,0 +1,1 @@
+"""Live sessions as users hold them."""

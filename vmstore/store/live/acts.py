@@ -1,0 +1,187 @@
+"""A session that acts: each call one durable commit, what happened and then the kernel's decisions.
+
+And what somebody moves by hand in its prompt: pins, evictions, levels, marks, segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from vmstore.core.address import page_name
+from vmstore.core.clock import within
+from vmstore.core.decision import Holder
+from vmstore.core.mutation import Annotate, Cite, Link, Recall
+from vmstore.core.page import LinkKind, Role, Standing
+from vmstore.errors import InputError, OvertakenError, UnknownError
+from vmstore.live import extraction, page_moves
+from vmstore.live.regeneration import Renewal, write
+from vmstore.live.runtime import Act, Runtime
+from vmstore.live.settings import chosen
+from vmstore.live.snapshots.snapshot import Snapshot
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import Faulted
+from vmstore.store.live.fault_results import faulted
+from vmstore.store.live.page_names import Called, titled
+from vmstore.store.session import Session
+
+T = TypeVar("T")
+RUNTIMES_MAX = 64  # live sessions at hand, those used last
+
+
+class Acting(Session):
+    """A session whose memory is managed, as far as pages are moved in it by hand."""
+
+    def runtime(self) -> Runtime:
+        """What acts; for two handles on a session of one store the same. One not used for long is read again."""
+        runtimes = self._ns.live
+        runtime = runtimes.pop(self._key, None)
+        if runtime is None:
+            self._ns.follow()
+            callbacks = self._ns.callbacks.get(self._key, ())
+            folder = self._ns.snapshots
+            snapshot = None if folder is None else Snapshot(folder, self._key)
+            runtime = Runtime(self._ns.reader, self._lane(), *callbacks, snapshot=snapshot)
+        runtimes[self._key] = runtime
+        idle = (key for key, one in runtimes.items() if not one.in_block)
+        if len(runtimes) > RUNTIMES_MAX and (key := next(idle, None)) is not None:
+            del runtimes[key]
+        return runtime
+
+    def _act(self, do: Callable[[Act], T], at: int | None = None) -> T:
+        """Does something as one commit; decided anew where another process was first."""
+        within("at", at)
+        with self._ns.lock:
+            clock = self._ns.engine.clock  # refuses where the handle is for reading
+            happened = clock.now() if at is None else at
+            runtime = self.runtime()
+
+            def managed(act: Act) -> T:
+                chosen(act.state)
+                return do(act)
+
+            return self._ns.retried(lambda: runtime.act(managed, happened))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Writes what this thread does within at once: commits as without it, durable together when the block ends.
+
+        A process that ends before loses all of it, and none of it is in the log half; what asks the log (calls,
+        pages, search) does not see it before. An error that leaves the block does not undo what was done; where an
+        act fails half-way, or another process writes to the session meanwhile, nothing of the block is written.
+        """
+        with self._ns.lock:
+            self._ns.engine  # noqa: B018 - refuses where the handle is for reading
+            runtime = self.runtime()
+            runtime.begin()
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                runtime.end()
+
+    # ---- what is held, moved and marked
+
+    def pin(self, page: str | int, *, plan: bool = False, at: int | None = None) -> None:
+        """Holds a page in the prompt, as the active `plan` or by hand; RefusedError where it cannot fit."""
+        holder = Holder.PLAN if plan else Holder.HAND
+        self._act(lambda act: page_moves.pin(act, self._number(act, page), holder), at)
+
+    def unpin(self, page: str | int, *, at: int | None = None) -> None:
+        """Lets go of a page that was pinned."""
+        self._act(lambda act: page_moves.unpin(act, self._number(act, page)), at)
+
+    def evict(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of the prompt; nothing of it is lost."""
+        self._act(lambda act: page_moves.evict(act, self._number(act, page)), at)
+
+    def compress(self, page: str | int, level: int, *, at: int | None = None) -> int:
+        """Shows a page shorter; the level it is shown at, which is higher where it has no form at the one asked for."""
+        return self._act(lambda act: page_moves.compress(act, self._number(act, page), level), at)
+
+    def cite(self, page: str | int, *, at: int | None = None) -> None:
+        """Says that the model's last message leans on a page."""
+
+        def do(act: Act) -> None:
+            said = [one for one in act.spoken.messages.values() if one.role is Role.ASSISTANT and one.parts]
+            if not said:
+                raise InputError("the model has said nothing yet, so nothing of it cites a page")
+            act.tell(Cite(self._number(act, page), said[-1].parts[0]))
+
+        self._act(do, at)
+
+    def recall(self, page: str | int, *, corrected: bool = False, at: int | None = None) -> None:
+        """Says that something was recalled from a page, and whether the user had to correct it."""
+        self._act(lambda act: act.tell(Recall(self._number(act, page), int(corrected))), at)
+
+    def mark(self, name: str, pages: Iterable[str | int] | None = None, *, at: int | None = None) -> None:
+        """Names this moment, with the pages in the prompt or those chosen; `restore` comes back to it."""
+        titled(name, needed=True)
+
+        def do(act: Act) -> None:
+            page_moves.mark(act, name, None if pages is None else [self._number(act, one) for one in pages])
+
+        self._act(do, at)
+
+    def restore(self, name: str, *, at: int | None = None) -> list[Faulted]:
+        """Sets the prompt back to the pages of a mark; what came of each page that was not there."""
+
+        def do(act: Act) -> list[Faulted]:
+            if name not in act.spoken.marks:
+                raise UnknownError(f"there is no mark {name!r}; {Namespace.nearest(name, list(act.spoken.marks))}")
+            return [faulted(act, one, "") for one in page_moves.restore(act, name)]
+
+        return self._act(do, at)
+
+    def segment(self, title: str = "", *, summary: str | None = None, at: int | None = None) -> str:
+        """Ends a segment: a summary page, written or made of its key points, stands for what was said in it."""
+        if not isinstance(title, str) or not isinstance(summary, str | None):
+            raise InputError(f"a segment's title and summary are texts, not {title!r:.40} and {summary!r:.40}")
+
+        def do(act: Act) -> int:
+            text = summary if summary is not None else extraction.summed_up(act, title)
+            return page_moves.segment(act, title, text.encode("utf-8", "backslashreplace"))
+
+        return self._name(self._act(do, at))
+
+    def _renew(self, position: int, marks: Iterable[tuple[int, bytes]], renewals: Iterable[Renewal]) -> list[int]:
+        """Marks pages superseded, each with its anchors, and writes those made anew in their place; the new pages.
+
+        OvertakenError where the session stands no longer at `position`, where that was decided.
+        """
+
+        def do(act: Act) -> list[int]:
+            if act.state.position != position:
+                raise OvertakenError(f"session {self.name!r} moved on while it was looked at")
+            for page, anchors in marks:
+                act.tell(Annotate(page, status=Standing.SUPERSEDED, anchors=act.cell(anchors)))
+            made = []
+            for one in renewals:
+                made.append(write(act, one))
+                act.tell(Link(made[-1], one.replaces, LinkKind.SUPERSEDES))
+            return made
+
+        return self._act(do)
+
+    # ---- names
+
+    def look(self, see: Callable[[Runtime], T]) -> T:
+        """Sees the session as it stands at the log's end; nothing is logged."""
+        with self._ns.lock:
+            runtime = self.runtime()
+            runtime.current()
+            return see(runtime)
+
+    def _names(self, pages: Iterable[int]) -> list[str]:
+        return [page_name(number) for number in pages]
+
+    def _name(self, page: int) -> str:
+        return page_name(page)
+
+    def _number(self, act: Act, page: str | int) -> int:
+        return self._called.number(act, page)
+
+    @property
+    def _called(self) -> Called:
+        return Called(self._ns.name, self.name)

@@ -1,0 +1,64 @@
+"""Moments of a live session to come back to: named, listed, forked at, and gone back to in the same session."""
+
+from __future__ import annotations
+
+from vmstore.core.address import page_name
+from vmstore.core.asof import AsOf, Position
+from vmstore.errors import InputError, UnknownError
+from vmstore.live.rewind import Then
+from vmstore.live.runtime import Act, Runtime
+from vmstore.namespace.namespace import Namespace
+from vmstore.views.branch import Lane
+from vmstore.views.reads.annotations import notes_of
+from vmstore.views.reads.resolve_asof import basis, end_of, moment_at
+
+
+class Checkpoint(Position, frozen=True):
+    """A moment of a session that somebody named; `at=` of every question, of `fork` and `rewind` takes it."""
+
+    name: str
+    turn: int
+    call: int
+    at: int
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.name!r}"
+
+
+def checkpoint_at(lane: Lane, position: int, name: str) -> Checkpoint:
+    """The checkpoint that stands at a position."""
+    turn, call = moment_at(lane, position)
+    at: int = lane.db.execute(_AT, (lane.at(position).session, position)).get
+    return Checkpoint(position, name, turn, call, at)
+
+
+def target(act: Act, lane: Lane, to: str | AsOf) -> tuple[int, str]:
+    """The position a session is to be set back to, and what that moment is called."""
+    if isinstance(to, str):
+        known = {name: position for position, name in act.spoken.checkpoints}
+        if to not in known:
+            raise UnknownError(f"there is no checkpoint {to!r}; {Namespace.nearest(to, list(known))}")
+        return known[to], to
+    position = basis(lane, to).position
+    if end_of(lane, position) != position:
+        raise InputError(
+            f"{to} is within a commit, and a session goes back to the end of one; the next is position "
+            f"{end_of(lane, position)}: name it, or the page by `moment_of`"
+        )
+    return position, to.name if isinstance(to, Checkpoint) else str(to)
+
+
+def then(namespace: Namespace, act: Act, lane: Lane, position: int) -> Then:
+    """How a session stood at a position, beside how it stands."""
+    namespace.follow()
+    runtime = Runtime(namespace.reader, lane, past=True)
+    runtime.stand(position)
+    if runtime.state.settings is None:
+        raise InputError(
+            f"at {page_name(position)} the session had no budget yet; go back to a moment after that, or fork"
+        )
+    older = [page for page in act.spoken.pages if page <= position]
+    return Then(position, runtime, notes_of(lane, position, older), notes_of(lane, act.state.position, older))
+
+
+_AT = "SELECT at FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

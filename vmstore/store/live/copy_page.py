@@ -1,0 +1,203 @@
+"""Pages of regions and of a user's other sessions: copied in by value, with where they come from.
+
+A copy is a page like any other: it stays when the region changes, is taken back or is gone, so the
+past of a session never hangs on what another namespace holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
+
+from vmstore.core.address import Reference, page_name, parse
+from vmstore.core.clock import within
+from vmstore.core.mutation import Create
+from vmstore.core.page import Mime, Modality, PageType, Role
+from vmstore.core.text.token_estimate import estimate
+from vmstore.engine.batch import Batch
+from vmstore.errors import InputError, ReadOnlyError, UnknownError, VmstoreError
+from vmstore.live.runtime import Act
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import Page
+from vmstore.shares.regions import open_region
+from vmstore.store.live.acts import Acting
+from vmstore.store.live.other_sessions import TERMS_MIN, Elsewhere
+from vmstore.store.session import Session
+from vmstore.views.projector import plain
+from vmstore.views.projectors.pages import object_of
+from vmstore.vm import signals
+
+FROM = "from:"
+
+
+class Copy(NamedTuple):
+    """A page of a region, to be copied: as it stands there, its bytes, and the address of just that version."""
+
+    page: Page
+    content: bytes
+    origin: str
+    local: bool = False  # whether it is of another session of the same namespace
+
+    @property
+    def source(self) -> str:
+        """What it is from: the region, or the session of the same namespace."""
+        told = parse(self.origin)
+        return str(told.session if self.local else told.namespace)
+
+    @property
+    def name(self) -> str:
+        """What the copy is called: one name for each version."""
+        return f"{self.source}:{self.page.hint or f'{self.page.session}:{self.page.page}'}.v{self.page.version}"
+
+
+def bring(session: Session, address: str, *, at: int | None = None) -> str:
+    """Copies a page of a region into a session, and names the copy; the one there is, where it was brought before.
+
+    `address` is `vm://region/session/page`, with a moment where it is not the newest version that is
+    wanted. What may be read is what the sandbox, the session and its user were granted.
+    """
+    told = parse(address)
+    ns = session._ns
+    if told.namespace is None or (told.namespace, told.session) == (ns.name, session.name):
+        raise InputError(f"{address} names no page of another session; write vm://region/session/page")
+    copy = copied(ns, session, told)
+    with ns.lock:
+        there = brought(session, copy)
+        if there is not None:
+            return page_name(there)
+        if isinstance(session, Acting):
+            return page_name(session._act(lambda act: _told(act, copy), at))
+        batch = ns.engine.batch(session._key)
+        page = batch.add(_create(batch, copy))
+        batch.commit(ns.clock.now() if within("at", at) is None or at is None else at)
+        return page_name(page)
+
+
+def copied(ns: Namespace, session: Session, told: Reference) -> Copy:
+    """What there is to copy; UnknownError where there is no such region, or none for these."""
+    user = session.info().user
+    assert told.namespace is not None and told.session is not None, "a namespace stands before a session"
+    if told.namespace == ns.name:
+        return _copy(ns, told, ns.name)._replace(local=True)
+    region = open_region(ns, told.namespace, user=user, session=session.name)
+    try:
+        return _copy(region, told, told.namespace)
+    finally:
+        region.close()
+
+
+def _copy(region: Namespace, told: Reference, name: str) -> Copy:
+    """The page of a namespace that somebody may read."""
+    assert told.session is not None, "a namespace stands before a session"
+    key = region.key(told.session)
+    if key is None:
+        raise UnknownError(f"there is no session {told.session!r} in region {name!r}")
+    source, address = Session(region, _recording, key, told.session), str(told)
+    page, content = source.page(address), source.content(address, level=0)
+    versions = [one for one in source.versions(address) if one.level == 0 and one.version == page.version]
+    where = Reference(namespace=name, session=source.name, page=page.page, position=versions[-1].position)
+    return Copy(page, content, str(where))
+
+
+def here(session: Session, page: str | int) -> str | int:
+    """What a page is called in a session: where it is a region's, its copy, made now if it may be."""
+    try:
+        told = parse(page) if isinstance(page, str) else None
+        if told is None or told.namespace is None or not _readable(session, told):
+            return page
+        return bring(session, str(page))
+    except VmstoreError:  # what is not there and what is not theirs are the same: nobody knows the page
+        return page
+
+
+def _readable(session: Session, told: Reference) -> bool:
+    """Whether a session may ask for what is elsewhere: a region says itself, and of its own store it is the user's."""
+    if told.namespace != session._ns.name:
+        return True
+    if not isinstance(session, Acting) or told.session in (None, session.name):
+        return False
+    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
+    key = session._ns.key(str(told.session))
+    if settings is None or settings.remembers != "user" or user is None or key is None:
+        return False
+    return session._ns.session_info(key).user == user
+
+
+def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Copy]:
+    """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
+    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
+    asked = signals.asked(message)
+    if settings is None or settings.remembers != "user" or user is None or not asked:
+        return []
+    ns = session._ns
+    elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))
+    left = session.look(lambda runtime: runtime.state.recall)
+    copies = []
+    for address in elsewhere.fitting(session._key, asked, least):
+        with suppress(VmstoreError):  # what was erased, or leaves no room
+            copy = copied(ns, session, parse(address))
+            left -= copy.page.tokens
+            copies += [copy] if left >= 0 else []
+    return copies
+
+
+def take(act: Act, copies: Sequence[Copy]) -> None:
+    """Copies what the session has not yet."""
+    for copy in copies:
+        there = act.spoken.origins.get(copy.origin)
+        if there is None or act.spoken.undone(there):
+            _told(act, copy)
+
+
+def origin(session: Session, page: str | int) -> str | None:
+    """The address of the version of a region's page that a page is a copy of; None where it is no copy."""
+    with session._ns.asking():
+        lane, number = session._lane(), session.position_of(page)
+        sql = "SELECT labels FROM pages WHERE session = ? AND page = ?"
+        labels: Any = lane.db.execute(sql, (lane.owner(number), number)).get
+        return None if labels is None else plain(object_of(labels).get("origin"))
+
+
+def brought(session: Session, copy: Copy) -> int | None:
+    """The copy that a session has already."""
+    with session._ns.asking():
+        try:
+            number = session.position_of(copy.name)
+        except UnknownError:
+            return None
+        return number if origin(session, number) == copy.origin else None
+
+
+def _recording() -> NoReturn:
+    raise ReadOnlyError("a page is copied from a region, and nothing is written there")
+
+
+def _told(act: Act, copy: Copy) -> int:
+    return act.tell(_create(act, copy))
+
+
+def _create(to: Batch | Act, copy: Copy) -> Create:
+    page = copy.page
+    labels = {
+        "hint": copy.name,
+        "tags": [*page.tags, f"{FROM}{copy.source}"],
+        "actor": page.actor,
+        "origin": copy.origin,
+    }
+    modality = Modality[page.modality.upper()]
+    mime = next((one for one in Mime if one.type == page.mime), Mime.OTHER)
+    return Create(
+        type=PageType[page.type.upper()],
+        modality=modality,
+        role=Role[page.role.upper()],
+        message=0,
+        part=0,
+        content=to.cell(copy.content),
+        size=len(copy.content),
+        tokens=estimate(copy.content, modality),
+        mime=mime,
+        labels=to.cell(json.dumps(labels if mime is not Mime.OTHER else {**labels, "mime": page.mime}).encode()),
+        importance=round(page.importance * 1_000_000),
+    )

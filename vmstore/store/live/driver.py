@@ -1,0 +1,263 @@
+"""Drives the rounds of a run: sends the requests, reads streams, calls the host's functions in threads.
+
+What a thread does here, `vmstore.aio.driver` does with tasks.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from vmstore.errors import InputError
+from vmstore.providers import plain, words_of
+from vmstore.vm.protocol.citation_filter import Unmarked, unmarked
+from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.escape import finite, loads
+from vmstore.vm.protocol.loop import Answer, Ask, Do, Ran, Rounds, Step, Words
+from vmstore.vm.protocol.tool_calls import object_of
+
+Model = Callable[[dict[str, Any]], Any]
+Tools = Mapping[str, Callable[..., Any]]
+BETWEEN = "\n\n"  # between the words of two rounds
+AT_ONCE_MAX = 32  # functions called in threads at the same time
+
+
+class Ended(NamedTuple):
+    """The rounds are over; `ran` is None where a model call raised."""
+
+    ran: Ran | None
+
+
+class Failed(NamedTuple):
+    """What a function of the host's raised."""
+
+    error: Exception
+
+
+class Streamed:
+    """The words of a run as they come, without citations; `ran` says how it ended once they are all taken.
+
+    Closed before its end, as a `with` does, it logs the call under way as aborted, with what came of it.
+    """
+
+    def __init__(self, texts: Generator[str, None, Ran]) -> None:
+        self._texts = texts
+        self._ran: Ran | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            return next(self._texts)
+        except StopIteration as ended:
+            self._ran = self._ran or ended.value
+            raise StopIteration from None
+
+    def __enter__(self) -> Streamed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the run where it is; twice does nothing."""
+        self._texts.close()
+
+    @property
+    def ran(self) -> Ran:
+        """How the run ended."""
+        return ended(self._ran)
+
+
+def ended(ran: Ran | None) -> Ran:
+    """How a run ended; InputError where it has not."""
+    if ran is None:
+        raise InputError("the run has not ended; take its words to their end first")
+    return ran
+
+
+def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Generator[str, None, Ran]:
+    """Does what the rounds ask for, gives the words as they come, and how it ended.
+
+    What the model call raises is raised, once it is logged.
+    """
+    said = Said()
+    try:
+        step = advance(going, None)
+        while not isinstance(step, Ended):
+            reply: Any = None
+            if isinstance(step, Ask):
+                hearing = Hearing()
+                try:
+                    for text in hearing.of(model_call, step.request):
+                        yield from said.more(text)
+                except BaseException as error:
+                    advance(going, hearing.broken(error))
+                    raise
+                reply = hearing.answer
+            elif isinstance(step, Do):
+                reply = called(own, step.calls, parallel=parallel)
+            else:
+                yield from said.more(unmarked(step.text))
+            said.ended = True
+            step = advance(going, reply)
+    finally:
+        going.close()
+    return ended(step.ran)
+
+
+def advance(going: Rounds, reply: Any) -> Step | Ended:
+    """What is to be done next, now that something came of the last."""
+    try:
+        return going.send(reply)
+    except StopIteration as over:
+        return Ended(over.value)
+
+
+class Said:
+    """The words of all rounds, with a blank line between those of two."""
+
+    def __init__(self) -> None:
+        self._any = False
+        self.ended = False  # whether a round ended since something was said
+
+    def more(self, text: str) -> Iterator[str]:
+        """A further piece."""
+        if text:
+            if self.ended and self._any:
+                yield BETWEEN
+            self._any, self.ended = True, False
+            yield text
+
+
+class Parts:
+    """The parts of a stream as they come, and the words they bring."""
+
+    def __init__(self) -> None:
+        self.list: list[Any] = []
+        self._unmarked = Unmarked()
+
+    def more(self, part: Any) -> str:
+        """A further part; the words that can be shown now."""
+        value = plain(finite(part), f"stream part {len(self.list)}")
+        if not isinstance(value, dict):
+            kind = type(part).__name__
+            raise InputError(f"the stream of the model call holds a {kind}; return the provider's parts as they come")
+        self.list.append(value)
+        return self._unmarked.feed(words_of(value))
+
+    def end(self) -> str:
+        """The words that waited."""
+        return self._unmarked.end()
+
+
+class Hearing:
+    """One model call under way."""
+
+    def __init__(self) -> None:
+        self._parts = Parts()
+        self.answer = Answer(None)
+
+    def of(self, model_call: Model, request: dict[str, Any]) -> Iterator[str]:
+        """Calls the model and gives the words of a stream as they come."""
+        response = model_call(request)
+        if inspect.isawaitable(response):
+            if inspect.iscoroutine(response):
+                response.close()
+            raise InputError("the model call is to be awaited; run it on the async twin, vmstore.aio, or make it plain")
+        if not is_stream(response):
+            self.answer = Answer(response)
+            return
+        try:
+            for part in response:
+                if text := self._parts.more(part):
+                    yield text
+        finally:
+            if callable(close := getattr(response, "close", None)):
+                close()
+        if text := self._parts.end():
+            yield text
+        self.answer = Answer(self._parts.list, streamed=True)
+
+    def broken(self, error: BaseException) -> Answer:
+        """What there is of it where it raised."""
+        return Answer(self._parts.list, streamed=True, error=error)
+
+
+def is_stream(response: Any) -> bool:
+    """Whether a model call gave the parts of a response; what a library made of a whole one can be looped over too."""
+    whole = isinstance(response, Mapping | str | bytes) or callable(getattr(response, "model_dump", None))
+    return not whole and hasattr(response, "__iter__")
+
+
+def called(own: Tools, calls: Sequence[Asked], *, parallel: bool) -> list[Any]:
+    """What functions give for some calls, several at once in threads; what one raises is its result."""
+    if len(calls) < 2 or not parallel:
+        return [call_one(own, call) for call in calls]
+    with ThreadPoolExecutor(min(len(calls), AT_ONCE_MAX), thread_name_prefix="vmstore-tool") as threads:
+        begun = [threads.submit(contextvars.copy_context().run, call_one, own, call) for call in calls]
+        return [one.result() for one in begun]
+
+
+ANSWERING: contextvars.ContextVar[str] = contextvars.ContextVar("ANSWERING")
+"""The id of the call that a function of the host's answers now."""
+
+
+def calling(known: Container[str]) -> str | None:
+    """The call that is being answered here, where it is one of those."""
+    call = ANSWERING.get(None)
+    return call if call in known else None
+
+
+def call_one(own: Tools, call: Asked) -> Any:
+    """What a function gives for a call, or what it raised."""
+    before = ANSWERING.set(call.id)
+    try:
+        return own[call.tool](**arguments(call))
+    except Exception as error:  # a tool that fails answers so, and the model goes on
+        return Failed(error)
+    finally:
+        ANSWERING.reset(before)
+
+
+def arguments(call: Asked) -> dict[str, Any]:
+    """The arguments of a call; InputError where they are no JSON object, as in a stream that was cut."""
+    given = call.arguments
+    try:
+        sound = not isinstance(given, str) or not given.strip() or isinstance(loads(given), dict)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise InputError("the arguments are no JSON object; call again with one")
+    return object_of(given)
+
+
+def plain_tools(tools: Tools) -> None:
+    """Refuses functions that are to be awaited: nobody awaits them here."""
+    for name, function in tools.items():
+        if inspect.iscoroutinefunction(function):
+            raise InputError(f"tool {name!r} is async; run it on the async twin, vmstore.aio, or make it plain")
+
+
+__all__ = [
+    "Ask",
+    "Do",
+    "Ended",
+    "Failed",
+    "Hearing",
+    "Parts",
+    "Said",
+    "Streamed",
+    "Words",
+    "advance",
+    "arguments",
+    "called",
+    "ended",
+    "is_stream",
+    "plain_tools",
+    "texts",
+]

@@ -1,0 +1,109 @@
+"""What a program changes of a live session's pages by hand: their content, how they relate, whether they hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vmstore.core.address import page_name
+from vmstore.core.draft import Draft, Part
+from vmstore.core.mutation import Annotate, Link, Unpin, Update
+from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.core.text.token_estimate import estimate
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.live import messages
+from vmstore.live.rewind import HOLDERS
+from vmstore.live.runtime import Act
+from vmstore.vm.kernel.managed_page import Held
+
+WORDS = (Modality.TEXT, Modality.STRUCTURED)
+
+
+def update(act: Act, number: int, content: str | bytes) -> int:
+    """Gives a page another content, as a version; the same again is not logged. The version it has then."""
+    held = _own(act, number)
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogatepass")
+    if not isinstance(content, bytes) or (not content.strip() and held.modality in WORDS):
+        raise InputError(f"{page_name(number)} is to say {content!r:.40}; pass a text, or the bytes of a file")
+    if held.modality in WORDS:
+        _readable(held, content)
+    part = Part(content, held.modality, held.mime, held.type)
+    (part,) = messages.hidden(act, Draft(Role(held.role), b"", (part,))).parts
+    form = held.forms[0]
+    if form is None or act.forms.of(form.position) != part.content:
+        _write(act, held, part.content)
+    return held.version
+
+
+def flush(act: Act, numbers: Sequence[int]) -> list[int]:
+    """Says that pages are up to date with what they were made from: the same content as another version."""
+    for number in numbers:
+        held = _own(act, number)
+        form = held.forms[0]
+        assert form is not None, "every page has its full content"
+        _write(act, held, act.forms.of(form.position))
+    return list(numbers)
+
+
+def link(
+    act: Act, source: int, target: int, kind: str, valid_from: int | None = None, valid_to: int | None = None
+) -> None:
+    """Says how a page relates to another."""
+    known = LinkKind.of(kind) if isinstance(kind, str) else None
+    if known is None:
+        words = ", ".join(one.word for one in LinkKind)
+        raise UnknownError(f"there is no kind of link {kind!r:.60}; the kinds are {words}")
+    if known is LinkKind.CAUSED_BY:
+        raise InputError("caused_by joins a tool's result to its call, which `tool` does; give another kind")
+    if source == target:
+        raise InputError(f"{page_name(source)} cannot be linked to itself; name two pages")
+    if valid_from is not None and valid_to is not None and valid_from > valid_to:
+        raise InputError(f"a validity from {valid_from} to {valid_to} ends before it begins; swap the two")
+    act.tell(Link(source, target, int(known), valid_from, valid_to))
+
+
+def delete(act: Act, number: int) -> None:
+    """Takes a page out of the prompt, of search and of what may be asked for, from here on; the log keeps it."""
+    held = act.state.pages[number]
+    if held.type is PageType.VALUE:
+        raise InputError(f"{page_name(number)} is a value; keep None, or another one, under its name")
+    if number in act.state.retracted:
+        raise InputError(f"{page_name(number)} holds no more already; there is nothing to delete")
+    for holder in HOLDERS:
+        if held.holders >> holder & 1:
+            act.tell(Unpin(number, holder))
+    act.tell(Annotate(number, status=Standing.SUPERSEDED))
+
+
+def _own(act: Act, number: int) -> Held:
+    """A page whose content may change: one that no message holds."""
+    held = act.state.pages[number]
+    if held.type is PageType.VALUE:
+        raise InputError(f"{page_name(number)} is a value; keep another one under its name")
+    if held.message:
+        raise RefusedError(
+            f"{page_name(number)} was said in a message, and what was said stays: go back to before it with `rewind`, "
+            "state a `claim` that corrects it, or open the session with another `system`"
+        )
+    return held
+
+
+def _readable(held: Held, content: bytes) -> None:
+    try:
+        text = content.decode("utf-8", "surrogatepass")
+        if held.modality is Modality.STRUCTURED:
+            json.loads(text)
+    except ValueError:
+        what = "JSON" if held.modality is Modality.STRUCTURED else "text in UTF-8"
+        raise InputError(f"{page_name(held.page)} holds {what}, and what is to stand in it is none") from None
+
+
+def _write(act: Act, held: Held, content: bytes) -> None:
+    tokens = estimate(content, held.modality)
+    act.tell(Update(held.page, held.version + 1, act.cell(content), len(content), tokens))
+    if act.state.pinned > act.state.room:
+        raise RefusedError(
+            f"{page_name(held.page)} is pinned and would take {tokens:,} tokens, {act.state.pinned:,} with the other "
+            f"pins of {act.state.room:,}; unpin it first, or give a larger l0_tokens_max (law pins_fit)"
+        )

@@ -1,0 +1,535 @@
+"""A live session as its users hold it: what they tell it, what it decides of that, what it packs.
+
+Each call is one durable commit: what happened, then the kernel's decisions with their reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from vmstore.capture.record import measured
+from vmstore.core.address import page_name
+from vmstore.core.asof import AsOf, one_moment
+from vmstore.core.clock import within
+from vmstore.core.decision import FaultReason
+from vmstore.core.draft import Usage
+from vmstore.core.mutation import Search
+from vmstore.core.page import Level, LinkKind, PageType, Role
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.live import extraction, messages, page_moves, prefetch
+from vmstore.live.messages import Spoke
+from vmstore.live.pack import SHAPES, Sent, pack
+from vmstore.live.prompt_pages import Leaves
+from vmstore.live.recall.index import Ranked
+from vmstore.live.rewind import rewind
+from vmstore.live.runtime import Act, Runtime
+from vmstore.live.settings import chosen, configure
+from vmstore.namespace.namespace import session_name
+from vmstore.namespace.results import Faulted, Hit, Recorded, SessionInfo
+from vmstore.providers import take_reply
+from vmstore.providers.parts import media_of
+from vmstore.providers.reply import COUNT_MAX
+from vmstore.store.live.acts import Acting
+from vmstore.store.live.checkpoints import Checkpoint, checkpoint_at, target, then
+from vmstore.store.live.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
+from vmstore.store.live.copy_page import here, remembered, take
+from vmstore.store.live.driver import Streamed, calling, plain_tools, texts
+from vmstore.store.live.edits import delete, flush, link, update
+from vmstore.store.live.fault_results import faulted
+from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
+from vmstore.store.live.memory_tools import Memory
+from vmstore.store.live.page_names import titled
+from vmstore.store.live.prompt import Packed
+from vmstore.store.reads.annotations import share
+from vmstore.store.reads.sent_request import stood
+from vmstore.store.recorder import used
+from vmstore.views.reads.resolve_asof import basis
+from vmstore.vm.kernel.settings import Settings
+from vmstore.vm.kernel.window import chosen as sent
+from vmstore.vm.metrics.report import Measures
+from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.functions import offered, schema_of
+from vmstore.vm.protocol.loop import ROUNDS_MAX, Ran, Rounds, rounds
+from vmstore.vm.protocol.prompt_page import MEDIA
+from vmstore.vm.protocol.select import Selection
+
+ASKED_CHARS_MAX = 200  # of what no page is called
+
+
+class Live(Acting):
+    """A session with a budget: its memory is managed, and every decision can be asked for its reasons."""
+
+    # ---- what happens
+
+    def user(self, content: Any, *, at: int | None = None) -> list[str]:
+        """A person says something: a text, or chat-completions content parts; the names of its pages.
+
+        Before anything else what it speaks of is looked for: pages it may need come in, decisions
+        it makes become claims.
+        """
+
+        brought = remembered(self, _words(content)) if self._looks_elsewhere() else []
+
+        def do(act: Act) -> Spoke:
+            spoke = messages.user(act, content)
+            take(act, brought)
+            extraction.notice(act, spoke)
+            prefetch.prefetch(act, spoke)
+            return spoke
+
+        return self._names(self._act(do, at).pages)
+
+    def assistant(
+        self,
+        message: Any,
+        *,
+        tokens_in: int | None = None,
+        tokens_cached: int | None = None,
+        tokens_out: int | None = None,
+        cost: float | None = None,
+        at: int | None = None,
+    ) -> list[str]:
+        """The model answers the last call: a text, or a chat-completions message; the names of its pages.
+
+        Citations in it (`[ref: p17]`) are told, decisions become claims. Token counts are the
+        provider's and correct the estimate; `cost` is in dollars.
+        """
+        for count in (tokens_in, tokens_cached, tokens_out):
+            if count is not None and (type(count) is not int or not 0 <= count <= COUNT_MAX):
+                raise InputError(f"{count!r:.40} is no number of tokens")
+        usage = Usage(tokens_in, tokens_cached, tokens_out, used(None, cost).cost)
+
+        def do(act: Act) -> Spoke:
+            sent = extraction.unanswered(act)
+            spoke = messages.assistant(act, message, usage, counted=self._counted(act, usage))
+            extraction.hear(act, [spoke], sent)
+            return spoke
+
+        return self._names(self._act(do, at).pages)
+
+    def record(
+        self,
+        request: dict[str, Any],
+        response: Any = None,
+        *,
+        at: int | None = None,
+        latency: int | None = None,
+        cost: float | None = None,
+        request_id: str | None = None,
+    ) -> Recorded:
+        """Takes in what came back for the prompt that was packed: the provider's response, as `Store.record` takes it.
+
+        The prompt stands in the log already, so `request` is not looked at. What a tool of the
+        provider's answered by itself is in its response.
+        """
+        if request_id is not None:
+            raise InputError("a session that manages its memory takes each answer once; leave request_id out")
+        return self._took(response, at=at, told=used(latency, cost))
+
+    def _took(
+        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+    ) -> Recorded:
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
+
+        def do(act: Act) -> Recorded:
+            reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
+            reply = messages.identified(reply, [call.id for call in calls])
+            sent = extraction.unanswered(act)
+            extraction.hear(act, messages.answered(act, reply, counted=self._counted(act, reply.usage)), sent)
+            return Recorded(self.name, act.state.call, act.state.turn, act.state.position)
+
+        return self._act(do, at)
+
+    def _counted(self, act: Act, usage: Usage) -> int:
+        """What the call that is answered was estimated at, where the provider says what it was."""
+        return act.state.sent_tokens if usage.tokens_in else 0
+
+    def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
+        """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
+        return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at).pages)
+
+    def attach(
+        self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
+    ) -> str:
+        """Takes a file in as a page, whole, and shows a shorter form of it in the prompt; the page's name.
+
+        `words` say what a picture shows, or are what is spoken in sound or film.
+        """
+        if not isinstance(data, bytes) or not isinstance(mime, str) or not mime:
+            raise InputError(f"a file is bytes and a content type like 'text/plain', not {data!r:.40} and {mime!r:.40}")
+        titled(name)
+        modality, known, mime_name = media_of(mime)
+        if words is not None and (modality not in MEDIA or not isinstance(words, str) or not words.strip()):
+            raise InputError(f"words tell of a picture, sound or film, and {words!r:.40} of {mime!r:.40} does not")
+
+        def do(act: Act) -> int:
+            number = messages.page(
+                act,
+                PageType.ARTIFACT,
+                data,
+                role=Role.USER,
+                name=name,
+                modality=modality,
+                mime=known,
+                mime_name=mime_name,
+            )
+            page_moves.show_shorter(act, number, words or "")
+            return number
+
+        return self._name(self._act(do, at))
+
+    def claim(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        sources: Iterable[str | int] = (),
+        supersedes: str | int | None = None,
+        importance: float = 0.95,
+        at: int | None = None,
+    ) -> str:
+        """States a fact that is to last: a claim page, with where it comes from and what it replaces; its name."""
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"a claim says something in words, and {text!r:.40} does not")
+        titled(name)
+        listed = [sources] if isinstance(sources, str) else list(sources)
+
+        def do(act: Act) -> int:
+            links = [(int(LinkKind.DERIVES), self._number(act, source)) for source in listed]
+            old = None if supersedes is None else self._number(act, supersedes)
+            if old is not None and act.state.pages[old].type is not PageType.CLAIM:
+                raise InputError(f"{page_name(old)} is no claim, so nothing can take its place; name a claim's page")
+            return extraction.state(act, text, name, links, old, weight=share(importance))
+
+        return self._name(self._act(do, at))
+
+    # ---- what is asked
+
+    def page_fault(
+        self, page: str | int, level: int = 0, *, reason: str = "resolve_reference", by_model: bool = False,
+        at: int | None = None,
+    ) -> Faulted:  # fmt: skip
+        """Asks for a page at a level, 0 for its exact bytes; what came of it, with the reason where it was denied.
+
+        A fault `by_model` counts against the turn's limits. A page nobody knows is logged as asked for,
+        one of a region that may be read is copied in first.
+        """
+        why = FaultReason.of(reason) if isinstance(reason, str) else None
+        if why is None:
+            words = ", ".join(one.word for one in FaultReason)
+            raise InputError(f"{reason!r:.60} is no reason for a fault; there are {words}")
+        if isinstance(level, bool) or not isinstance(level, int) or level not in tuple(Level):
+            raise InputError(f"there is no level {level!r}; levels are 0 full, 1 reduced, 2 abstract and 3 reference")
+
+        asked, page = str(page)[:ASKED_CHARS_MAX], here(self, page)
+
+        def do(act: Act) -> Faulted:
+            number = self._called.asked(act, page)
+            found = page_moves.fault(
+                act, number or 0, level, FaultReason(why), by_model=by_model, name="" if number else asked
+            )
+            return faulted(act, found, asked)
+
+        return self._act(do, at)
+
+    def search(self, query: str, at: AsOf | None = None, *, limit: int | None = 10, **moment: Any) -> list[Hit]:
+        """Searches the session's pages for the agent, best first, and logs what it found, except of the past."""
+        hits = super().search(query, at, limit=limit, **moment)
+        if at is None and not moment and not self._ns.readonly:
+
+            def do(act: Act) -> None:
+                found = tuple(dict.fromkeys(self._number(act, hit.page) for hit in hits))
+                act.tell(Search(act.cell(query.encode("utf-8", "backslashreplace")), found, len(hits)))
+
+            self._act(do)
+        return hits
+
+    def _ranked(self, query: str, limit: int) -> list[tuple[int, float]]:
+        """Searches by stems, windows and neighbours for the model: pages and scores, best first; logged."""
+        brought = remembered(self, query, 1)
+
+        def do(act: Act) -> list[Ranked]:
+            take(act, brought)
+            return prefetch.look_for(act, query, limit)
+
+        found = self._act(do)
+        return [(one.page, one.score) for one in found]
+
+    def _looks_elsewhere(self) -> bool:
+        """Whether a message brings in what the user's other sessions hold."""
+        settings = self.look(lambda runtime: runtime.state.settings)
+        return settings is not None and settings.prefetch and settings.paging != "model"
+
+    def pack(self, *, at: int | None = None, **settings: Any) -> Packed:
+        """Makes and logs the prompt of the next call: what is in it, within the budget, ready to send.
+
+        Settings change with it, as by `configure`: `window_tokens_max=8_000, model="small"` packs for a
+        model whose window is smaller than L0, which stays as it is, until they are told otherwise.
+        Raises RefusedError where what cannot leave the prompt takes more than the budget.
+        """
+        return self._act(lambda act: self._packed(act, pack(act, settings)), at)
+
+    def run(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+        on_text: Callable[[str], Any] | None = None,
+    ) -> Ran:
+        """Calls the model with one pack after another until it answers, and answers the tools it calls; all is logged.
+
+        `model_call` takes a request and gives the provider's response, in the session's `shape`, or the parts
+        of its stream. `tools` are functions by name, called with the model's arguments, several calls at once
+        in threads if `parallel`; where they are schemas, a call of one ends the run: answer it with `tool`, and
+        run again. `on_text` is told the words as they come, without citations. One run at a time: RefusedError
+        where another is under way.
+        """
+        told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        with self.stream(model_call, tools=tools, **told) as streamed:
+            for text in streamed:
+                if on_text is not None:
+                    on_text(text)
+            return streamed.ran
+
+    def stream(
+        self,
+        model_call: Callable[[dict[str, Any]], Any],
+        *,
+        tools: Mapping[str, Callable[..., Any]] | Sequence[Any] = (),
+        shape: str | None = None,
+        rounds_max: int = ROUNDS_MAX,
+        parallel: bool = True,
+    ) -> Streamed:
+        """The words of a `run` as they come, without citations: it begins with the first and ends with the last.
+
+        `ran` of what it gives says how it ended. Left before the end, close it.
+        """
+        own = tools if isinstance(tools, Mapping) else {}
+        plain_tools(own)
+        return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
+
+    def _rounds(
+        self, tools: Mapping[str, Callable[..., Any]] | Sequence[Any], shape: str | None, rounds_max: int
+    ) -> Rounds:
+        """The rounds of a run, for whoever drives them; see `vmstore.vm.protocol.loop`."""
+        own = tools if isinstance(tools, Mapping) else {}
+        schemas = [schema_of(name, function) for name, function in own.items()] if own else list(tools)
+        with self._running():
+            if shape is not None and shape != self.settings.shape:
+                self.configure(shape=shape)
+            self._act(lambda act: messages.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
+            speaks = self.settings.shape or "chat"
+            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        """Keeps other runs of the session out: two would answer each other's calls."""
+        with self._ns.lock:
+            if self._key in self._ns.running:
+                raise RefusedError(f"session {self.name!r} is being run already; wait until that ends, or fork it")
+            self._ns.running.add(self._key)
+        try:
+            yield
+        finally:
+            with self._ns.lock:
+                self._ns.running.discard(self._key)
+
+    @property
+    def developer_message(self) -> str:
+        """Rules, manifest and all pages as one message, of the prompt as it is now; nothing is logged."""
+        return self.look(self._now).developer_message
+
+    # ---- settings, numbers, forks
+
+    def configure(self, *, at: int | None = None, **settings: Any) -> Settings:
+        """Changes settings from here on; the settings that hold then."""
+
+        def do(act: Act) -> Settings:
+            return configure(act, settings)
+
+        return self._act(do, at)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that hold now."""
+        return self.look(lambda act: chosen(act.state))
+
+    def stats(self) -> Measures:
+        """How the session's memory does so far: faults, evictions, how full the prompt is, and the seed's targets."""
+        return self.look(lambda runtime: runtime.metrics.measures(runtime.state))
+
+    # ---- what is changed by hand
+
+    def update(self, page: str | int, content: str | bytes, *, at: int | None = None) -> int:
+        """Gives a claim, a file or another page that no message holds another content; its version then.
+
+        RefusedError for what was said in a message, which stays, and where what is pinned would not fit.
+        """
+        return self._act(lambda act: update(act, self._number(act, page), content), at)
+
+    def link(
+        self,
+        source: str | int,
+        target: str | int,
+        kind: str = "related_to",
+        *,
+        valid_from: int | None = None,
+        valid_to: int | None = None,
+        at: int | None = None,
+    ) -> None:
+        """Says how a page relates to another: `derives` where it was made from it; see `sources` and `derived`."""
+
+        def do(act: Act) -> None:
+            since, until = within("valid_from", valid_from), within("valid_to", valid_to)
+            link(act, self._number(act, source), self._number(act, target), kind, since, until)
+
+        self._act(do, at)
+
+    def delete(self, page: str | int, *, at: int | None = None) -> None:
+        """Takes a page out of prompt, search and faults from here on; the log keeps it, `annotate` brings it back."""
+        self._act(lambda act: delete(act, self._number(act, page)), at)
+
+    def flush(self, page: str | int | None = None, *, at: int | None = None) -> list[str]:
+        """Says that a page, or each that is dirty, is up to date with what it was made from; the names of those."""
+        with self._ns.lock:
+            found = [one.page for one in self.pages(dirty=True)] if page is None else [page]
+            return self._names(self._act(lambda act: flush(act, [self._number(act, one) for one in found]), at))
+
+    # ---- values, moments to come back to
+
+    def keep(self, name: str, value: Any, *, at: int | None = None) -> str:
+        """Keeps a JSON value under a name, never in a prompt, each change a version; the name of its page."""
+        return self._name(self._act(lambda act: keep(act, name, value), at))
+
+    def kept(self, name: str, at: AsOf | None = None, **moment: Any) -> Any:
+        """The value kept under a name, now or at a moment; UnknownError names the nearest where there is none."""
+        return value_of(name, self._values(at, moment, name))
+
+    def values(self, at: AsOf | None = None, **moment: Any) -> dict[str, Any]:
+        """Every value that is kept, by its name."""
+        found = self._values(at, moment)
+        return {name: value_of(name, found) for name in found}
+
+    def _values(self, at: AsOf | None, moment: dict[str, Any], name: str | None = None) -> dict[str, bytes]:
+        if at is None and not moment:
+            return self.look(kept_now)
+        when = one_moment(at, moment)
+        with self._ns.asking():
+            lane = self._lane()
+            pages = kept_at(lane, basis(lane, when).position)
+            wanted = pages if name is None else {one: page for one, page in pages.items() if one == name}
+            found = {one: self.content(page, when) for one, page in wanted.items()}
+            return dict.fromkeys(pages, b"null") | found
+
+    def checkpoint(self, name: str, *, at: int | None = None) -> Checkpoint:
+        """Names this moment, to fork at and to go back to; see `rewind`. It is a `mark` of the prompt."""
+        self.mark(name, at=at)
+        return self.checkpoints()[-1]
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """The moments that were named, in order; those of a parent before the fork too."""
+        with self._ns.lock:
+            named = self.look(lambda runtime: list(runtime.spoken.checkpoints))
+            with self._ns.asking():
+                return [checkpoint_at(self._lane(), position, name) for position, name in named]
+
+    def rewind(self, to: str | AsOf, *, at: int | None = None) -> list[Faulted]:
+        """Sets the session back to a checkpoint, by its name or as a moment, and goes on from there.
+
+        What came after is out of the prompt, of search and of what is kept, and settings, pins and contents are
+        as they were; the log keeps what was undone, and turns and calls count on. What came of each page that had
+        left the prompt since. Going on beside it instead is `fork`.
+        """
+
+        def do(act: Act) -> list[Faulted]:
+            lane = self._lane()
+            position, name = target(act, lane, to)
+            return [faulted(act, one, "") for one in rewind(act, then(self._ns, act, lane, position), name)]
+
+        with self._running():  # what its model was asked would be undone under way
+            return self._act(do, at)
+
+    # ---- sub-agents, forks
+
+    def child(self, name: str, *, call: str | None = None, **told: Any) -> Live:
+        """A session of its own for a part of the work: it has this one's user and settings, but for those `told`.
+
+        It sees nothing of this session; say what it needs with `user`, or as its `system`. `call` is the id of the
+        tool call that begins it, by itself the one that a run is answering. What it came to comes back by `join`.
+        Where it is there already it is gone on with.
+        """
+        with self._ns.lock:
+            call = call if call is not None else self.look(lambda runtime: calling(runtime.spoken.calls))
+            opening = self.look(lambda runtime: opening_of(self, runtime, session_name(name), call))
+            key = begin_child(self, opening, msgspec.structs.asdict(self.settings), told)
+            return Live(self._ns, self._recording, key, opening.name)
+
+    def children(self) -> list[SessionInfo]:
+        """The sessions that this one began."""
+        with self._ns.asking():
+            return children_of(self)
+
+    def join(
+        self, child: Live | str, text: str | None = None, *, call: str | None = None, at: int | None = None
+    ) -> list[str]:
+        """Takes in what a child came to, its last answer or `text`, and where it comes from; the names of its pages.
+
+        It answers the tool call that began the child, or `call`; where there is none it is a page of its own.
+        `vmstore.origin` says where a page comes from. In a run a tool just returns the child.
+        """
+        other = child if isinstance(child, Live) else self._child(child)
+        result = other.look(lambda runtime: result_of(self, other, runtime, text))
+
+        def do(act: Act) -> list[int]:
+            answers = call if call is not None else call_of(act, self, other._key)
+            return taken_in(act, other.name, result, answers)
+
+        return self._names(self._act(do, at))
+
+    def _child(self, name: str) -> Live:
+        key = self._ns.key(session_name(name))
+        if key is None:
+            known = [info.session for info in self.children()]
+            raise UnknownError(f"there is no session {name!r}; {self._ns.nearest(name, known)}")
+        return Live(self._ns, self._recording, key, name)
+
+    def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Live:
+        """A new live session that shares this one's past up to a moment, and nothing after."""
+        child = super().fork(name, at, **moment)
+        return Live(self._ns, self._recording, child._key, child.name)
+
+    def _packed(self, at: Act | Runtime, made: Sent | Selection | None) -> Packed:
+        choice = made.now.choice if isinstance(made, Sent) else made
+        sent = made if isinstance(made, Sent) else None
+        position = at.state.position
+
+        @contextmanager
+        def look() -> Iterator[Leaves]:
+            with self._ns.lock:
+                if (runtime := self.runtime()).state.position == position:
+                    yield runtime.leaves(choice)
+                    return
+            with stood(self._ns, self._lane(), position) as past:
+                yield past.leaves(choice)
+
+        return Packed(self.name, chosen(at.state), at.state, choice, look, sent)
+
+    def _now(self, at: Act | Runtime) -> Packed:
+        """The prompt as it is now."""
+        return self._packed(at, sent(at.state))
+
+
+def _words(content: Any) -> str:
+    """What a message says in words."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))

@@ -1,0 +1,176 @@
+"""A live session's side of a run: it packs, logs what came back, and the kernel decides on what is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from vmstore.core.draft import Usage
+from vmstore.core.page import Modality, PageType, Tier
+from vmstore.errors import InputError, UnknownError, VmstoreError
+from vmstore.live.pack import SHAPES
+from vmstore.live.prompt_pages import Leaves
+from vmstore.live.runtime import Runtime
+from vmstore.namespace.results import Faulted
+from vmstore.namespace.results import Hit as StoreHit
+from vmstore.providers import assembled, shape_of_body
+from vmstore.store.live.driver import Failed
+from vmstore.store.live.prompt import Packed
+from vmstore.store.session import Session
+from vmstore.vm.protocol.dialects.dialect import Asked
+from vmstore.vm.protocol.escape import dumps, finite
+from vmstore.vm.protocol.loop import Answer, Denied, Heard
+from vmstore.vm.protocol.tool_results import Found, Hit, Loaded
+from vmstore.vm.signals import asked
+
+T = TypeVar("T")
+
+SEARCHED_MAX = 50  # hits read to find enough of one modality
+
+WHY = {
+    "faults_a_turn": "no page_fault is left in this turn; answer with what you have, or say that you do not have it",
+    "tokens_a_turn": "the page is larger than what this turn may still load; ask for it at a higher level",
+    "reason": "a page is not loaded on a guess; name the reason you need it for",
+    "no_room": "the prompt has no room for the page; ask for it at a higher level",
+    "no_level": "the page cannot be shown at that level or above; ask for a lower one",
+    "paging": "this memory loads pages by itself; answer with what is mapped",
+    "approval": "the page may not be loaded without approval",
+    "retracted": "the page was retracted: what it says does not hold; answer without it",
+}
+
+
+class Live(Protocol):
+    """What is asked of a live session."""
+
+    def pack(self) -> Packed: ...
+    def join(self, child: Any, *, call: str) -> object: ...
+    def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
+    def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
+    def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
+    def look(self, see: Callable[[Runtime], T]) -> T: ...
+
+
+class Memory:
+    """Answers the memory tools of one live session; each answer is logged with what was decided.
+
+    `take` logs a response, `ranked` searches for the model: pages and scores, best first; `now` is the time.
+    """
+
+    def __init__(
+        self,
+        live: Live,
+        take: Callable[..., object],
+        ranked: Callable[[str, int], list[tuple[int, float]]],
+        now: Callable[[], int],
+        shape: str,
+    ) -> None:
+        self._live = live
+        self._take = take
+        self._ranked = ranked
+        self._now = now
+        self._shape = shape
+        self._sent = 0
+
+    def request(self) -> dict[str, Any]:
+        """The request of the next call, logged as it is sent."""
+        request = self._live.pack().request
+        self._sent = self._now()
+        return request
+
+    def heard(self, answer: Answer) -> Heard:
+        """The response that was given, put together where it was streamed, and the shape it is in."""
+        if not answer.streamed:
+            body = _plain(answer.response)
+            told = shape_of_body(body)
+            return Heard(finite(body), self._shape if told is None else WORDS[told])
+        if not answer.response:
+            raise InputError("the model call gave a stream without parts; return the provider's response")
+        shape, body, _ = assembled(SHAPES[self._shape], answer.response)
+        return Heard(finite(body), WORDS[shape])
+
+    def take(self, answer: Answer, calls: Sequence[Asked]) -> None:
+        """Logs what came back for it, how long that took, and what was raised."""
+        given = answer.response
+        if answer.error is not None:
+            given = [*(given if answer.streamed else ()), answer.error]
+        elif not answer.streamed and given is not None:
+            given = finite(_plain(given))
+        latency = max(0, self._now() - self._sent)
+        self._take(given, calls, told=Usage(latency=latency))
+
+    def result(self, call: Asked, value: Any) -> None:
+        """Logs what a tool answers: what it gave, or what the child that it gave came to."""
+        if isinstance(value, Session):
+            try:
+                self._live.join(value, call=call.id)
+                return
+            except VmstoreError as error:
+                value = Failed(error)
+        self._live.tool(call.id, _text(value), name=call.tool)
+
+    def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
+        """Loads a page at a level; raises UnknownError where there is no such page."""
+        found = self._live.page_fault(page, level, reason=reason, by_model=True)
+        if found.denied_because == "no_page":
+            raise UnknownError(f"there is no page {page!r:.80}; search_pages finds pages by what they say")
+        if not found.granted:
+            return Denied(WHY.get(found.denied_because or "", "the page cannot be loaded now"))
+        return self._live.look(lambda runtime: _loaded(runtime, found))
+
+    def search(self, query: str, modality: Modality | None, limit: int) -> Found:
+        """The pages that match best."""
+        if modality is None and asked(query):
+            ranked = self._ranked(query, limit)
+        else:
+            gone = self._live.look(lambda runtime: len(runtime.state.retracted.pages))
+            hits = self._live.search(query, limit=limit + gone if modality is None else SEARCHED_MAX + gone)
+            ranked = [(int(hit.page[1:]), hit.score) for hit in hits]
+        best = max((score for _, score in ranked), default=1.0)
+
+        def leaves(runtime: Runtime) -> Found:
+            made = Leaves(runtime.state, runtime.spoken, runtime.forms)
+            found = []
+            for page, score in ranked:
+                held = runtime.state.pages[page]
+                if held.type is PageType.VALUE or held.page in runtime.state.retracted:
+                    continue
+                if modality in (None, held.modality):
+                    tier = Tier.L0 if held.page in runtime.state.here else Tier.L2
+                    found.append(Hit(made.of(held, 0, tier, words=False), round(score / best * 1_000_000)))
+            return Found(found[:limit], min(len(found), limit if modality is None else SEARCHED_MAX))
+
+        return self._live.look(leaves)
+
+    def left(self) -> tuple[int, int]:
+        """The faults and the tokens of faults that this turn has left."""
+        return self._live.look(lambda runtime: runtime.state.left())
+
+
+WORDS = {shape: word for word, shape in reversed(SHAPES.items())}
+
+
+def _plain(response: Any) -> dict[str, Any]:
+    """A response as a dict, also where a provider's library made an object of it."""
+    dump = getattr(response, "model_dump", None)
+    value = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else response
+    if not isinstance(value, Mapping):
+        kind = type(response).__name__
+        raise InputError(f"the model call gave a {kind}; return the provider's response, as a dict, or its stream")
+    return dict(value)
+
+
+def _text(value: Any) -> str:
+    """What a tool gave as the model is told it."""
+    if isinstance(value, Failed):
+        return dumps({"error": f"{type(value.error).__name__}: {value.error}"})
+    try:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    except Exception as error:  # a value that contains itself, or raises where it is written
+        return _text(Failed(error))
+
+
+def _loaded(runtime: Runtime, found: Faulted) -> Loaded:
+    held = runtime.state.pages[found.number]
+    leaf = Leaves(runtime.state, runtime.spoken, runtime.forms).of(held, held.level, Tier.L0)
+    return Loaded(leaf, Tier.L2 if found.came else Tier.L0, True, tuple(found.evicted))

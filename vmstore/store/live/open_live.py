@@ -1,0 +1,94 @@
+"""Begins live sessions: opened with their settings and what stands before all, or gone on with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vmstore.engine.new_session import Opening
+from vmstore.errors import InputError, RefusedError
+from vmstore.live import messages
+from vmstore.live.compression import Shorter
+from vmstore.live.pack import reserve_front
+from vmstore.live.recall.claim_finder import Callback as Finding
+from vmstore.live.recall.claim_finder import Finder
+from vmstore.live.runtime import Act, Runtime
+from vmstore.live.settings import configure
+from vmstore.namespace.namespace import Namespace
+from vmstore.store.live.acts import Acting
+from vmstore.views.branch import Lane
+from vmstore.vm.compressors.callback import TIMEOUT_S
+from vmstore.vm.compressors.callback import Callback as Compressor
+
+if TYPE_CHECKING:
+    from vmstore.store.recorder import Recording
+
+
+def begun(
+    namespace: Namespace,
+    recording: Callable[[], Recording],
+    opening: Opening,
+    *,
+    system: str | None = None,
+    tools: list[Any] | None = None,
+    compressor: Compressor | None = None,
+    finder: Finding | None = None,
+    callback_timeout_s: float = TIMEOUT_S,
+    **told: Any,
+) -> int:
+    """The key of a session that manages its memory, opened where there is none: whole, or nothing is written.
+
+    Of one that is live already what differs is logged: settings, the instructions, the tools. What was recorded
+    is refused.
+    """
+    for callback in (compressor, finder):
+        if callback is not None and not callable(callback):
+            raise InputError(f"{callback!r:.60} cannot be called; a compressor and a finder are functions")
+    if told.get("remembers") == "user" and not _user(namespace, opening):
+        raise InputError(f"session {opening.name!r} has no user whose sessions it could remember; give it one: user=…")
+    shorter, finding = Shorter(compressor, callback_timeout_s), Finder(finder, callback_timeout_s)
+
+    def begin(act: Act) -> None:
+        before = act.state.settings
+        configure(act, told)
+        if messages.instruct(act, system, tools) or before is None:
+            reserve_front(act)
+
+    def opened() -> int:
+        key = namespace.key(opening.name)
+        if key is None:
+            if "l0_tokens_max" not in told:
+                raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
+            now = namespace.clock.now()
+            batch = namespace.begin(opening, now)
+            runtime = Runtime(namespace.engine, Lane(namespace.views, 0), shorter, finding)
+            key = batch.commit(runtime.play(batch, [(now, begin)]))[-1].session
+            namespace.follow()
+        return key
+
+    key = namespace.retried(opened)
+    live = Acting(namespace, recording, key, opening.name)
+    runtime = live.runtime()
+    if compressor is not None or finder is not None:
+        runtime.shorter, runtime.finder = namespace.callbacks[key] = shorter, finding
+    if runtime.current().settings is None:
+        unbegun(runtime, opening.name, told)
+        namespace.retried(lambda: runtime.act(begin, namespace.clock.now()))
+    else:
+        live._act(begin)
+    return key
+
+
+def _user(namespace: Namespace, opening: Opening) -> str | None:
+    """Whose a session is, or will be."""
+    key = namespace.key(opening.name)
+    return opening.meta.get("user") if key is None else namespace.session_info(key).user
+
+
+def unbegun(runtime: Runtime, name: str, told: dict[str, Any]) -> None:
+    """Refuses to manage the memory of a session in which something was recorded."""
+    if runtime.state.pages or runtime.state.call or "l0_tokens_max" not in told:
+        raise RefusedError(
+            f"session {name!r} was recorded, so others made its prompts; to say it again to a memory "
+            f"that manages itself: store.redrive({name!r}, 'another name', l0_tokens_max=…)"
+        )

@@ -1,0 +1,175 @@
+"""A namespace as a query sees it: the views and the log at one moment, and what only the store can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import apsw
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from vmstore.core.asof import AsOf
+from vmstore.core.clock import SystemClock
+from vmstore.engine.verify.chain import Chain
+from vmstore.errors import InputError
+from vmstore.log.port import Log
+from vmstore.maintenance.columns import ColumnStore
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.reports import Problem, Verdict
+from vmstore.namespace.results import Change
+from vmstore.search.corpus import Corpus
+from vmstore.store.reads.diff import differing
+from vmstore.store.reads.pages import previews
+from vmstore.store.session import Session
+from vmstore.views.branch import Lane
+from vmstore.vmql.execution.engine import Asker
+
+LANES_MAX = 4_096
+_ANSWERED = "SELECT 1 FROM calls WHERE session = ? AND call = ? AND replied = ?"
+_ANSWERED_ELSEWHERE = "SELECT session FROM replies WHERE position = ? AND call = ? AND aside IS ?"
+_NAME = "SELECT name FROM sessions WHERE session = ?"
+
+
+class Asking:
+    """What queries are handed of a store."""
+
+    def __init__(
+        self,
+        namespace: Namespace,
+        session: Callable[[str], Session],
+        verify: Callable[[], Verdict],
+        columns: ColumnStore,
+    ) -> None:
+        self._ns = namespace
+        self._columns = columns
+        self._open = session
+        self._verify = verify
+        self._sessions: dict[str, Session] = {}  # each remembers what its contents are
+        self._lanes: dict[int, Lane] = {}
+        self.namespace = namespace.name
+        self.ticks = SystemClock().ticks
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        return self._ns.views
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        return self._ns.log
+
+    def damaged(self) -> bool:
+        """Whether the views' tables are not those that they should be."""
+        return not self._ns.projection.sound()
+
+    def asking(self) -> AbstractContextManager[int]:
+        """Holds one moment; its ordinal."""
+        return self._ns.asking()
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        return self._ns.clock.now()
+
+    def lane(self, session: int) -> Lane:
+        """What a session sees, which is settled where it begins."""
+        found = self._lanes.get(session)
+        if found is None or found.db is not self._ns.views:
+            if len(self._lanes) >= LANES_MAX:
+                self._lanes.clear()
+            found = self._lanes[session] = Lane(self._ns.views, session)
+        return found
+
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        found = self._sessions.get(name)
+        if found is None:
+            if len(self._sessions) >= LANES_MAX:
+                self._sessions.clear()
+            found = self._sessions[name] = self._open(name)
+        return found
+
+    def page_position(self, session: str, page: str) -> int:
+        """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
+        return self.session(session).position_of(page)
+
+    def differences(
+        self, before: tuple[str, AsOf], after: tuple[str, AsOf]
+    ) -> tuple[list[tuple[str, Change]], Mapping[str, Any]]:
+        """What differs between two contexts, each change with the session that wrote its page; and both bases."""
+        first, second = (self.session(name).context(at) for name, at in (before, after))
+        lanes = [self.lane(self._ns.key(name) or 0) for name, _ in (before, after)]
+        then, now = (
+            {(lane.owner(shown.page), shown.page): shown for shown in context.shown}
+            for lane, context in zip(lanes, (first, second), strict=True)
+        )
+        changes = differing(then, now, {})[0]
+        texts: dict[tuple[int, int], str] = {}
+        for lane, shown in zip(lanes, (then, now), strict=True):
+            changed = [key for key, _ in changes if key in shown]
+            said = previews(lane, self._ns.log, [page for _, page in changed])
+            texts.update({key: said.get(key[1], "") for key in changed})
+        owners = {key[0] for key, _ in changes}
+        names = {owner: self._ns.views.execute(_NAME, (owner,)).get for owner in owners}
+        basis = {"before": to_builtins(first.basis), "after": to_builtins(second.basis)}
+        return [(names[key[0]], replace(change, text=texts[key])) for key, change in changes], basis
+
+    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+        """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
+        from vmstore.store.reads.metrics import measured
+        from vmstore.vm.metrics.report import numbers
+
+        found = measured(self._ns.log, lane, position, check)
+        if found is not None:
+            for number in numbers(found.measures):
+                yield (found.policy, found.budget, *number)
+
+    def replayed(self, session: str, settings: Mapping[str, Any], check: Callable[[], object]) -> Any:
+        """A session decided again under other settings; without any as it was recorded."""
+        from vmstore.store.replay import replayed
+
+        told = dict(settings)
+        own = (told.pop("policy", None), told.pop("budget", None), told, told.pop("keep", None))
+        return replayed(self._ns, self._ns.key(session) or 0, session, *own, check)
+
+    def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:
+        """The body of a response by its call's writer; see `World`."""
+        from vmstore.store.reads.responses import Ended, body_of
+
+        ended = Ended(*reply)
+        args = (session, ended.call, ended.replied)
+        if self._ns.views.execute(_ANSWERED, args).get is None:  # a fork that began at the call answered it
+            session = self._ns.views.execute(_ANSWERED_ELSEWHERE, (ended.replied, ended.call, ended.aside)).get
+        return body_of(self._ns.log, self.lane(session), ended)
+
+    def corpus(self) -> Corpus:
+        """The texts there are at the moment that is held."""
+        with self._ns.asking() as ordinal:
+            return self._ns.corpus(ordinal)
+
+    def columns(self) -> Any:
+        """The tables of the column segments at the moment that is held; None where the extra is not installed."""
+        try:
+            return self._columns.tables()
+        except InputError:  # numpy or duckdb is not there
+            return None
+
+    def verified(self, session: str | None) -> Verdict:
+        """What verify finds in the whole namespace, or in the chain of one session and of its past."""
+        key = None if session is None else self._ns.key(session)
+        if key is None:
+            return self._verify()
+        with self._ns.asking():
+            chain = Chain(self._ns.log, self._ns.views, self.lane(key))
+            problems = [Problem(*found) for found in chain.problems()]
+            sessions = len({stretch.session for stretch in self.lane(key).stretches})
+            return Verdict(not problems, chain.commits, chain.mutations, sessions, problems)
+
+
+def asker(
+    namespace: Namespace, session: Callable[[str], Session], verify: Callable[[], Verdict], columns: ColumnStore
+) -> Asker:
+    """What answers the queries of a namespace."""
+    return Asker(Asking(namespace, session, verify, columns))

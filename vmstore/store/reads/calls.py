@@ -1,0 +1,80 @@
+"""The turns and calls of a session as answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from vmstore.core.decision import Load
+from vmstore.core.erasure import gone
+from vmstore.core.page import Fidelity, Status
+from vmstore.core.text.json_text import as_text
+from vmstore.log.port import Log
+from vmstore.namespace.results import CallInfo, TurnInfo
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.calls import CallRow, calls_of
+from vmstore.views.projectors.decisions import budget_at, budgets
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.reads.faults import Moves, moves_of
+from vmstore.views.reads.prefix_cache import invalidated
+from vmstore.views.reads.reasons import word_of
+from vmstore.views.reads.resolve_asof import last
+from vmstore.views.stored_cells import read_cells
+
+STILL = Moves(0, 0, 0, None)
+
+
+def turns_in(lane: Lane) -> list[TurnInfo]:
+    """The turns in order, with how many calls each made, and how often pages were asked for and left."""
+    counts = Counter(call.turn for call in calls_of(lane))
+    moved = moves_of(lane, last(lane).position)
+    rows = [
+        row
+        for stretch in lane.stretches
+        for row in lane.db.execute(
+            "SELECT turn, position, at FROM turns WHERE session = ? AND position <= ?",
+            (stretch.session, stretch.high),
+        )
+    ]
+    return [_turn(turn, position, at, counts[turn], moved.get(turn, STILL)) for turn, position, at in sorted(rows)]
+
+
+def _turn(turn: int, position: int, at: int, calls: int, moved: Moves) -> TurnInfo:
+    load = word_of(Load, moved.load)
+    return TurnInfo(turn, position, at, calls, moved.faults, moved.evictions, moved.searches, load)
+
+
+def calls_in(lane: Lane, log: Log) -> list[CallInfo]:
+    """The calls in order, with how each ended."""
+    rows = list(calls_of(lane))
+    asides = read_cells(log, lane.db, {c.aside: c.aside_commitment for c in rows if c.aside is not None}, gone)
+    voided = invalidated(lane, rows[-1].position) if rows else {}
+    chosen = budgets(lane)
+    return [
+        _call(call, asides, budget_at(chosen, call.position, call.factor_ppm), voided.get(call.position, 0))
+        for call in rows
+    ]
+
+
+def _call(call: CallRow, asides: Mapping[int, bytes], budget: int | None, voided: int) -> CallInfo:
+    told = object_of(asides[call.aside]) if call.aside is not None else {}
+    return CallInfo(
+        call=call.call,
+        turn=call.turn,
+        position=call.position,
+        at=call.at,
+        model=call.model or as_text(told.get("model")),
+        status=Status(call.status).word,
+        fidelity=Fidelity(call.fidelity).word,
+        pages=call.leaves,
+        tokens=call.sent,
+        tokens_reported=call.tokens_in,
+        tokens_cached=call.tokens_cached,
+        tokens_out=call.tokens_out,
+        cost=None if call.cost is None else call.cost / 1e9,
+        latency_ms=None if call.latency is None else call.latency / 1000,
+        stop=as_text(told.get("stop")),
+        error=as_text(told.get("error")),
+        budget=budget,
+        invalidated=voided,
+    )

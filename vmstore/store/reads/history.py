@@ -1,0 +1,131 @@
+"""What happened to a page: made, changed, annotated, shown, gone, linked, used, and what was decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from vmstore.core.address import page_name
+from vmstore.core.erasure import ErasureReason
+from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.page import LinkKind, Method, Standing
+from vmstore.namespace.results import Event
+from vmstore.views.branch import Lane, Stretch
+from vmstore.views.projector import plain
+from vmstore.views.projectors.decisions import decisions_at, decisions_of
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.projectors.redactions import Hidden, hidden_in, words_of
+from vmstore.views.reads.reasons import detail_of
+from vmstore.views.reads.resolve_asof import moment_at
+
+
+def history_of(lane: Lane, page: int, position: int) -> list[Event]:
+    """What happened to a page up to a position, in order."""
+    events: list[tuple[int, int, dict[str, Any]]] = []
+    for stretch in lane.upto(position):
+        args = (stretch.session, page, stretch.high)
+        for at, version, level, tokens, method in lane.db.execute(_CONTENTS, args):
+            name = "compress" if level else "update" if version > 1 else "create"
+            told: dict[str, Any] = {"event": name, "version": version, "level": level, "tokens": tokens}
+            if method is not None:
+                told["method"] = Method(method).word
+            if name == "create":
+                told["detail"] = _reason(lane, stretch.session, page)
+            events.append((at, 0, told))
+        for kind, target, at in lane.db.execute(_LINKED, args):
+            told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
+            events.append((at, 1, told))
+        events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
+        for at, reason in lane.db.execute(_ERASED, args):
+            events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
+    events += [(one.position, 1, _hidden(one)) for one in hidden_in(lane, page, position)]
+    events += _stays(lane, page, position)
+    events += _decided(lane, page, position)
+    return [_event(lane, at, told) for at, _, told in sorted(events, key=lambda e: (e[0], e[1]))]
+
+
+def _reason(lane: Lane, session: int, page: int) -> str | None:
+    labels = lane.db.execute("SELECT labels FROM pages WHERE session = ? AND page = ?", (session, page)).get
+    told = object_of(labels)
+    where, reason = plain(told.get("where")), plain(told.get("reason"))
+    return reason and (f"{where}: {reason}" if where else reason)
+
+
+def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
+    """Each annotation of a page in a stretch, in words."""
+    args = (stretch.session, page, stretch.high)
+    tags: dict[int, list[str]] = {}
+    for position, tag, held in lane.db.execute(_TAGS, args):
+        tags.setdefault(position, []).append(f"{'+' if held else '-'}{tag}")
+    for position, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, args):
+        told = tags.get(position, [])
+        told += [] if importance is None else [f"importance {importance / 1e6:g}"]
+        told += [] if status is None else [Standing(status).word]
+        told += [] if valid_from is None else [f"valid from {valid_from}"]
+        told += [] if valid_to is None else [f"valid to {valid_to}"]
+        told += [f"{name} = {value}" for name, value in object_of(anchors).items()]
+        yield position, ", ".join(told)
+
+
+def _hidden(one: Hidden) -> dict[str, Any]:
+    """What was hidden in a page before it was written; never the value."""
+    return {"event": "redact", "detail": words_of(one), "tokens": one.tokens_after or None}
+
+
+def _stays(lane: Lane, page: int, position: int) -> list[tuple[int, int, dict[str, Any]]]:
+    """Entering and leaving L0, and changes of level or content in between."""
+    stays: dict[int, tuple[int, int | None, int, int, int]] = {}
+    for stretch in lane.upto(position):
+        args = (stretch.session, page, stretch.high)
+        for f, t, level, content, since in (
+            *lane.db.execute(_RESIDENTS, args),
+            *lane.db.execute(_SPANS, args),
+        ):
+            ended = t if t is not None and t <= stretch.high else None
+            stays.setdefault(f, (f, ended, level, content, since))  # a fork's own knowledge comes first
+    versions = dict(lane.rows(_VERSION, {content for _, _, _, content, _ in stays.values()}))
+    events: list[tuple[int, int, dict[str, Any]]] = []
+    ordered = sorted(stays.values())
+    for index, (f, t, level, content, since) in enumerate(ordered):
+        version = versions[content]
+        told = {"event": "enter" if f == since else "shown", "level": level, "version": version}
+        if f <= position:
+            events.append((f, 2, told))
+        goes_on = index + 1 < len(ordered) and ordered[index + 1][0] == t
+        if t is not None and t <= position and not goes_on:
+            events.append((t, 2, {"event": "leave", "level": level, "version": version}))
+    return events
+
+
+def _decided(lane: Lane, page: int, position: int) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """What a kernel was asked about the page and what it decided, with the reasons."""
+    found = decisions_of(lane, page, position)
+    asked = decisions_at(lane, {told.cause for told in found if told.cause})
+    versions = dict(lane.rows(_VERSION, {told.content for told in found if told.content}))
+    for told in found:
+        event: dict[str, Any] = {"event": MUTATION_NAMES[told.kind], "detail": detail_of(told, asked.get)}
+        if told.content:
+            event |= {"level": told.level, "version": versions[told.content]}
+        if told.tokens is not None:
+            event["tokens"] = told.tokens
+        yield told.position, 1, event
+
+
+def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:
+    turn, call = moment_at(lane, position)
+    return Event(position, turn, call, **{"level": 0, "version": 1, **told})
+
+
+_CONTENTS = """SELECT position, version, level, tokens, method FROM versions
+  WHERE session = ? AND page = ? AND position <= ?"""
+_LINKED = "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?"
+_NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors FROM notes
+  WHERE session = ? AND page = ? AND position <= ?"""
+_TAGS = "SELECT position, tag, held FROM tags WHERE session = ? AND page = ? AND position <= ? ORDER BY position, tag"
+_SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
+_RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"
+_VERSION = """SELECT position, version FROM versions
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_ERASED = """SELECT DISTINCT e.position, r.reason FROM versions v JOIN erased e ON e.cell = v.cell
+  JOIN erasures r ON r.position = e.position AND r.session = e.session
+  WHERE v.session = ?1 AND v.page = ?2 AND e.session = ?1 AND e.position <= ?3"""

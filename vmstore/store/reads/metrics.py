@@ -1,0 +1,48 @@
+"""The numbers of a live session at a moment, folded from its log up to there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from vmstore.core.mutation import Create
+from vmstore.live.session_log import Facts
+from vmstore.log.port import Log
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import in_force
+from vmstore.vm.kernel.state import State
+from vmstore.vm.metrics.metrics import Metrics
+from vmstore.vm.metrics.report import Measures
+from vmstore.vm.recall.topics import tagged
+
+
+class Measured(NamedTuple):
+    """The policy and the budget in force, and the numbers."""
+
+    policy: str
+    budget: int
+    measures: Measures
+
+
+def measured(log: Log, lane: Lane, position: int, check: Callable[[], object] = bool) -> Measured | None:
+    """How a session's memory did up to a position; None where it has no budget by then.
+
+    It costs the session's length; `check` raises where nobody waits any more.
+    """
+    if in_force(lane, position) is None:
+        return None
+    facts = Facts(log, lane)
+
+    def about(position: int, made: Create) -> bytes:
+        return b"" if made.labels is None else tagged(facts.cell(position, made.labels))
+
+    state, metrics = State(facts.cell), Metrics(about)
+    for told in facts.after(0, position):
+        check()
+        metrics.begin(told.at)
+        for at, mutation in told.mutations:
+            state.apply(at, mutation)
+            metrics.note(state, at, mutation)
+    assert state.settings is not None and state.policy is not None, "settings are in force"
+    policy = f"{state.policy.NAME}@{state.policy.VERSION}"
+    return Measured(policy, state.settings.l0_tokens_max, metrics.measures(state))

@@ -1,0 +1,181 @@
+"""Pages as they stood at a moment, and what happened to one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from vmstore.core.address import page_name
+from vmstore.core.erasure import gone
+from vmstore.core.page import LinkKind, Mime, Modality, PageType, Role, Standing, Tier
+from vmstore.log.port import Log
+from vmstore.namespace.results import Page, Relation
+from vmstore.views.branch import Lane
+from vmstore.views.projector import plain
+from vmstore.views.projectors.decisions import holders
+from vmstore.views.projectors.lineage import Edge
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.projectors.residency import Resident, resident_at
+from vmstore.views.reads.annotations import Note, notes_of
+from vmstore.views.reads.page_calls import seen, turns_of
+from vmstore.views.stored_cells import read_cells
+
+PREVIEW_CHARS = 80
+
+
+def described(lane: Lane, position: int, pages: Sequence[int]) -> list[Page]:
+    """Pages as they stood at a position, in the order given; costs what they and their stays are."""
+    born = {row[0]: row for row in lane.rows(_PAGES, pages)}
+    names = dict(_names(lane, {row[-1] for row in born.values()}))
+    contents = _contents_at(lane, position, born)
+    notes = notes_of(lane, position, pages)
+    held_by = holders(lane, position, pages)
+    calls = seen(lane, position, pages)
+    last = {page: max(few.stop for few in calls[page]) - 1 for page in calls}
+    turns = turns_of(lane, set(last.values()))
+    represented = _represented(lane, position, pages)
+    found = []
+    for number in pages:
+        page, _, _, message, type_, role, modality, mime, importance, hint, labels, turn, call, at, owner = born[number]
+        held, version, tokens, size = contents[page]
+        note = notes.get(page) or Note()
+        found.append(
+            Page(
+                page=page_name(page),
+                session=names[owner],
+                message=f"m{message}" if message else None,
+                type=_TYPES[type_],
+                role=_ROLES[role],
+                modality=_MODALITIES[modality],
+                mime=_mime(mime, labels),
+                tier=_L0 if held is not None else _L2,
+                level=held.level if held is not None else 0,
+                version=version,
+                tokens=tokens,
+                bytes=size,
+                importance=(importance if note.importance is None else note.importance) / 1_000_000,
+                pinned=page in held_by,
+                tags=note.tags,
+                hint=hint,
+                actor=actor(labels, role),
+                status=None if note.status is None else Standing(note.status).word,
+                valid_from=note.valid_from,
+                valid_to=note.valid_to,
+                anchors=note.anchors,
+                represents=[page_name(target) for target in sorted(represented.get(page, ()))],
+                created_turn=turn,
+                created_call=call,
+                created_at=at,
+                last_access_turn=turns[last[page]] if page in last else None,
+                access_count=sum(map(len, calls.get(page, ()))),
+                position=page,
+            )
+        )
+    return found
+
+
+class Counted(NamedTuple):
+    """What a page's size is of: its place in L0, or its last full version."""
+
+    held: Resident | None
+    version: int
+    tokens: int
+    size: int
+
+
+def _contents_at(lane: Lane, position: int, born: Mapping[int, Any]) -> dict[int, Counted]:
+    """The last full version of each page, and the size of what it shows where that is a shorter form."""
+    found = {page: Counted(None, 1, tokens, size) for page, tokens, size, *_ in born.values()}
+    listed = json.dumps(list(born))
+    for stretch in reversed(lane.upto(position)):
+        for page, *later in lane.db.execute(_LATER, (listed, stretch.session, stretch.high)):
+            found[page] = Counted(None, *later)
+    held = [resident for resident in resident_at(lane, position) if resident.page in found]
+    shown: dict[int, Any] = {at: size for at, *size in lane.rows(_SHOWN, [r.content for r in held if r.level])}
+    for resident in held:
+        full = found[resident.page]
+        found[resident.page] = Counted(
+            resident, full.version, *(shown[resident.content] if resident.level else full[2:])
+        )
+    return found
+
+
+def _names(lane: Lane, sessions: Iterable[int]) -> Iterator[tuple[int, str]]:
+    for session in sessions:
+        yield session, lane.db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get
+
+
+def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, set[int]]:
+    """The pages that each page stands for, up to a position."""
+    listed = json.dumps(pages)
+    found: dict[int, set[int]] = {}
+    for stretch in lane.upto(position):
+        for source, target in lane.db.execute(_REPRESENTS, (listed, stretch.session, stretch.high)):
+            found.setdefault(source, set()).add(target)
+    return found
+
+
+def actor(labels: str | None, role: int) -> str:
+    """Who made a page: whom its labels name, else the role it was made in."""
+    named = plain(object_of(labels).get("actor")) if labels and '"actor"' in labels else None
+    return named or _ROLES[role]
+
+
+def _mime(mime: int, labels: str | None) -> str:
+    if mime == Mime.OTHER and labels:
+        return plain(object_of(labels).get("mime")) or Mime.OTHER.type
+    return Mime(mime).type
+
+
+def relations(lane: Lane, log: Log, edges: Iterable[Edge], position: int, *, up: bool) -> list[Relation]:
+    """Links as answers, with the beginning of the text on their far side and how that stands at a position."""
+    edges = list(edges)
+    far = {edge.target if up else edge.source for edge in edges}
+    texts, notes = previews(lane, log, far), notes_of(lane, position, far)
+    stand = {page: Standing(note.status).word for page, note in notes.items() if note.status is not None}
+    return [
+        Relation(
+            edge.depth,
+            page_name(edge.source),
+            LinkKind(edge.kind).word,
+            page_name(edge.target),
+            edge.position,
+            texts.get(edge.target if up else edge.source, ""),
+            stand.get(edge.target if up else edge.source),
+        )
+        for edge in edges
+    ]
+
+
+def previews(lane: Lane, log: Log, pages: Iterable[int]) -> dict[int, str]:
+    """The beginning of each page's first content, on one line; one that was erased says so."""
+    cells = {page: (cell, commitment) for page, cell, commitment in lane.rows(_CELLS, pages) if cell is not None}
+    contents = read_cells(log, lane.db, dict(cells.values()), gone)
+    return {page: preview(contents[cell]) for page, (cell, _) in cells.items()}
+
+
+def preview(content: bytes) -> str:
+    """The beginning of a content, on one line; what is no text says how long it is."""
+    head = content[: 4 * PREVIEW_CHARS + 8]
+    text = "" if b"\0" in head else " ".join(head.decode("utf-8", "ignore").split())
+    if not text:
+        return f"[{len(content)} bytes]" if content else ""
+    return text if len(text) <= PREVIEW_CHARS else text[: PREVIEW_CHARS - 1] + "…"
+
+
+_TYPES, _ROLES, _MODALITIES = ({int(one): one.word for one in words} for words in (PageType, Role, Modality))
+_L0, _L2 = int(Tier.L0), int(Tier.L2)
+_PAGES = """SELECT page, tokens, size, message, type, role, modality, mime, importance, hint, labels,
+   turn, call, at, session
+  FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
+_LATER = """SELECT c.page, c.version, c.tokens, c.size
+  FROM json_each(?) one CROSS JOIN changes c INDEXED BY changes_page
+   ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level = 0 ORDER BY c.position"""
+_SHOWN = """SELECT position, tokens, size FROM changes
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_REPRESENTS = f"""SELECT l.source, l.target FROM json_each(?) one CROSS JOIN links l
+   ON l.session = ? AND l.source = one.value AND l.position <= ? AND l.kind = {int(LinkKind.REPRESENTS)}"""
+_CELLS = (
+    """SELECT page, cell, commitment FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+)

@@ -1,0 +1,154 @@
+"""The responses of a session's calls: as they were handed in, or what is known of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.core.asof import Call
+from vmstore.core.erasure import Gone, gone
+from vmstore.core.page import Fidelity, Role, Status
+from vmstore.core.text.skeleton import fill, loads
+from vmstore.errors import ErasedError, UnknownError
+from vmstore.log.port import Log
+from vmstore.namespace.results import Response
+from vmstore.providers.body import give_body, messages_of, named_in_full
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.calls import CallRow
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.reads.resolve_asof import packed
+from vmstore.views.stored_cells import read_cells
+
+STREAM, MESSAGES = "stream", "messages"  # rules
+
+
+class Said(NamedTuple):
+    """A message of a reply: who speaks, its skeleton, the contents that fill it as they were first."""
+
+    role: Role
+    skeleton: bytes
+    contents: list[bytes]
+
+    @property
+    def value(self) -> Any:
+        """The message; what was erased says so in its place."""
+        if isinstance(self.skeleton, Gone):
+            return {"role": self.role.word, "content": self.skeleton.decode()}
+        return fill(loads(self.skeleton), self.contents)
+
+
+class Ended(NamedTuple):
+    """A reply: the call it answers, where both stand, the cell of what it keeps beside its messages."""
+
+    call: int
+    packed: int
+    replied: int
+    aside: int | None
+    commitment: bytes | None
+
+
+def response_of(log: Log, lane: Lane, call: CallRow) -> Response:
+    """The response of a call that a lane sees; UnknownError where none came, or it is not known yet."""
+    if call.replied is None:
+        raise UnknownError(f"call {call.call} is open: no response to it is known yet")
+    status = Status(call.status)
+    if status is Status.GAP:
+        raise UnknownError(f"call {call.call} could not be recorded: no response to it is known")
+    ended = _ended(call)
+    told = _told(log, lane.db, ended)
+    said = _said(log, lane, ended)
+    body, missing = None, None
+    try:
+        body = _body(log, lane, ended, told, said)
+    except ErasedError as error:
+        missing = str(error)
+    beside = told.get("response")
+    beside = beside if isinstance(beside, dict) else {}
+    raised = beside.get("exception")
+    exact = "body" in told or isinstance(raised, str) or (status is Status.ABORTED and not said)
+    derived = STREAM if told.get("assembled") else None if exact else MESSAGES
+    return Response(
+        call=call.call,
+        status=status.word,
+        fidelity=(Fidelity.DERIVED if derived else Fidelity.RECORDED).word,
+        rule=derived,
+        body=body,
+        messages=[one.value for one in said],
+        model=told.get("model"),
+        stop=told.get("stop"),
+        error=told.get("error"),
+        exception=raised,
+        status_code=beside.get("status_code"),
+        beside=beside,
+        erased=missing,
+    )
+
+
+def body_of(log: Log, lane: Lane, ended: Ended) -> Any:
+    """The body of a response; None where none is held whole."""
+    try:
+        return _body(log, lane, ended, _told(log, lane.db, ended), None)
+    except ErasedError:
+        return None
+
+
+def _ended(call: CallRow) -> Ended:
+    assert call.replied is not None, "it was answered"
+    return Ended(call.call, call.position, call.replied, call.aside, call.aside_commitment)
+
+
+def _told(log: Log, db: apsw.Connection, ended: Ended) -> dict[str, Any]:
+    """What the reply's cell says."""
+    if ended.aside is None:
+        return {}
+    (content,) = read_cells(log, db, {ended.aside: ended.commitment}, gone).values()
+    return {"error": content.decode(), "body": content} if isinstance(content, Gone) else object_of(content)
+
+
+def _body(log: Log, lane: Lane, ended: Ended, told: dict[str, Any], said: list[Said] | None) -> Any:
+    """The body with its holes filled; ErasedError where anything of it was erased."""
+    body = told.get("body")
+    if body is None:
+        return None
+    if not isinstance(body, Gone):
+        body = named_in_full(body, lambda number: _before(log, lane, number))
+    count = messages_of(body)
+    messages = (_said(log, lane, ended) if said is None else said)[-count:] if count else []
+    gone_ones = [one for each in messages for one in (each.skeleton, *each.contents) if isinstance(one, Gone)]
+    if isinstance(body, Gone) or gone_ones:
+        raise ErasedError(f"something of the response to call {ended.call} was erased; nothing can bring it back")
+    if len(messages) < count:
+        return None
+    return give_body(body, [(loads(one.skeleton), one.contents) for one in messages])
+
+
+def _before(log: Log, lane: Lane, number: int) -> Any:
+    """The body of an earlier call's response with its holes, which holds what a later one names."""
+    body = _told(log, lane.db, _ended(packed(lane, Call(number)))).get("body")
+    if not isinstance(body, dict):
+        raise ErasedError(f"the response to call {number}, which a later one names, is not held any more")
+    return body
+
+
+def _said(log: Log, lane: Lane, ended: Ended) -> list[Said]:
+    """The messages that came with a call's replies, in order."""
+    session = lane.owner(ended.replied)
+    rows: list[Any] = lane.db.execute(_MESSAGES, (session, ended.packed, ended.replied, ended.call)).fetchall()
+    pages: dict[int, list[tuple[int | None, bytes | None]]] = {}
+    made: list[Any] = lane.db.execute(_PAGES, (session, rows[0][0], ended.replied)).fetchall() if rows else []
+    for message, cell, commitment in made:
+        pages.setdefault(message, []).append((cell, commitment))
+    sealed = {cell: commitment for _, _, cell, commitment in rows}
+    sealed |= {cell: commitment for row in rows for cell, commitment in pages.get(row[0], ()) if cell is not None}
+    cells = read_cells(log, lane.db, sealed, gone)
+    return [
+        Said(Role(role), cells[cell], [b"" if at is None else cells[at] for at, _ in pages.get(message, ())])
+        for message, role, cell, _ in rows
+    ]
+
+
+_MESSAGES = """SELECT message, role, cell, commitment FROM messages
+  WHERE session = ? AND message > ? AND message < ? AND reply_to = ? ORDER BY message"""
+_PAGES = """SELECT message, cell, commitment FROM pages
+  WHERE session = ? AND page > ? AND page < ? AND message > 0 ORDER BY message, part, page"""

@@ -1,0 +1,62 @@
+"""Searching: the pages that hold some words, of one session or of all, as of any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vmstore.core.address import page_name
+from vmstore.core.text.tokenizer import words
+from vmstore.errors import InputError
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import Hit
+from vmstore.search.rank import ranked
+from vmstore.views.branch import Lane
+
+SNIPPET_CHARS = 100
+LEAD_CHARS = 20  # of a snippet, before the word that was found
+
+
+Moments = Sequence[tuple[str, Lane, int]]
+"""Sessions to search: the name of each, what is looked at of it, and up to which position."""
+
+
+def everywhere(ns: Namespace) -> Moments:
+    """What each session wrote itself, up to its end."""
+    rows: list[Any] = ns.views.execute("SELECT session, name, position FROM sessions WHERE hidden = 0").fetchall()
+    return [(name, Lane(ns.views, key).alone(), position) for key, name, position in rows]
+
+
+def search(ns: Namespace, moments: Moments, query: str, limit: int | None) -> list[Hit]:
+    """The best answers of some sessions, each as of its position; within one moment of the namespace."""
+    if not isinstance(query, str):
+        raise InputError(f"a search is a text, and {query!r} is none")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise InputError(f"limit {limit!r} is no number of pages from 1 up")
+    with ns.asking() as ordinal:
+        names = {lane.session: name for name, lane, _ in moments}
+        hits = ranked(ns.corpus(ordinal), [(lane, position) for _, lane, position in moments], query)
+        wanted = set(words(query))
+        return [
+            Hit(
+                names[hit.lane.session],
+                page_name(hit.content.page),
+                round(hit.score, 6),
+                hit.content.version,
+                hit.content.position,
+                snippet(hit.text, wanted),
+            )
+            for hit in hits[:limit]
+        ]
+
+
+def snippet(text: str, wanted: set[str]) -> str:
+    """One line around the first word that was looked for."""
+    parts = text.split()
+    at = next((n for n, part in enumerate(parts) if wanted.intersection(words(part))), 0)
+    start = at
+    while start > 0 and len(" ".join(parts[start - 1 : at])) <= LEAD_CHARS:
+        start -= 1
+    line = " ".join(parts[start : start + SNIPPET_CHARS])
+    cut = line[:SNIPPET_CHARS]
+    return ("…" if start else "") + cut + ("…" if len(line) > len(cut) else "")

@@ -1,0 +1,127 @@
+"""The versions of a page, each with what it added to the one it was made from, and the pages it is seen with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from itertools import islice
+from typing import Any, NamedTuple
+
+from vmstore.core.address import page_name
+from vmstore.core.erasure import gone
+from vmstore.core.page import Method
+from vmstore.log.port import Log
+from vmstore.namespace.results import Affinity, Version
+from vmstore.store.reads.pages import actor, described, previews
+from vmstore.views.branch import Lane
+from vmstore.views.reads.page_calls import company
+from vmstore.views.stored_cells import read_cells
+
+DIFF_LINES_MAX = 20_000  # a diff of more takes minutes
+
+
+class _Content(NamedTuple):
+    """One content of a page as the view holds it."""
+
+    position: int
+    version: int
+    level: int
+    tokens: int
+    size: int
+    method: int | None
+    cell: int | None
+    commitment: bytes | None
+
+
+def versions_of(lane: Lane, log: Log, page: int, position: int, *, delta: bool) -> list[Version]:
+    """Every content of a page up to a position, in order, each beside the one it was made from.
+
+    A version is made from the one before, a shorter form from the version it stands for.
+    """
+    contents = [
+        _Content(*row)
+        for stretch in reversed(lane.upto(position))
+        for row in lane.db.execute(_CONTENTS, (stretch.session, page, stretch.high))
+    ]
+    ((labels, role),) = lane.rows(_MAKER, [page])
+    texts = _texts(lane, log, contents) if delta else {}
+    full: dict[int, _Content] = {}
+    found = []
+    for one in contents:
+        before = full.get(one.version if one.level else one.version - 1)
+        found.append(
+            Version(
+                page=page_name(page),
+                version=one.version,
+                parent=None if before is None else before.version,
+                position=one.position,
+                level=one.level,
+                tokens=one.tokens,
+                tokens_added=one.tokens - (before.tokens if before else 0),
+                bytes=one.size,
+                bytes_added=one.size - (before.size if before else 0),
+                actor=actor(labels, role),
+                method=None if one.method is None else Method(one.method).word,
+                delta=_diff(page, before, one, texts) if delta and before is not None else None,
+            )
+        )
+        if not one.level:
+            full[one.version] = one
+    return found
+
+
+def _texts(lane: Lane, log: Log, contents: list[_Content]) -> dict[int, str]:
+    """The contents that are text, by position."""
+    cells = read_cells(log, lane.db, {one.cell: one.commitment for one in contents if one.cell is not None}, gone)
+    found = {}
+    for one in contents:
+        content = b"\0" if one.cell is None else cells[one.cell]
+        try:
+            if b"\0" not in content:
+                found[one.position] = content.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def _diff(page: int, before: _Content, after: _Content, texts: dict[int, str]) -> str | None:
+    """A unified diff of two contents; None where one is no text, or both are too long to compare."""
+    if before.position not in texts or after.position not in texts:
+        return None
+    old, new = (texts[one.position].splitlines(keepends=True) for one in (before, after))
+    if len(old) + len(new) > DIFF_LINES_MAX:
+        return None
+    names = (f"{page_name(page)}@position:{one.position}#level={one.level}" for one in (before, after))
+    return "".join(_ended(unified_diff(old, new, next(names), next(names))))
+
+
+def _ended(lines: Iterator[str]) -> Iterator[str]:
+    """Lines of a diff, each ended, so that a text without a last line end does not run into the next."""
+    for line in lines:
+        yield line if line.endswith("\n") else f"{line}\n\\ no line end\n"
+
+
+def affinity_of(lane: Lane, log: Log, page: int, position: int, limit: int | None) -> list[Affinity]:
+    """The pages that calls up to a position saw together with a page, nearest first."""
+    own, found = company(lane, position, page)
+    near = list(islice(found, limit))
+    pages: dict[int, Any] = {one.position: one for one in described(lane, position, [one.page for one in near])}
+    texts = previews(lane, log, pages)
+    return [
+        Affinity(
+            page=page_name(one.page),
+            affinity=one.shared / (own + one.calls - one.shared),
+            shared=one.shared,
+            calls=one.calls,
+            role=pages[one.page].role,
+            type=pages[one.page].type,
+            tokens=pages[one.page].tokens,
+            text=texts.get(one.page, ""),
+        )
+        for one in near
+    ]
+
+
+_CONTENTS = """SELECT position, version, level, tokens, size, method, cell, commitment FROM versions
+  WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""
+_MAKER = "SELECT labels, role FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"

@@ -1,0 +1,211 @@
+"""Takes calls in: keeps each session's conversation at hand and writes what a call changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from vmstore.capture.conversation.conversation import Conversation
+from vmstore.capture.conversation.load import follow, reader
+from vmstore.capture.record import Written, gap, record
+from vmstore.core.clock import within
+from vmstore.core.draft import Usage
+from vmstore.core.redaction import Redaction
+from vmstore.engine.batch import Batch
+from vmstore.engine.engine import Engine
+from vmstore.engine.new_session import Opening
+from vmstore.engine.redaction_policy import change
+from vmstore.errors import ConflictError, InputError, RefusedError
+from vmstore.namespace.group_commit import Writing
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.results import Recorded
+from vmstore.redact.mask import Mask
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import in_force
+from vmstore.views.projectors.redactions import policy_at
+
+CONVERSATIONS_MAX = 64
+COST_MAX = 1e9
+READS_MAX, LITTLE = 8, 64  # a session is read so often, until no more mutations were written meanwhile than that
+
+
+class Recording:
+    """Records calls into the sessions of a namespace."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._ns = namespace
+        self._conversations: dict[int, tuple[int, Conversation]] = {}
+        self._engine: Engine | None = None  # through which they are read
+
+    def forget(self) -> None:
+        """Forgets every conversation; the next call loads it from the log."""
+        self._conversations.clear()
+
+    def record(
+        self,
+        name: str,
+        request: dict[str, Any],
+        response: Any,
+        *,
+        at: int | None,
+        latency: int | None,
+        cost: float | None,
+        request_id: str | None,
+        redaction: Redaction | None = None,
+    ) -> Recorded:
+        """Records one call; see `Store.record`."""
+        told = used(latency, cost)
+        asked = None if request_id is None else Asked(_request_id(request_id), request, response)
+
+        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+            return record(conversation, batch, request, response, at=at, told=told)
+
+        return self._write(name, write, at, asked, redaction)
+
+    def gap(self, name: str, reason: str, *, at: int | None, redaction: Redaction | None = None) -> Recorded:
+        """Notes a call that could not be recorded."""
+
+        def write(conversation: Conversation, batch: Batch, at: int) -> Written:
+            return gap(conversation, batch, reason, at=at)
+
+        return self._write(name, write, at, None, redaction)
+
+    def _write(
+        self,
+        name: str,
+        write: Callable[[Conversation, Batch, int], Written],
+        at: int | None,
+        asked: Asked | None,
+        redaction: Redaction | None = None,
+    ) -> Recorded:
+        session_name(name)
+        within("at", at)
+        happened = self._ns.clock.now() if at is None else at  # a retry happened no later
+        return self._ns.together.write(name, self._writing(name, write, happened, asked, redaction))
+
+    def _writing(
+        self,
+        name: str,
+        write: Callable[[Conversation, Batch, int], Written],
+        at: int,
+        asked: Asked | None,
+        redaction: Redaction | None,
+    ) -> Writing[Recorded]:
+        engine = self._ns.engine
+        if engine is not self._engine:  # in a forked process
+            self.forget()
+            self._engine = engine
+        if (key := self._ns.key(name)) is not None:
+            if asked is not None and (first := self._answered(key, name, asked)) is not None:
+                return first
+            self._read(key)
+        yield None
+        key = self._ns.key(name)
+        if key is None:
+            conversation, batch = Conversation(), self._ns.begin(Opening(name, redaction=redaction), at)
+        else:
+            if asked is not None and (first := self._answered(key, name, asked)) is not None:
+                return first  # somebody tried again at the same time
+            _, conversation = self._conversation(key)
+            batch = engine.batch(key)
+            if redaction is not None:
+                change(engine, batch, redaction, at)
+        if asked is not None:
+            if batch.passing is not None:
+                batch.passing.door.clean(asked.id, "the request id")
+            batch.request(asked.id, asked.payload(hides=batch.passing is not None))
+        written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept
+        batch.close(at)
+        stored = yield batch
+        assert stored is not None, "a batch is answered with its commits"
+        if key is None:
+            self._ns.follow()
+            conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
+        self._keep(stored[-1].session, batch.head.position, conversation)
+        return Recorded(name, written.call, written.turn, written.position)
+
+    def _read(self, key: int) -> None:
+        """Brings a session's conversation to where it stands, or near: the rest is read while others wait."""
+        for _ in range(READS_MAX):
+            position, conversation = self._conversation(key)
+            self._keep(key, position, conversation)
+            if self._ns.engine.head(key).position - position <= LITTLE:
+                break
+
+    def _conversation(self, key: int) -> tuple[int, Conversation]:
+        """Takes a session's conversation out of memory, brought to where the session stands."""
+        position, conversation = self._conversations.pop(key, (0, Conversation()))
+        if self._ns.engine.head(key).position == position:
+            return position, conversation
+        position = follow(self._ns.engine, key, conversation, position)
+        if in_force(Lane(self._ns.views, key), position) is not None:
+            raise RefusedError(
+                "this session manages its memory, so its prompts are its own: tell it what happens with user, "
+                "assistant and tool, or record under another name"
+            )
+        return position, conversation
+
+    def _keep(self, key: int, position: int, conversation: Conversation) -> None:
+        self._conversations[key] = (position, conversation)
+        if len(self._conversations) > CONVERSATIONS_MAX:
+            del self._conversations[next(iter(self._conversations))]
+
+    def _answered(self, key: int, name: str, asked: Asked) -> Recorded | None:
+        """The first answer to a request id, or None where it is new."""
+        self._ns.follow()
+        request_id, hides = asked.id, policy_at(Lane(self._ns.views, key)) is not Redaction.OFF
+        row = self._ns.views.execute(
+            "SELECT request, last FROM commits WHERE session = ? AND request >= ? AND request < ?",
+            (key, request_id + "\n", request_id + "\n\U0010ffff"),
+        ).fetchone()
+        if row is None:
+            return None
+        if row[0] != f"{request_id}\n{asked.payload(hides=hides).hex()}":
+            raise ConflictError(f"request id {request_id!r} was used for another call; use a new one")
+        call = self._ns.views.execute(
+            "SELECT call, turn, position FROM calls WHERE session = ? AND position >= ? ORDER BY position LIMIT 1",
+            (key, row[1]),
+        ).get
+        return Recorded(name, *call)
+
+
+def used(latency: int | None, cost: float | None) -> Usage:
+    """What the caller measured of a call: microseconds, and dollars."""
+    return Usage(latency=within("latency", latency), cost=None if cost is None else _nano(cost))
+
+
+def _nano(dollars: float) -> int:
+    """A cost in nano-dollars."""
+    if not isinstance(dollars, int | float) or not abs(dollars) < COST_MAX:
+        raise InputError(f"cost {dollars!r:.40} is no amount of dollars below a billion")
+    return round(dollars * 1e9)
+
+
+def _request_id(request_id: str) -> str:
+    """A request id, refused where the log could not find it again."""
+    if not isinstance(request_id, str) or not request_id or not request_id.isprintable():
+        raise InputError(f"{request_id!r:.40} cannot be a request id: a text of printable characters can")
+    return request_id
+
+
+class Asked(NamedTuple):
+    """A call that its caller may try again: the id it gave it, what was asked and answered."""
+
+    id: str
+    request: Any
+    response: Any
+
+    def payload(self, *, hides: bool) -> bytes:
+        """A digest of what was asked and answered, to tell a retry from another call.
+
+        Where the session `hides` secrets it is made without them, since a digest lets guesses be tried.
+        """
+        try:
+            told = json.dumps([self.request, self.response], default=repr, sort_keys=True)
+        except (TypeError, ValueError, RecursionError):
+            told = ""  # what cannot be told apart here is refused when it is taken apart
+        if hides:
+            told = Mask().text(str(Mask().value(told, "")), "")
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).digest()[:16]

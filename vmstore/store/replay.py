@@ -1,0 +1,116 @@
+"""Sessions of a namespace decided again: what is read for it, and where a what-if is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from vmstore.core.erasure import gone
+from vmstore.errors import ConflictError
+from vmstore.live.compression import Shorter
+from vmstore.live.labels import Known
+from vmstore.live.session_log import Facts
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.replay.check import Checked, check
+from vmstore.replay.redecide import Shorten
+from vmstore.replay.save import Source, written
+from vmstore.replay.sink import Made
+from vmstore.replay.stimuli import Commit, Stimuli, stimuli
+from vmstore.replay.whatif import Run, as_recorded, what_if
+from vmstore.views.branch import Lane
+from vmstore.views.projector import plain
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.stored_cells import read_cells
+from vmstore.vm.kernel.managed_page import Held
+
+
+class Contents:
+    """Reads contents of a session's pages, and makes forms of them that nobody recorded."""
+
+    def __init__(self, ns: Namespace, lane: Lane) -> None:
+        self._ns = ns
+        self._lane = lane
+        self._shorter = Shorter()
+
+    def of(self, position: int) -> bytes:
+        """The content that was recorded at a position; empty where the source never had it."""
+        with self._ns.asking():
+            for _, cell, sealed in self._lane.rows(_SEALED, (position,)):
+                if cell is not None:
+                    return read_cells(self._ns.log, self._ns.views, {cell: sealed}, gone)[cell]
+        return b""
+
+    def shorten(self, held: Held, page: int, content: int, level: int) -> Made:
+        """The form of a page at a level, or at the next higher one that has one, made without a model."""
+        with self._ns.asking():
+            rows = list(self._lane.rows(_NAMED, (page,)))
+        hint, labels = rows[0] if rows else (None, None)
+        known = Known(name=hint, mime=plain(object_of(labels).get("mime")))
+        made = self._shorter.of(msgspec.structs.replace(held, page=page), known, self.of(content), level)
+        return Made(made.level, made.method, int(made.lossy), made.content, made.tokens)
+
+
+def _commits(ns: Namespace, lane: Lane, check: Callable[[], object] = bool) -> Iterator[Commit]:
+    facts = Facts(ns.log, lane)
+    for told in facts.after(0):
+        check()
+        yield Commit(told.at, told.mutations, facts.cell)
+
+
+def stimuli_of(ns: Namespace, key: int, name: str, check: Callable[[], object] = bool) -> tuple[Stimuli, Shorten]:
+    """What a session was told, and what makes forms for it; InputError where it was never live."""
+    with ns.asking():
+        lane = Lane(ns.views, key)
+        return stimuli(name, _commits(ns, lane, check)), Contents(ns, lane).shorten
+
+
+def replayed(
+    ns: Namespace,
+    key: int,
+    name: str,
+    policy: str | None,
+    budget: int | None,
+    settings: Mapping[str, Any],
+    keep: str | None,
+    check: Callable[[], object] = bool,
+) -> Run:
+    """A session decided again under changed settings, or its numbers as it was; stored where it is to be kept.
+
+    `check` raises where nobody waits for the answer any more.
+    """
+    told = {"policy": policy, "l0_tokens_max": budget, **settings}
+    changed = {word: value for word, value in told.items() if value is not None}
+    if keep is not None:
+        return kept(ns, key, name, changed, keep)
+    found, shorten = stimuli_of(ns, key, name, check)
+    if not changed:
+        return as_recorded(found, shorten, check=check)
+    return what_if(found, shorten, changed, check=check)
+
+
+def checked(ns: Namespace, key: int, name: str) -> Checked:
+    """Compares every decision of a session with what is decided now."""
+    return check(*stimuli_of(ns, key, name))
+
+
+def kept(ns: Namespace, key: int, name: str, changed: Mapping[str, Any], new: str) -> Run:
+    """Stores a what-if as a session of its own."""
+    if ns.key(session_name(new)) is not None:
+        raise ConflictError(f"there is a session {new!r} already; keep it under another name")
+    found, shorten = stimuli_of(ns, key, name)
+
+    def write() -> Run:
+        lane = Lane(ns.views, key)
+        source = Source(key, _commits(ns, lane), Contents(ns, lane).of)
+        return written(ns.engine, found, source, new, changed, shorten)
+
+    with ns.lock:
+        ns.follow()
+        return ns.retried(write)
+
+
+_SEALED = """SELECT position, cell, commitment FROM versions
+  WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+_NAMED = "SELECT hint, labels FROM pages WHERE session = ? AND page IN (SELECT value FROM json_each(?))"

@@ -1,0 +1,115 @@
+"""Sweeps over the sessions of a store: every what-if of each, by other processes where that is worth it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.erasure.resume import open_namespace
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.results import to_json
+from vmstore.replay.redecide import Shorten
+from vmstore.replay.stimuli import Stimuli
+from vmstore.replay.sweep import Progress, Task, sweep
+from vmstore.replay.whatif import Run
+from vmstore.store.replay import stimuli_of
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import in_force
+
+if TYPE_CHECKING:
+    from vmstore.store.store import Store
+
+SPREAD_MUTATIONS = 200_000  # times runs: less is done before other processes have begun
+
+
+class Reading:
+    """Reads sessions of a namespace by its place, in whatever process; where `ns` has it open already, of that."""
+
+    def __init__(self, path: Path, namespace: str, ns: Namespace | None = None) -> None:
+        self._path = path
+        self._namespace = namespace
+        self._ns = ns
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_path": self._path, "_namespace": self._namespace, "_ns": None}
+
+    def read(self, session: str) -> tuple[Stimuli, Shorten]:
+        """What a session was told, and what makes forms for it."""
+        if self._ns is None:
+            self._ns = open_namespace(self._path, "r", self._namespace, SystemClock(), SystemIds())
+        return _named(self._ns, session)
+
+
+class Here:
+    """Reads sessions of a namespace that is open, in this process alone."""
+
+    def __init__(self, ns: Namespace) -> None:
+        self._ns = ns
+
+    def read(self, session: str) -> tuple[Stimuli, Shorten]:
+        """What a session was told, and what makes forms for it."""
+        return _named(self._ns, session)
+
+
+def what_ifs(policies: Sequence[str], budgets: Sequence[int]) -> list[dict[str, Any]]:
+    """The settings of every policy with every budget; what is not given stays as it was."""
+    chosen: list[dict[str, Any]] = [{"policy": policy} for policy in policies] or [{}]
+    return [one | two for one in chosen for two in [{"l0_tokens_max": budget} for budget in budgets] or [{}]]
+
+
+def replays(
+    store: Store,
+    sessions: Sequence[str],
+    changes: Sequence[dict[str, Any]],
+    *,
+    processes: int | None = None,
+    results: Path | None = None,
+    price: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, list[Run]]:
+    """Sessions, each as it was and under every change of settings: the recorded run first.
+
+    Other processes help where there is enough to do; see `vmstore.replay.sweep` for `results`.
+    `price` is what a token costs more where no provider has it cached, in nano-dollars.
+    """
+    ns = store._ns
+    told: list[dict[str, Any] | None] = [None, *changes]
+    tasks = [Task(name, store.session(name).info().position, one) for name in sessions for one in told]
+    if ns.views_folder is None or sum(task.position for task in tasks) < SPREAD_MUTATIONS:
+        processes = 1
+    source = Here(ns) if ns.views_folder is None else Reading(ns.views_folder.parent, ns.name, ns)
+    runs = sweep(source, tasks, processes=processes, results=results, price=price, progress=progress)
+    return {name: runs[nth * len(told) : (nth + 1) * len(told)] for nth, name in enumerate(sessions)}
+
+
+def live_sessions(store: Store) -> list[str]:
+    """The sessions that have a budget."""
+    ns = store._ns
+    found = []
+    with ns.asking():
+        for info in store.sessions():
+            lane = Lane(ns.views, ns.key(info.session) or 0)
+            if in_force(lane, info.position) is not None:
+                found.append(info.session)
+    return found
+
+
+def told(name: str, runs: Sequence[Run]) -> dict[str, Any]:
+    """The runs of a session as plain values, the recorded one apart: the shape of `vmstore replay --json`."""
+    recorded, *others = runs
+    return {"session": name, "runs": [flat(run) for run in others], "recorded": flat(recorded)}
+
+
+def flat(run: Run) -> dict[str, Any]:
+    """A run as one object, its numbers beside its policy and budget."""
+    found = to_json(run)
+    measures = found.pop("measures")
+    return {"policy": found.pop("policy"), "budget": found.pop("budget"), **measures, **found}
+
+
+def _named(ns: Namespace, session: str) -> tuple[Stimuli, Shorten]:
+    key = ns.key(session)
+    assert key is not None, "a session is looked up before it is read"
+    return stimuli_of(ns, key, session)

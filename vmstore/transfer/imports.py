@@ -1,0 +1,70 @@
+"""Files of agents on their way into a namespace, and what is said of the sessions they became."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from vmstore.capture.importers.importer import Importer
+from vmstore.capture.steps import Reading
+from vmstore.core.redaction import Redaction
+from vmstore.errors import InputError
+from vmstore.namespace.namespace import Namespace, session_name
+from vmstore.namespace.reports import Import, Imported, LineProblem
+from vmstore.namespace.results import SessionInfo
+from vmstore.views.projection import Progress
+
+SHARED_MAX = 500_000  # records that forks share: a file made to fork at each step would take hours
+
+
+def import_source(
+    ns: Namespace,
+    reading: Reading,
+    file: Path,
+    *,
+    name: str | None,
+    progress: Progress | None,
+    redaction: Redaction | None = None,
+) -> Import:
+    """Imports what was read of a file; what became of it."""
+    shared = sum(track.inherits for track in reading.tracks)
+    if shared > SHARED_MAX:
+        raise InputError(
+            f"{file} has {len(reading.tracks):,} sessions that share {shared:,} records, each read again for each; "
+            f"up to {SHARED_MAX:,} are taken: split the file"
+        )
+    importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
+    taken = importer.run(progress)
+    ns.follow()
+    names = {one.session: ns.session_info(one.session).session for one in taken}
+    counts: Counter[str] = Counter()
+    for found in importer.suspects.values():
+        counts.update(found.counts)
+    masked: Counter[str] = Counter()
+    for door in importer.doors.values():
+        masked.update(door.counts)
+    return Import(
+        sessions=[imported(ns.session_info(one.session), reading.format) for one in taken],
+        new=sum(one.new for one in taken),
+        problems=[LineProblem(*problem) for one in taken for problem in one.problems],
+        torn=None if reading.torn is None else reading.torn.line,
+        suspects=dict(sorted(counts.items())),
+        suspect_pages=[f"{names[key]}/p{page}" for key, found in importer.suspects.items() for page in found.pages],
+        masked=dict(sorted(masked.items())) if any(one.new for one in taken) else {},
+    )
+
+
+def imported(info: SessionInfo, format: str) -> Imported:
+    """A session after an import, by its counts."""
+    return Imported(
+        session=info.session,
+        format=format,
+        fidelity=info.fidelity,
+        turns=info.turns,
+        calls=info.calls,
+        messages=info.messages,
+        pages=info.pages,
+        mutations=info.mutations,
+        raw=info.raw,
+        position=info.position,
+    )

@@ -1,0 +1,184 @@
+"""Merges stores: every session of another store comes into this one, its chain kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from operator import itemgetter
+from pathlib import Path
+
+from vmstore.core.clock import SystemClock, SystemIds
+from vmstore.engine.transfer.merge import COMING, CONFLICTS, GREW, ORPHAN, PARTED, Guest, Merge, Standing
+from vmstore.engine.verify.verify import verify
+from vmstore.erasure.erase import finish_brought, mark
+from vmstore.erasure.resume import open_namespace
+from vmstore.errors import CorruptError, InputError, RefusedError
+from vmstore.log.sqlite import SqliteLog
+from vmstore.namespace.effects import Agree, effects_on, settle
+from vmstore.namespace.encryption import Key, key_for
+from vmstore.namespace.folder import find, is_archive, namespaces
+from vmstore.namespace.namespace import Namespace
+from vmstore.namespace.open import memory_namespace
+from vmstore.namespace.reports import Merged, MergedSession
+from vmstore.views.erased_cells import Erasures, erasures_after
+from vmstore.views.projection import Progress
+
+
+def merge(
+    into: str | os.PathLike[str],
+    other: str | os.PathLike[str],
+    *,
+    namespace: str | None = None,
+    dry_run: bool = False,
+    agreed: Agree = False,
+    key: Key | None = None,
+    progress: Progress | None = None,
+) -> Merged:
+    """Brings every session of another store, or of one namespace of it, into a store.
+
+    Sessions are the same where their uids are. One that is not here comes whole; of one that both
+    hold, what is missing here is appended; where both went on differently, its name is taken or the
+    past it forked from is missing, nothing of it is written, and why is said. The other store is
+    verified first, and only read. Done again, or after a kill, it goes on from what is here. What was
+    erased there is erased here: where that destroys contents, or where a session that is here comes with
+    another policy or other settings, nothing of the namespace is taken unless somebody has `agreed`, or
+    says so asked with what would happen. `key` is the store key of those that are encrypted.
+    """
+    target, source = Path(into), Path(other)
+    _check(target, source)
+    names = [namespace] if namespace is not None or is_archive(source) else namespaces(source)
+    found: list[MergedSession] = []
+    for nth, name in enumerate(name or "default" for name in names):
+        its_key = key_for(source, name, key)
+        with closing(open_namespace(source, "r", name, SystemClock(), SystemIds(), its_key, believed=False)) as there:
+            proven = _proven(there, source, _share(progress, 2 * nth, 2 * len(names)))
+            missing = dry_run and name not in namespaces(target)
+            mode = "r" if dry_run else "rw"
+            clock, ids = SystemClock(), SystemIds()
+            here = (
+                memory_namespace(clock, ids)
+                if missing
+                else open_namespace(target, mode, name, clock, ids, key_for(target, name, key))
+            )
+            with closing(here), _held(here, there):
+                if there.log.ordinal > proven:  # what came since may be an erasure
+                    _proven(there, source, None)
+                tell = _share(progress, 2 * nth + 1, 2 * len(names))
+                found += _merged(here, there, name, source, dry_run, agreed, tell)
+                if not dry_run:
+                    finish_brought(here)
+    return Merged(not dry_run, found, sum(one.outcome in CONFLICTS for one in found))
+
+
+@contextmanager
+def _held(here: Namespace, there: Namespace) -> Iterator[None]:
+    """Who erases or archives in either store waits, and others write on: what comes is what was proven.
+
+    In one order for everybody, else two stores that are merged into each other could wait for ever.
+    """
+    holds = [(os.path.realpath(there.folder or ""), there.log.settled)]
+    if isinstance(here.log, SqliteLog) and not here.readonly:
+        holds.append((os.path.realpath(here.folder or ""), here.log.archives.alone))
+    with ExitStack() as stack:
+        for _, hold in sorted(holds, key=itemgetter(0)):
+            stack.enter_context(hold())
+        yield
+
+
+def _check(target: Path, source: Path) -> None:
+    find(target, next(iter(namespaces(target)), "default") if target.is_dir() else "default", create=False)
+    if not is_archive(source):
+        find(source, next(iter(namespaces(source)), "default") if source.is_dir() else "default", create=False)
+    if target.resolve() == source.resolve():
+        raise InputError(f"{target} and {source} are one store; name another to merge from")
+
+
+def _proven(there: Namespace, source: Path, progress: Progress | None) -> int:
+    """Up to where the other store is sound; raises CorruptError where it is not: nothing of it is taken then."""
+    ordinal = there.log.ordinal
+    _, problems = verify(there.log, there.projection, progress, views=False)
+    if problems:
+        kind, where, what = problems[0]
+        raise CorruptError(
+            f"{source} is not sound, so nothing was taken from it: {kind}, {where}: {what}; "
+            "`vmstore verify` names all problems"
+        )
+    there.follow()
+    if Erasures(there.log).beyond:
+        raise RefusedError(
+            f"{source} lost contents by an erasure that was recorded after it was archived, in the store it came from; "
+            "merge that one, or bring the session back there and archive it again"
+        )
+    return ordinal
+
+
+def _merged(
+    here: Namespace, there: Namespace, name: str, source: Path, dry_run: bool, agreed: Agree, progress: Progress | None
+) -> Iterator[MergedSession]:
+    work = Merge(here.reader if dry_run else here.engine, there.log, there.projection)
+    guests = work.guests()
+    erased = {session for session, _, _ in erasures_after(there.log, 0)}
+    coming: set[bytes] = set()
+    with here.lock:
+        here.follow()
+        effects = _effects(here, work, guests)
+    if not dry_run:
+        settle(agreed, [said for _, told in effects.values() for said in told], source)
+    for nth, guest in enumerate(guests):
+        with here.lock:
+            standing = work.standing(guest, coming) if dry_run else None
+            new = 0 if standing is None else work.lacks(standing)
+            if standing is None:
+                standing, new = _brought(here, work, guest, guest.session in erased)
+        if standing.outcome not in CONFLICTS:
+            coming.add(guest.uid)
+        if progress is not None:
+            progress(nth + 1, len(guests))
+        why, (lost, said) = _remedy(standing, source, name), effects.get(guest.uid, (0, []))
+        yield MergedSession(name, guest.name, standing.outcome, new, standing.position, why, lost, said)
+
+
+def _effects(here: Namespace, work: Merge, guests: list[Guest]) -> dict[bytes, tuple[int, list[str]]]:
+    """What sessions that grow would do to what is here, by uid: cells destroyed, and all of it in words."""
+    found = {}
+    for guest in guests:
+        standing = work.standing(guest)
+        if standing.outcome == GREW:
+            found[guest.uid] = effects_on(here, standing.session, guest.name, work.new(standing))
+    return found
+
+
+def _brought(here: Namespace, work: Merge, guest: Guest, erases: bool) -> tuple[Standing, int]:
+    """Brings a session; one that `erases` is marked, so that who opens next finishes what a kill interrupts."""
+    if not erases or work.standing(guest).outcome not in COMING:
+        return work.bring(guest)
+    with here.engine.log.destroying():
+        mark(here.folder)
+        return work.bring(guest)
+
+
+def _remedy(standing: Standing, source: Path, namespace: str) -> str | None:
+    """Why nothing of a session came and what to do; None where there is no conflict."""
+    if standing.outcome not in CONFLICTS:
+        return None
+    told = "" if namespace == "default" else f" --namespace {namespace}"
+    name = standing.guest.name
+    if standing.outcome == ORPHAN:
+        return (
+            f"it forked from {standing.name!r} at a place that session does not have here; see what is said of that "
+            "one, or leave it"
+        )
+    anew = (
+        f"`vmstore export {source} {name}{told} --exact --out one.jsonl` and `vmstore import STORE one.jsonl{told}` "
+        "make it a session of its own under a free name; or leave it"
+    )
+    if standing.outcome == PARTED:
+        return f"both went on differently after position {standing.position}; {anew}"
+    return f"another session is called {name!r} here; {anew}"
+
+
+def _share(progress: Progress | None, number: int, of: int) -> Progress | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * 1000 + 1000 * done // max(total, 1), of * 1000)

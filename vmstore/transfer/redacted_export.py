@@ -1,0 +1,117 @@
+"""What leaves the store for others: the same sessions without what is secret in them.
+
+All of it is looked through twice: what one text gives away is masked in every other, those before it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import Compress, Create, Update, decode
+from vmstore.engine.engine import Engine
+from vmstore.engine.transfer.ingest import Gathering
+from vmstore.engine.transfer.rewrite import opening_of, tell_anew
+from vmstore.errors import ErasedError, RefusedError
+from vmstore.log.memory import MemoryLog
+from vmstore.namespace.namespace import Namespace
+from vmstore.redact.mask import Mask, is_blob
+from vmstore.transfer.selection import Portion, commits_of, select, whole
+from vmstore.transfer.table_rows import Row
+from vmstore.transfer.tables import TABLES
+from vmstore.views.erased_cells import erased_at
+from vmstore.views.projection import Projection
+
+UNSEEN = b"left out of a redacted export: nothing can be masked in an image, a sound or a film"
+EVERYWHERE = "the export"
+BYTES = next(
+    at for table in TABLES if table.name == "versions" for at, one in enumerate(table.columns) if one.name == "bytes"
+)
+
+
+class Hidden(msgspec.Struct):
+    """What was masked in an export: how often of each kind; how many contents nobody could read were left out."""
+
+    counts: dict[str, int] = {}
+    values: int = 0
+    unseen: int = 0
+
+
+def masked_rows(make: Callable[[], Iterable[Row]], told: Hidden) -> Iterator[Row]:
+    """The rows of tables with placeholders; contents that are no text are not in them anyway, and are counted."""
+    first, mask = Mask(), Mask()
+    for _, row in make():
+        for value in row:
+            if isinstance(value, str):
+                first.value(value, EVERYWHERE)
+    mask.trust(first)
+    for name, row in make():
+        if name == "versions" and (row[-1] is None or is_blob(row[-1])):
+            told.unseen += row[BYTES] > 0
+            row = (*row[:-1], None)
+        yield name, tuple(mask.value(value, EVERYWHERE) if isinstance(value, str) else value for value in row)
+    told.counts, told.values = mask.counts, len(mask.record)
+
+
+def masked(ns: Namespace, portions: Sequence[Portion], told: Hidden) -> tuple[Projection, list[Portion]]:
+    """The portions told anew to a log in memory, with ids, salts and hashes of their own; positions stay."""
+    gathering = _gathered(ns, portions)
+    first, mask = Mask(), Mask()
+    for foreign in gathering.sessions():
+        for commit in gathering.commits(foreign.session):
+            for cell in commit.cells:
+                first.bytes(cell.content, EVERYWHERE)
+    mask.trust(first)
+
+    def hide(content: bytes) -> bytes:
+        shown = mask.bytes(content, EVERYWHERE)
+        return UNSEEN if shown is None else shown
+
+    log = MemoryLog()
+    engine = Engine(log, Projection(log, apsw.Connection(":memory:")), ns.clock, ns.reader.ids)
+    keys: dict[bytes, int] = {}
+    for foreign in gathering.sessions():
+        opening = opening_of(gathering, foreign, keys, mask.text(foreign.name, EVERYWHERE), "")
+        opening = opening._replace(meta=mask.value(opening.meta, EVERYWHERE), source=None)
+        try:
+            keys[foreign.uid] = tell_anew(engine, gathering, foreign, opening, hide).session
+        except ErasedError as error:
+            raise RefusedError(
+                f"{error}, so no bundle with placeholders can be made; export it with --exact, which masks nothing, or "
+                "as sqlite or parquet"
+            ) from error
+        told.unseen += sum(_unseen(gathering, foreign.session))
+    gathering.views.db.close()
+    told.counts, told.values = mask.counts, len(mask.record)
+    db = engine.projection.db
+    asked = {keys[portion.uid] for portion in portions if portion.asked}
+    ends = {key for (key,) in db.execute("SELECT DISTINCT session FROM erased")}  # whose erasures come after a fork
+    leaving = select(db, [whole(db, key) for key in asked | ends])
+    return engine.projection, [portion._replace(asked=portion.session in asked) for portion in leaving]
+
+
+def _gathered(ns: Namespace, portions: Sequence[Portion]) -> Gathering:
+    """The portions in a log of their own, without what is recorded as erased, wherever that is recorded."""
+    log = MemoryLog()
+    lost: dict[int, int] = {}
+    log.erased = lost
+    gathering, number = Gathering(log), 0
+    for portion in portions:
+        for commit in commits_of(ns.projection, portion):
+            for index, cell in enumerate(commit.cells):
+                number += 1
+                if cell.erased:
+                    lost[number] = erased_at(ns.log, ns.views, commit.cell + index)
+            gathering.take(portion.name, commit)
+    gathering.settle()
+    return gathering
+
+
+def _unseen(gathering: Gathering, session: int) -> Iterator[bool]:
+    """Of each content of its own that a page was given, whether nobody can read it."""
+    for commit in gathering.commits(session):
+        for mutation in decode(commit.body):
+            if isinstance(mutation, Create | Update | Compress) and isinstance(mutation.content, int):
+                yield Mask(()).bytes(commit.cells[mutation.content].content, "") is None

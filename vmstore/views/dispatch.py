@@ -1,0 +1,122 @@
+"""The walk along the log: each commit held against the chain, each mutation told with its moment.
+
+Whoever follows the log does it this way; they differ in who listens and in where they know from
+what was in force before a commit.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from vmstore.core.mutation import MUTATION_NAMES, AnyMutation, Mutation, Open, Pack, Turn, decode
+from vmstore.errors import CorruptError
+from vmstore.log.commit import Commit, follows
+from vmstore.log.port import Log
+from vmstore.views.branch import Lane
+from vmstore.views.cell_resolver import Cellar
+from vmstore.views.projector import Fact, Projector
+
+GIVEN_MAX = 8 << 20  # bytes of names and labels that listeners may hold before they are written
+Handler = Callable[[Fact, Any], None]
+Moment = tuple[int, int, bytes]
+"""Where a session stands: turn, call, and the hash its next commit follows."""
+
+
+class Walk:
+    """Hands commits and their mutations to the handlers of its listeners.
+
+    A handler is a listener's `on_<kind>(fact, mutation)`; its `on_commit(fact, mutations)` sees a
+    commit first. `before` tells what is in force before a commit, given its first mutation; it
+    raises ValueError where that cannot be. `spill` is called where listeners may hold many names.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[Any],
+        before: Callable[[Commit, AnyMutation], Moment],
+        cellar: Cellar,
+        spill: Callable[[], None] | None = None,
+    ) -> None:
+        self._before = before
+        self._cellar = cellar
+        self._spill = spill
+        self._whole: list[Handler] = [p.on_commit for p in listeners if type(p).on_commit is not Projector.on_commit]
+        names = {kind: "on_" + MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
+        self._handlers: dict[type, tuple[Handler, ...]] = {
+            kind: tuple(getattr(p, name) for p in listeners if hasattr(p, name)) for kind, name in names.items()
+        }
+
+    def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> Fact:
+        """Walks through one commit; the moment at its end. Raises CorruptError where it breaks the chain."""
+        try:
+            turn, call, previous = self._before(commit, mutations[0])
+        except ValueError as error:
+            raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error
+        if not follows(previous, commit):
+            raise CorruptError(f"commit {commit.ordinal} does not match its hash; run `vmstore verify`")
+        self._cellar.note(commit)
+        fact = Fact(commit, turn, call, self._cellar)
+        for see in self._whole:
+            see(fact, mutations)
+        position = commit.first
+        handlers, cellar, spill = self._handlers, self._cellar, self._spill
+        for mutation in mutations:
+            kind = type(mutation)
+            if kind is Turn:
+                fact.turn = mutation.number  # type: ignore[union-attr]
+            elif kind is Pack:
+                fact.call = mutation.call  # type: ignore[union-attr]
+            fact.position = position
+            position += 1
+            for handler in handlers.get(kind, ()):
+                handler(fact, mutation)
+            if cellar.given > GIVEN_MAX and spill is not None:
+                spill()
+                cellar.given = 0
+        return fact
+
+
+def decoded(commit: Commit) -> list[AnyMutation]:
+    """The mutations of a commit; raises CorruptError where there are none to read."""
+    try:
+        mutations = decode(commit.body)
+    except ValueError as error:
+        raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error
+    if not mutations:
+        raise CorruptError(f"commit {commit.ordinal} cannot be read (it holds nothing); run `vmstore verify`")
+    return mutations
+
+
+def parent_of(db: apsw.Connection, opening: Open) -> int:
+    """The session that another begins from; raises ValueError where it is not there."""
+    parent: Any = db.execute("SELECT session FROM sessions WHERE uid = ?", (opening.parent,)).get
+    if parent is None:
+        raise ValueError("it forks from a session that is not there")
+    return int(parent)
+
+
+def hash_at(log: Log, lane: Lane, position: int) -> bytes:
+    """The hash of the commit that ends at a position of a lane; raises ValueError where none does."""
+    ordinal: Any = lane.db.execute(
+        "SELECT ordinal FROM commits WHERE session = ? AND last = ?", (lane.owner(position), position)
+    ).get
+    if ordinal is None:
+        raise ValueError(f"it follows position {position}, where no commit ends")
+    return log.tail(ordinal - 1, 1)[0].hash
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keeps the collector from looking through a batch's rows again and again; they hold no cycles."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

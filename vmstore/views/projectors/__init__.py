@@ -1,0 +1,1 @@
+"""The projectors, one file each: which mutations each follows and which rows it writes."""

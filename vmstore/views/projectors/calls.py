@@ -1,0 +1,278 @@
+"""The calls view: every request to the model, how it ended and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import Configure, Open, Pack, Reply
+from vmstore.core.page import Origin, Status
+from vmstore.views.branch import Lane
+from vmstore.views.projector import Fact, Projector, plain
+from vmstore.views.projectors.pages import object_of
+
+
+class CallRow(msgspec.Struct, frozen=True):
+    """One call as the calls view holds it."""
+
+    session: int
+    call: int
+    turn: int
+    position: int
+    at: int
+    fidelity: int
+    shape: int | None
+    model: str | None
+    rest: int | None
+    rest_commitment: bytes | None
+    leaves: int
+    tokens: int
+    root: bytes
+    factor_ppm: int
+    renderer: int
+    sent_tokens: int | None
+    status: int
+    final: int
+    tokens_in: int | None
+    tokens_cached: int | None
+    tokens_out: int | None
+    cost: int | None
+    latency: int | None
+    aside: int | None
+    aside_commitment: bytes | None
+    replied: int | None
+
+    @property
+    def sent(self) -> int:
+        """Tokens of what was sent, as far as that was counted."""
+        return self.sent_tokens or self.tokens
+
+
+class InForce(msgspec.Struct):
+    """What a pack leaves unsaid holds from before: the request's shape, model and other fields, the token factor."""
+
+    shape: int | None = None
+    model: str | None = None
+    rest: int | None = None
+    commitment: bytes | None = None
+    factor_ppm: int = 1_000_000
+
+
+class Calls(Projector):
+    """One row a call, from its pack, completed by its last reply; `settings` holds the token factor.
+
+    `rest` is the cell of the request's other fields as they held at the call, `tokens` those of its
+    pages, `sent_tokens` of the request as it was sent, where that was counted. `replies` holds what a
+    call's own row cannot: the replies before its last, and a fork's to the call it began at.
+    """
+
+    name = "calls"
+    schema: ClassVar = {
+        "calls": """session INTEGER, call INTEGER, turn INTEGER, position INTEGER, at INTEGER, fidelity INTEGER,
+            shape INTEGER, model TEXT, rest INTEGER, rest_commitment BLOB, leaves INTEGER, tokens INTEGER,
+            root BLOB, factor_ppm INTEGER, renderer INTEGER, sent_tokens INTEGER,
+            status INTEGER, final INTEGER, tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER,
+            cost INTEGER, latency INTEGER, aside INTEGER,
+            aside_commitment BLOB, replied INTEGER, PRIMARY KEY(session, call)""",
+        "replies": """session INTEGER, position INTEGER, call INTEGER, status INTEGER, final INTEGER,
+            tokens_in INTEGER, tokens_cached INTEGER, tokens_out INTEGER, cost INTEGER, latency INTEGER,
+            aside INTEGER, aside_commitment BLOB, PRIMARY KEY(session, position)""",
+        "settings": """session INTEGER, position INTEGER, estimator INTEGER, factor_ppm INTEGER,
+            PRIMARY KEY(session, position)""",
+    }
+    indexes = ("CREATE INDEX calls_position ON calls(session, position)",)
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._inforce: dict[int, InForce] = {}
+        self._made: dict[tuple[int, int], list[Any]] = {}  # calls the table does not hold yet
+        self._replies: list[tuple[Any, ...]] = []  # to calls it holds
+
+    def in_force(self, fact: Fact) -> InForce:
+        """What holds of a session's requests before a fact."""
+        found = self._inforce.get(fact.session)
+        if found is None:
+            lane = Lane(self.db, fact.session)
+            told = before(lane, fact.position) or (None, None, None, None)
+            found = self._inforce[fact.session] = InForce(*told, factor(lane, fact.position))
+        return found
+
+    def on_open(self, fact: Fact, m: Open) -> None:
+        """Nothing is in force in a session that inherits nothing."""
+        if m.origin != Origin.FORK:
+            self._inforce[fact.session] = InForce()
+
+    def on_configure(self, fact: Fact, m: Configure) -> None:
+        """Notes the factor from here on."""
+        self.in_force(fact).factor_ppm = m.factor_ppm
+        self.rows["settings"].append((fact.session, fact.position, m.estimator, m.factor_ppm))
+
+    def on_pack(self, fact: Fact, m: Pack) -> None:
+        """Adds the call; what the pack leaves unsaid holds from the call before."""
+        now = self.in_force(fact)
+        if m.rest is not None:
+            now.rest, now.commitment = fact.sealed(m.rest)
+            now.model = plain(object_of(fact.content(m.rest)).get("model"))
+        if m.shape is not None:
+            now.shape = m.shape
+        self._made[fact.session, m.call] = [
+            fact.session,
+            m.call,
+            fact.turn,
+            fact.position,
+            fact.at,
+            m.fidelity,
+            now.shape,
+            now.model,
+            now.rest,
+            now.commitment,
+            m.leaves,
+            m.tokens,
+            m.root,
+            now.factor_ppm,
+            m.renderer,
+            m.sent_tokens or None,
+            *_OPEN,
+        ]
+
+    def on_reply(self, fact: Fact, m: Reply) -> None:
+        """Completes the call."""
+        told = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
+        ended = (*told, *fact.sealed(m.aside), fact.position)
+        made = self._made.get((fact.session, m.call))
+        if made is None:
+            self._replies.append((*ended, fact.session, m.call))
+            return
+        self._replaced(fact.session, m.call, made[-len(ended) :])
+        made[-len(ended) :] = ended
+
+    def _replaced(self, session: int, call: int, ended: Sequence[Any]) -> None:
+        """Keeps a reply that is not the last."""
+        *told, position = ended
+        if position is not None:
+            self.rows["replies"].append((session, position, call, *told))
+
+    def flush(self) -> None:
+        """Writes the calls made, and the replies to those made before."""
+        self.rows["calls"].extend(map(tuple, self._made.values()))
+        self._made.clear()
+        replies, self._replies = self._replies, []
+        last: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for *ended, session, call in replies:
+            before = last.get((session, call)) or self.db.execute(_ENDS, (session, call)).fetchone()
+            if before is None:  # the call is the parent's
+                self._replaced(session, call, ended)
+                continue
+            self._replaced(session, call, before)
+            last[session, call] = tuple(ended)
+        super().flush()
+        self.db.executemany(_REPLY, [(*ended, *of) for of, ended in last.items()])
+
+    def forget(self) -> None:
+        """Lets go of what is in force too."""
+        super().forget()
+        self._inforce.clear()
+        self._made.clear()
+        self._replies.clear()
+
+
+_ENDED = (
+    *("status", "final", "tokens_in", "tokens_cached", "tokens_out", "cost", "latency"),
+    *("aside", "aside_commitment", "replied"),
+)
+_OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
+_ENDS = f"SELECT {', '.join(_ENDED)} FROM calls WHERE session = ? AND call = ?"
+_REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
+
+
+def calls_of(lane: Lane) -> Iterator[CallRow]:
+    """Every call a lane sees; a reply that came after a fork is none of the fork's."""
+    others = _others(lane) if len(lane.stretches) > 1 else {}
+    for stretch in reversed(lane.stretches):
+        rows = lane.db.execute(
+            "SELECT * FROM calls WHERE session = ? AND position <= ? ORDER BY call",
+            (stretch.session, stretch.high),
+        )
+        for row in rows:
+            yield _seen(CallRow(*row), stretch.high, others)
+
+
+def last_call(lane: Lane, position: int) -> CallRow | None:
+    """The last call packed at or before a position."""
+    stretch = lane.at(position)
+    row = lane.db.execute(_LAST, (stretch.session, min(position, stretch.high))).fetchone()
+    if row is None and stretch.call:  # the one in force where the stretch begins
+        number = stretch.call
+        stretch = next(s for s in lane.stretches if number > s.call)
+        row = lane.db.execute(
+            "SELECT * FROM calls WHERE session = ? AND call = ?", (stretch.session, number)
+        ).fetchone()
+    if row is None:
+        return None
+    inherited = stretch.session != lane.session
+    return _seen(CallRow(*row), stretch.high, _others(lane, stretch.session, row[1]) if inherited else {})
+
+
+_NUMBERED = "SELECT * FROM calls WHERE session = ? AND call = ?"
+_LAST = """SELECT * FROM calls INDEXED BY calls_position WHERE session = ? AND position <= ?
+  ORDER BY position DESC LIMIT 1"""
+
+
+Others = Mapping[int, tuple[Any, ...]]
+"""By call, the last reply that a lane sees of those the call's own row does not hold."""
+
+
+def _others(lane: Lane, writer: int = 0, call: int | None = None) -> Others:
+    """Those of every call, or of one by its writer; a call of the lane's own session needs none.
+
+    Besides its writer only a fork that began at a call can answer it.
+    """
+    found: dict[int, tuple[Any, ...]] = {}
+    for stretch in reversed(lane.stretches):
+        if call is None or call == stretch.call or stretch.session == writer:
+            for number, *ended in lane.db.execute(_REPLIES, (stretch.session, stretch.high, call, call)):
+                found[number] = tuple(ended)
+    return found
+
+
+_REPLIES = f"""SELECT call, {", ".join(_ENDED[:-1])}, position FROM replies
+  WHERE session = ? AND position <= ? AND (? IS NULL OR call = ?) ORDER BY position"""
+
+
+def _seen(call: CallRow, high: int, others: Others) -> CallRow:
+    """A call as a lane sees it, whose writer it sees up to a position: as its last reply says, else open."""
+    other = others.get(call.call)
+    own = call.replied if call.replied is not None and call.replied <= high else None
+    if own is not None and (other is None or other[-1] < own):
+        return call
+    if call.replied is None and other is None:
+        return call
+    return msgspec.structs.replace(call, **dict(zip(_ENDED, other or _OPEN, strict=True)))
+
+
+def before(lane: Lane, position: int) -> tuple[int | None, str | None, int | None, bytes | None] | None:
+    """Shape, model and rest (cell and commitment) of the last call before a position."""
+    for stretch in lane.upto(position - 1):
+        row = lane.db.execute(
+            "SELECT shape, model, rest, rest_commitment FROM calls WHERE session = ? AND position <= ?"
+            " ORDER BY position DESC LIMIT 1",
+            (stretch.session, stretch.high),
+        ).fetchone()
+        if row is not None:
+            return row[0], row[1], row[2], row[3]
+    return None
+
+
+def factor(lane: Lane, position: int) -> int:
+    """The token factor in force at a position, in parts per million."""
+    for stretch in lane.upto(position):
+        found = lane.db.execute(
+            "SELECT factor_ppm FROM settings WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1",
+            (stretch.session, stretch.high),
+        ).get
+        if found is not None:
+            return int(found)
+    return 1_000_000

@@ -1,0 +1,130 @@
+"""The lineage view: how pages relate, to be walked in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from operator import itemgetter
+from typing import Any, ClassVar, NamedTuple
+
+import apsw
+
+from vmstore.core.mutation import Create, Link
+from vmstore.core.page import LinkKind
+from vmstore.views.branch import Lane
+from vmstore.views.projector import Fact, Projector
+
+
+class Edge(NamedTuple):
+    """`source` relates to `target` by `kind`, since `position`; `depth` steps from where a walk began."""
+
+    source: int
+    target: int
+    kind: int
+    position: int
+    depth: int
+
+
+class Lineage(Projector):
+    """One row a link: source was made from, replaces, or otherwise relates to target."""
+
+    name = "lineage"
+    schema: ClassVar = {
+        "links": """session INTEGER, source INTEGER, target INTEGER, kind INTEGER, position INTEGER,
+            valid_from INTEGER, valid_to INTEGER, PRIMARY KEY(session, source, target, kind, position)"""
+    }
+    indexes = ("CREATE INDEX links_target ON links(session, target)",)
+
+    inserts: ClassVar = {"links": "INSERT OR IGNORE"}
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._links = self.rows["links"]
+
+    def on_create(self, fact: Fact, m: Create) -> None:
+        """Adds the provenance a page is born with."""
+        for kind, target in m.links:
+            self._links.append((fact.session, fact.position, target, kind, fact.position, None, None))
+
+    def on_link(self, fact: Fact, m: Link) -> None:
+        """Adds a link made later."""
+        told = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
+        self._links.append((fact.session, *told))
+
+
+def walk(
+    lane: Lane,
+    page: int,
+    position: int,
+    *,
+    up: bool,
+    depth: int | None = None,
+    kinds: Iterable[int] | None = None,
+) -> list[Edge]:
+    """The links met from a page towards its sources (`up`) or what came of it, breadth first.
+
+    Only links logged at or before `position` count, which the views have reached: what they say of
+    it does not change, so a lane keeps the walks it was asked for. Each page is walked from once,
+    so a walk ends.
+    """
+    wanted = None if kinds is None else frozenset(kinds)
+    asked = (page, position, up, depth, wanted)
+    known: list[Edge] | None = lane.walks.get(asked)
+    if known is None:
+        if len(lane.walks) >= WALKS_MAX:
+            lane.walks.clear()
+        known = lane.walks[asked] = _walk(lane, page, position, up, depth, wanted)
+    return list(known)
+
+
+def _walk(
+    lane: Lane, page: int, position: int, up: bool, depth: int | None, wanted: frozenset[int] | None
+) -> list[Edge]:
+    """Goes one step from all pages of a front at once."""
+    stretches = lane.upto(position)
+    sql = _step(up, len(stretches))
+    bounds = [bound for stretch in stretches for bound in (stretch.session, stretch.high)]
+    far = itemgetter(1 if up else 0)
+    edges: list[Edge] = []
+    seen, front, steps = {page}, [page], 0
+    while front and bounds and (depth is None or steps < depth):
+        steps += 1
+        met = list(map(_EDGE, lane.db.execute(sql, (*bounds, steps, str(front)))))
+        if wanted is not None:
+            met = [edge for edge in met if edge.kind in wanted]
+        edges += met
+        front = [other for other in dict.fromkeys(map(far, met)) if other not in seen]
+        seen.update(front)
+    return edges
+
+
+@cache
+def _step(up: bool, stretches: int) -> str:
+    """The query for the links of a list of pages; CROSS JOIN holds the order, links last."""
+    near = "source" if up else "target"
+    bounds = ",".join(["(?,?)"] * stretches)
+    return f"""WITH stretch(session, high) AS (VALUES{bounds or "(0,0)"})
+      SELECT l.source, l.target, l.kind, l.position, ?
+        FROM json_each(?) front CROSS JOIN stretch
+        CROSS JOIN links l ON l.session = stretch.session AND l.{near} = front.value AND l.position <= stretch.high"""
+
+
+def outdated(lane: Lane, position: int) -> set[int]:
+    """The derived pages that are older than what they were made from: a source changed since, they did not."""
+    changed: dict[int, int] = {}  # page -> position of its last version
+    for stretch in reversed(lane.upto(position)):
+        changed.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high)))
+    found: set[int] = set()
+    for stretch in lane.upto(position) if changed else ():
+        for source, target, linked in lane.db.execute(_DERIVED, (str([*changed]), stretch.session, stretch.high)):
+            if changed[target] > max(linked, changed.get(source, 0)):
+                found.add(source)
+    return found
+
+
+_CHANGED = "SELECT page, max(position) FROM changes WHERE session = ? AND position <= ? AND level = 0 GROUP BY page"
+_DERIVED = f"""SELECT l.source, l.target, l.position FROM json_each(?) page
+  CROSS JOIN links l ON l.session = ? AND l.target = page.value AND l.position <= ?
+   AND l.kind = {int(LinkKind.DERIVES)}"""
+WALKS_MAX = 1_000
+_EDGE: Callable[[Iterable[Any]], Edge] = partial(tuple.__new__, Edge)

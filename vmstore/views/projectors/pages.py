@@ -1,0 +1,156 @@
+"""The pages view: every page, its versions and shorter representations, and what was said of it since."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import apsw
+
+from vmstore.core.mutation import Annotate, Compress, Create, Update
+from vmstore.core.page import IMPORTANCE, PageType
+from vmstore.core.redaction import TAG, Redact
+from vmstore.core.text.json_text import loads, strict
+from vmstore.views.projector import Fact, Projector, plain
+
+# Most pages are transcript and weighed by nobody: an index holds the others, where a question says so.
+TYPED = f"type <> {int(PageType.TRANSCRIPT)}"
+WEIGHED = f"importance <> {IMPORTANCE}"
+NOTED = "importance IS NOT NULL"
+
+
+class Pages(Projector):
+    """A page's row says what it is and holds its first content; each row of `changes` is a later one.
+
+    `versions` reads both as one: every content by its position. A version at level 0 is full
+    content; at a higher level a representation of that version. A row of `notes` is what an
+    annotation said, one of `tags` that a page gained or lost a tag: what holds at a position is
+    what the last row at or before it says, so rows never change.
+    """
+
+    name = "pages"
+    schema: ClassVar = {
+        "pages": """session INTEGER, page INTEGER, message INTEGER, part INTEGER, type INTEGER, modality INTEGER,
+            role INTEGER, mime INTEGER, importance INTEGER, turn INTEGER, call INTEGER, at INTEGER, hint TEXT,
+            labels TEXT, size INTEGER, tokens INTEGER, cell INTEGER, commitment BLOB, PRIMARY KEY(session, page)""",
+        "changes": """session INTEGER, position INTEGER, page INTEGER, version INTEGER, level INTEGER, size INTEGER,
+            tokens INTEGER, cell INTEGER, commitment BLOB, method INTEGER, lossy INTEGER,
+            PRIMARY KEY(session, position)""",
+        "notes": """session INTEGER, page INTEGER, position INTEGER, importance INTEGER, status INTEGER,
+            valid_from INTEGER, valid_to INTEGER, anchors TEXT, PRIMARY KEY(session, page, position)""",
+        "tags": """tag TEXT, session INTEGER, page INTEGER, position INTEGER, held INTEGER,
+            PRIMARY KEY(tag, session, page, position)""",
+    }
+    selects: ClassVar = {
+        "versions": """SELECT session, page AS position, page, 1 AS version, 0 AS level, size, tokens, cell,
+            commitment, NULL AS method, 0 AS lossy FROM pages
+            UNION ALL SELECT session, position, page, version, level, size, tokens, cell, commitment, method, lossy
+            FROM changes"""
+    }
+    indexes = (
+        "CREATE INDEX pages_hint ON pages(session, hint) WHERE hint IS NOT NULL",
+        f"CREATE INDEX pages_type ON pages(type, session) WHERE {TYPED}",
+        f"CREATE INDEX pages_importance ON pages(session, importance) WHERE {WEIGHED}",
+        "CREATE INDEX changes_page ON changes(session, page)",
+        f"CREATE INDEX notes_importance ON notes(session, importance) WHERE {NOTED}",
+        "CREATE INDEX tags_page ON tags(session, page)",
+    )
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._pages, self._changes = self.rows["pages"], self.rows["changes"]
+        self._notes, self._tags = self.rows["notes"], self.rows["tags"]
+
+    def on_create(self, fact: Fact, m: Create) -> None:
+        """Adds the page with its first version."""
+        hint = labels = None
+        if m.labels is not None:
+            told = strict_object_of(fact.content(m.labels))
+            labels, hint = (fact.text(m.labels), plain(told.get("hint"))) if told else (None, None)
+            if "tags" in told:
+                self._tag(fact, fact.position, dict.fromkeys(born_tags(told), 1))
+        cell, commitment = fact.sealed(m.content)
+        self._pages.append(
+            (
+                fact.session,
+                fact.position,
+                m.message,
+                m.part,
+                m.type,
+                m.modality,
+                m.role,
+                m.mime,
+                m.importance,
+                fact.turn,
+                fact.call,
+                fact.at,
+                hint,
+                labels,
+                m.size,
+                m.tokens,
+                cell,
+                commitment,
+            )
+        )
+
+    def on_update(self, fact: Fact, m: Update) -> None:
+        """Adds a version."""
+        told = (m.page, m.version, 0, m.size, m.tokens, *fact.sealed(m.content), None, 0)
+        self._changes.append((fact.session, fact.position, *told))
+
+    def on_compress(self, fact: Fact, m: Compress) -> None:
+        """Adds a representation."""
+        told = (m.page, m.version, m.level, m.size, m.tokens, *fact.sealed(m.content), m.method, m.lossy)
+        self._changes.append((fact.session, fact.position, *told))
+
+    def on_annotate(self, fact: Fact, m: Annotate) -> None:
+        """Adds what was said, and a row for each tag gained or lost; one that is both is lost."""
+        anchors = fact.text(m.anchors) if strict_object_of(fact.content(m.anchors)) else None
+        told = (m.importance, m.status, m.valid_from, m.valid_to, anchors)
+        self._notes.append((fact.session, m.page, fact.position, *told))
+        gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
+        self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
+
+    def on_redact(self, fact: Fact, m: Redact) -> None:
+        """Tags the page in which something was masked."""
+        if m.page and m.count:
+            self._tag(fact, m.page, {TAG: 1})
+
+    def _tag(self, fact: Fact, page: int, tags: dict[str, int]) -> None:
+        for tag, held in tags.items():
+            self._tags.append((tag, fact.session, page, fact.position, held))
+
+
+def object_of(content: bytes | str | None) -> dict[str, Any]:
+    """The JSON object in a cell; an empty one where somebody sealed something else, or nothing."""
+    found = _json(content)
+    return found if isinstance(found, dict) else {}
+
+
+def strict_object_of(content: bytes | None) -> dict[str, Any]:
+    """The same where it can be shown as JSON again: with finite numbers that every process reads."""
+    try:
+        found = {} if content is None else strict(content)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def born_tags(labels: dict[str, Any]) -> list[str]:
+    """The tags that a page's labels name."""
+    return _texts(labels.get("tags"))
+
+
+def texts_of(content: bytes | None) -> list[str]:
+    """The texts of the JSON list in a cell; none where somebody sealed something else, or nothing."""
+    return _texts(_json(content))
+
+
+def _json(content: bytes | str | None) -> Any:
+    try:
+        return None if content is None else loads(content)
+    except ValueError:
+        return None
+
+
+def _texts(told: Any) -> list[str]:
+    return [text for one in told if (text := plain(one)) is not None] if isinstance(told, list) else []

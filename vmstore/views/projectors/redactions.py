@@ -1,0 +1,160 @@
+"""The redactions view: what was hidden in a session before it was written, and what its policy is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import apsw
+
+from vmstore.core.mutation import Open
+from vmstore.core.page import Word
+from vmstore.core.redaction import Approve, Artifact, Found, Reason, Redact, Redaction
+from vmstore.log.port import Log
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.projector import Fact, Projector
+from vmstore.views.stored_cells import read_cells
+
+READ_AT_ONCE = 200  # contents
+
+
+class Redactions(Projector):
+    """One row for each record of something hidden, by the page it stands in, and one for each change of the policy."""
+
+    name = "redactions"
+    version = 2
+    schema: ClassVar = {
+        "redactions": """session INTEGER, position INTEGER, page INTEGER, type INTEGER, reason INTEGER, count INTEGER,
+            by INTEGER, found TEXT, tokens_before INTEGER, tokens_after INTEGER, PRIMARY KEY(session, position)""",
+        "policies": "session INTEGER, position INTEGER, policy INTEGER, PRIMARY KEY(session, position)",
+        "approvals": """session INTEGER, position INTEGER, artifact INTEGER, granted INTEGER, until INTEGER, who TEXT,
+            at INTEGER, page INTEGER, of BLOB, PRIMARY KEY(session, position)""",
+    }
+    indexes = ("CREATE INDEX redactions_page ON redactions(session, page)",)
+
+    def on_redact(self, fact: Fact, m: Redact) -> None:
+        """Adds the record, or the policy, or both."""
+        if m.policy is not None:
+            self.rows["policies"].append((fact.session, fact.position, m.policy))
+        if m.count:
+            told = (m.page, m.type, m.reason, m.count, m.by, json.dumps(m.found, separators=(",", ":")))
+            self.rows["redactions"].append((fact.session, fact.position, *told, m.tokens_before, m.tokens_after))
+
+    def on_approve(self, fact: Fact, m: Approve) -> None:
+        """Adds what was lifted or put back."""
+        told = (m.artifact, m.granted, m.until, fact.text(m.who), fact.at, m.page)
+        self.rows["approvals"].append((fact.session, fact.position, *told, m.session))
+
+
+class Approval(NamedTuple):
+    """Redaction lifted for what leaves of a session, or, not `granted`, put back; times in microseconds since 1970."""
+
+    position: int
+    artifact: int
+    granted: int
+    until: int | None
+    who: str | None
+    at: int
+
+
+def approvals_of(db: apsw.Connection, session: int) -> list[Approval]:
+    """What was lifted and put back for a session, in order; what it forked from has its own.
+
+    Only the namespace's own session says so. What a session says of itself came with it, from whom nobody knows.
+    """
+    return [Approval(*row) for row in db.execute(_APPROVALS, (Open.CHARTER, session))]
+
+
+def approved(db: apsw.Connection, session: int, artifact: Artifact, now: int) -> Approval | None:
+    """By which word redaction is lifted now for a kind of export; None where it is not."""
+    last = [one for one in approvals_of(db, session) if one.artifact in (artifact, Artifact.ALL)][-1:]
+    return last[0] if last and last[0].granted and (last[0].until is None or now < last[0].until) else None
+
+
+class Hidden(NamedTuple):
+    """A record of something hidden: `found` are (kind, number, how often)."""
+
+    position: int
+    page: int
+    type: int
+    reason: int
+    times: int
+    by: int
+    found: list[list[int]]
+    tokens_before: int
+    tokens_after: int
+
+
+def hidden_in(lane: Lane, page: int, position: int) -> list[Hidden]:
+    """What was hidden in a page up to a position, in order."""
+    return [
+        _hidden(row)
+        for stretch in reversed(lane.upto(position))
+        for row in lane.db.execute(_OF_PAGE, (stretch.session, page, stretch.high))
+    ]
+
+
+def hidden(lane: Lane, position: int) -> Iterator[Hidden]:
+    """Everything that was hidden in a session up to a position, in order."""
+    for stretch in reversed(lane.upto(position)):
+        yield from map(_hidden, lane.db.execute(_ALL, (stretch.session, stretch.high)))
+
+
+def words_of(one: Hidden) -> str:
+    """A record in words: how many placeholders of which kinds, and why."""
+    times: dict[int, int] = {}
+    for kind, _, count in one.found:
+        times[kind] = times.get(kind, 0) + count
+    told = ", ".join(f"{count} {_word(Found, kind)}" for kind, count in sorted(times.items()))
+    saved = f", {one.tokens_before} tokens before" if one.tokens_after else ""
+    return f"masked {told} ({_word(Reason, one.reason)}{saved})"
+
+
+def _word(words: type[Word], number: int) -> str:
+    return words(number).word.replace("_", " ") if number in tuple(words) else f"kind {number}"
+
+
+def policy_at(lane: Lane, position: int = NEVER) -> Redaction:
+    """What a session does with secrets at a position: as it was told last, by itself or by whom it forked from."""
+    for stretch in lane.upto(position) if lane.db.execute(_ANY_POLICY).get else ():
+        found = lane.db.execute(_POLICY, (stretch.session, stretch.high)).get
+        if found is not None:
+            return Redaction(int(found)) if found in tuple(Redaction) else Redaction.REFUSE
+    return Redaction.OFF
+
+
+def numbers_after(lane: Lane, position: int) -> Iterator[tuple[int, int]]:
+    """The kinds and numbers of placeholders that were given after a position."""
+    for one in hidden(lane, NEVER):
+        if one.position > position:
+            yield from ((kind, number) for kind, number, _ in one.found)
+
+
+def again_from(log: Log, lane: Lane, position: int) -> Iterator[bytes]:
+    """The contents in which something was masked, in order."""
+    pages = list(dict.fromkeys(one.page for one in hidden(lane, position) if one.page))
+    for start in range(0, len(pages), READ_AT_ONCE):
+        listed = json.dumps(pages[start : start + READ_AT_ONCE])
+        for stretch in reversed(lane.upto(position)):
+            cells = dict(lane.db.execute(_CONTENTS, (listed, stretch.session, stretch.high)))
+            yield from read_cells(log, lane.db, cells, instead=lambda _: b"").values()  # erased ones say nothing
+
+
+def _hidden(row: Any) -> Hidden:
+    position, page, type_, reason, count, by, found, *tokens = row
+    return Hidden(position, page, type_, reason, count, by, json.loads(found), *tokens)
+
+
+_APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
+  FROM sessions own CROSS JOIN approvals a ON a.session = own.session
+ WHERE own.hidden = ? AND a.page = 0 AND a.of = (SELECT uid FROM sessions WHERE session = ?) ORDER BY a.position"""
+_COLUMNS = "position, page, type, reason, count, by, found, tokens_before, tokens_after"
+_OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page
+  WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""
+_ALL = f"SELECT {_COLUMNS} FROM redactions WHERE session = ? AND position <= ? ORDER BY position"
+_ANY_POLICY = "SELECT EXISTS (SELECT 1 FROM policies)"
+_POLICY = "SELECT policy FROM policies WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
+_CONTENTS = """SELECT v.cell, v.commitment FROM json_each(?) one
+  CROSS JOIN versions v ON v.session = ? AND v.page = one.value AND v.position <= ? AND v.cell IS NOT NULL
+  ORDER BY v.position"""

@@ -1,0 +1,261 @@
+"""The residency view: which pages were in L0 from when to when, at which level and rank.
+
+Closed residencies lie in `spans`, clustered by the bit length of their duration, so that a
+moment is found by one short range in each class whatever the length of the log; open ones lie
+in `residents`. A fork takes a copy of what it inherits at its first pack, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import ClassVar, NamedTuple
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import Open, Pack
+from vmstore.core.page import Origin
+from vmstore.views.branch import Lane
+from vmstore.views.projector import Fact, Projector
+
+
+class Resident(NamedTuple):
+    """A page in L0: the position of its content, level and rank, and since when it stayed."""
+
+    page: int
+    content: int
+    level: int
+    rank: int
+    since: int
+
+
+Stay = tuple[int, int, int, int, int]
+"""An open stay of a page: from which position, content, level, rank, since when unbroken."""
+
+NOT_STARTED = -1
+
+
+class Here(msgspec.Struct):
+    """The open stays of one session by page, and how they differ from the table's.
+
+    Of those that began up to `stored` the table holds a row; -1 before the session's first pack.
+    """
+
+    stays: dict[int, Stay]
+    stored: int = NOT_STARTED
+    new: set[int] = msgspec.field(default_factory=set)
+    gone: list[int] = msgspec.field(default_factory=list)
+
+
+class Residency(Projector):
+    """Intervals [f, t) of pages in L0; `since` is where an unbroken stay began."""
+
+    name = "residency"
+    schema: ClassVar = {
+        "spans": """session INTEGER, k INTEGER, f INTEGER, t INTEGER, page INTEGER, content INTEGER, level INTEGER,
+            rank INTEGER, since INTEGER, PRIMARY KEY(session, k, f, t, page)""",
+        "classes": "session INTEGER, k INTEGER, PRIMARY KEY(session, k)",
+        "residents": """session INTEGER, page INTEGER, f INTEGER, content INTEGER, level INTEGER, rank INTEGER,
+            since INTEGER, PRIMARY KEY(session, page)""",
+        "starts": "session INTEGER PRIMARY KEY, position INTEGER",
+    }
+    indexes = ("CREATE INDEX spans_page ON spans(session, page)",)
+
+    inserts: ClassVar = {"residents": "INSERT OR REPLACE", "classes": "INSERT OR IGNORE"}
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self._here: dict[int, Here] = {}
+        self._moved: dict[int, Here] = {}
+        self._classes: set[tuple[int, int]] = set()
+        self._spans = self.rows["spans"]
+        self.size = 0  # open stays at hand
+
+    def on_open(self, fact: Fact, m: Open) -> None:
+        """A session that inherits nothing starts with nothing."""
+        if m.origin != Origin.FORK:
+            self._here[fact.session] = Here({})
+
+    def on_pack(self, fact: Fact, m: Pack) -> None:
+        """Closes what left or changed and opens what entered."""
+        session, position = fact.session, fact.position
+        here = self._here.get(session) or self._load(session, position)
+        if here.stored == NOT_STARTED:
+            self._start(here, session, position)
+        self._moved[session] = here
+        stays, new = here.stays, here.new
+        for page in m.left:
+            stay = stays.pop(page, None)
+            if stay is not None:
+                self._close(here, session, page, stay, position)
+                new.discard(page)
+        for page, content, level, rank in m.entered:
+            stay = stays.get(page)
+            since = position if stay is None else self._close(here, session, page, stay, position)
+            stays[page] = (position, content, level, rank, since)
+            new.add(page)
+        self.size += len(m.entered) - len(m.left)
+
+    def _start(self, here: Here, session: int, position: int) -> None:
+        self.rows["starts"].append((session, position))
+        here.stored = 0
+
+    def _load(self, session: int, position: int) -> Here:
+        """The open stays of a session; a fork takes a copy of what it inherits, at its first pack."""
+        here = self._here[session] = Here({})
+        if self.db.execute("SELECT 1 FROM starts WHERE session = ?", (session,)).get:
+            for page, *stay in self.db.execute(_OPEN, (session,)):
+                here.stays[page] = tuple(stay)
+            here.stored = position
+        else:
+            self._start(here, session, position)
+            for f, r in _resident(self.db, Lane(self.db, session), position - 1):
+                here.stays[r.page] = (f, r.content, r.level, r.rank, r.since)
+            here.new.update(here.stays)
+        self.size += len(here.stays)
+        return here
+
+    def _close(self, here: Here, session: int, page: int, stay: Stay, position: int) -> int:
+        """Ends a stay at a position; where it was unbroken since."""
+        f, content, level, rank, since = stay
+        if f <= here.stored:
+            here.gone.append(page)
+        k = (position - f).bit_length()
+        if (session, k) not in self._classes:
+            self._classes.add((session, k))
+            self.rows["classes"].append((session, k))
+        self._spans.append((session, k, f, position, page, content, level, rank, since))
+        return since
+
+    def flush(self) -> None:
+        """Writes the stays that ended, and what began of those that did not."""
+        for session, here in self._moved.items():
+            gone = [(session, page) for page in here.gone if page not in here.stays]
+            self.db.executemany("DELETE FROM residents WHERE session = ? AND page = ?", gone)
+            self.rows["residents"] += [(session, page, *here.stays[page]) for page in here.new]
+            here.stored = max((here.stays[page][0] for page in here.new), default=here.stored)
+            here.new.clear()
+            here.gone.clear()
+        self._moved.clear()
+        super().flush()
+
+    def forget(self) -> None:
+        """Lets go of every open stay."""
+        super().forget()
+        self._here.clear()
+        self._moved.clear()
+        self._classes.clear()
+        self.size = 0
+
+
+_OPEN = "SELECT page, f, content, level, rank, since FROM residents WHERE session = ?"
+
+
+class Return(NamedTuple):
+    """A page that came back to L0 at a position, out of it since another; the content it showed."""
+
+    position: int
+    page: int
+    out_since: int
+    content: int
+
+
+def returns(lane: Lane, position: int) -> list[Return]:
+    """Every time a page came back to L0 after it had left, up to a position, in order."""
+    left: dict[int, int] = {}
+    found = []
+    for (f, page), (t, content, since, _) in sorted(stays(lane, position).items()):
+        if f == since and page in left:
+            found.append(Return(f, page, left[page], content))
+        if t is not None:
+            left[page] = t
+    return found
+
+
+def leavings(lane: Lane, position: int) -> list[int]:
+    """Where pages left L0, up to a position, once for each page that did."""
+    found = stays(lane, position)
+    return sorted(t for (_, page), (t, *_) in found.items() if t is not None and (t, page) not in found)
+
+
+def last_entries(lane: Lane, position: int) -> dict[int, int]:
+    """When each page that ever was in L0 entered or changed there last, up to a position."""
+    return {page: f for f, page in sorted(stays(lane, position))}
+
+
+def entered_after(lane: Lane, position: int, after: int) -> set[int]:
+    """The pages that entered L0 or changed there after a position and up to another, found by that."""
+    found: set[int] = set()
+    for stretch in lane.upto(position):
+        begun = {"s": stretch.session, "p": after, "q": stretch.high}
+        found.update(page for (page,) in lane.db.execute(_ENTERED, begun))
+    return found
+
+
+def stays(
+    lane: Lane, position: int, pages: Iterable[int] | None = None
+) -> dict[tuple[int, int], tuple[int | None, int, int, int]]:
+    """Every stay begun up to a position, or those of some pages, by its beginning and page.
+
+    Each with its end, its content, since when it was unbroken and its rank. What a session inherits it may
+    hold again in rows of its own, which know its end there.
+    """
+    found: dict[tuple[int, int], tuple[int | None, int, int, int]] = {}
+    about = {} if pages is None else {"pages": f"[{','.join(map(str, pages))}]"}
+    sql = _BEGUN if pages is None else _BEGUN_OF
+    for stretch in lane.upto(position):
+        for f, page, t, *told in lane.db.execute(sql, {"s": stretch.session, "q": stretch.high, **about}):
+            ended = t if t is not None and t <= stretch.high else None
+            if found.get((f, page), (None,))[0] is None:
+                found[f, page] = (ended, *told)
+    return found
+
+
+def residents_at(lane: Lane, position: int) -> list[tuple[int, int, int, int]]:
+    """Rank, page, since when it stayed and position of the content of each page in L0 at a position, in order."""
+    knows = knower(lane, position)
+    return sorted(lane.db.execute(_ORDER, knows), key=itemgetter(0)) if knows else []
+
+
+def resident_at(lane: Lane, position: int) -> list[Resident]:
+    """The pages in L0 at a position, in order."""
+    return sorted((r for _, r in _resident(lane.db, lane, position)), key=lambda r: r.rank)
+
+
+def _resident(db: apsw.Connection, lane: Lane, position: int) -> Iterator[tuple[int, Resident]]:
+    """(from, resident) of every page in L0 at a position."""
+    knows = knower(lane, position)
+    for f, *rest in db.execute(_AT, knows) if knows else ():
+        yield f, Resident(*rest)
+
+
+def knower(lane: Lane, position: int) -> dict[str, int] | None:
+    """Which session's rows say what is in L0 at a position, and where they say it; None before the first pack."""
+    for stretch in lane.upto(position):
+        start = lane.db.execute("SELECT position FROM starts WHERE session = ?", (stretch.session,)).get
+        if start is not None and start <= stretch.high:
+            return {"s": stretch.session, "q": stretch.high}
+    return None
+
+
+def _at(columns: str) -> str:
+    """The query for the residencies that hold at a position: one short range of each class, and what is open."""
+    return f"""SELECT {columns}
+  FROM classes CROSS JOIN spans ON spans.session = :s AND spans.k = classes.k
+   AND spans.f > :q - (1 << classes.k) AND spans.f <= :q AND spans.t > :q
+ WHERE classes.session = :s
+UNION ALL SELECT {columns} FROM residents WHERE session = :s AND f <= :q"""
+
+
+_BEGUN = """SELECT f, page, t, content, since, rank FROM spans WHERE session = :s AND f <= :q
+  UNION ALL SELECT f, page, NULL, content, since, rank FROM residents WHERE session = :s AND f <= :q"""
+_BEGUN_OF = """SELECT f, page, t, content, since, rank FROM json_each(:pages) one
+  CROSS JOIN spans INDEXED BY spans_page ON session = :s AND page = one.value AND f <= :q
+  UNION ALL SELECT f, page, NULL, content, since, rank FROM json_each(:pages) one
+  CROSS JOIN residents ON session = :s AND page = one.value AND f <= :q"""
+_ENTERED = """SELECT page FROM classes CROSS JOIN spans
+   ON spans.session = :s AND spans.k = classes.k AND spans.f > :p AND spans.f <= :q WHERE classes.session = :s
+  UNION SELECT page FROM residents WHERE session = :s AND f > :p AND f <= :q"""
+_AT = _at("f, page, content, level, rank, since")
+_ORDER = _at("rank, page, since, content")

@@ -1,0 +1,202 @@
+"""The sessions view: one row a session, with its counts and where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import apsw
+import msgspec
+
+from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Redact, Turn
+from vmstore.core.page import Fidelity, Origin, PageType
+from vmstore.views.branch import Lane
+from vmstore.views.projector import Fact, Projector, plain, put
+from vmstore.views.projectors.pages import object_of
+from vmstore.views.projectors.redactions import policy_at
+
+NUMBER_MAX = 2**63 - 1  # that a table holds
+NAMED = "hidden <> 1"
+"""Which sessions can be named: an import under way cannot, the namespace's own session can."""
+
+
+class Standing(msgspec.Struct):
+    """A session's row: who it is, its counts and where it stands."""
+
+    session: int
+    uid: bytes
+    name: str | None
+    origin: int
+    parent: int | None
+    fork_position: int
+    spawned_by: int | None
+    user: str | None
+    agent: str | None
+    title: str | None
+    source: str | None
+    key: bytes | None
+    turn_before: int
+    call_before: int
+    hidden: int
+    opened_at: int
+    position: int = 0
+    hash: bytes | None = None
+    turns: int = 0
+    calls: int = 0
+    pages: int = 0
+    messages: int = 0
+    raw: int = 0
+    mutations: int = 0
+    commits: int = 0
+    tokens: int = 0
+    records: int = 0
+    derived: int = 0
+    redactions: int = 0
+    redaction: int = 0
+
+
+class Sessions(Projector):
+    """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2)."""
+
+    name = "sessions"
+    schema: ClassVar = {
+        "sessions": """session INTEGER PRIMARY KEY, uid BLOB, name TEXT, origin INTEGER, parent INTEGER,
+            fork_position INTEGER, spawned_by INTEGER, user TEXT, agent TEXT, title TEXT, source TEXT, key BLOB,
+            turn_before INTEGER, call_before INTEGER,
+            hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
+            pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
+            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER"""
+    }
+    indexes = (
+        "CREATE INDEX sessions_name ON sessions(name)",
+        "CREATE INDEX sessions_uid ON sessions(uid)",
+        "CREATE INDEX sessions_user ON sessions(user) WHERE user IS NOT NULL",
+        "CREATE INDEX sessions_agent ON sessions(agent) WHERE agent IS NOT NULL",
+        "CREATE INDEX sessions_source ON sessions(source) WHERE source IS NOT NULL",
+    )
+
+    def __init__(self, db: apsw.Connection) -> None:
+        super().__init__(db)
+        self.at_hand: dict[int, Standing] = {}
+        self._opened: dict[bytes, int] = {}  # sessions the table does not hold yet, by uid
+        self._moved: dict[int, Standing] = {}  # those it holds as they stood before
+
+    def standing(self, session: int) -> Standing | None:
+        """Where a session stands, or None where no commit opened it."""
+        found = self.at_hand.get(session)
+        if found is None:
+            for row in self.db.execute("SELECT * FROM sessions WHERE session = ?", (session,)):
+                found = self.at_hand[session] = Standing(*row)
+        return found
+
+    def key(self, uid: bytes | None) -> int | None:
+        """The session that a uid opened."""
+        if uid is None:
+            return None
+        opened: Any = self._opened.get(uid)
+        found: int | None = opened or self.db.execute("SELECT session FROM sessions WHERE uid = ?", (uid,)).get
+        return found
+
+    def on_commit(self, fact: Fact, mutations: Sequence[Any]) -> None:
+        """Opens the row where the commit opens a session, then adds the commit's counts."""
+        commit, first = fact.commit, mutations[0]
+        opens = type(first) is Open
+        standing = self._open(fact, first) if opens else self.at_hand[commit.session]
+        if standing.uid not in self._opened:
+            self._moved[commit.session] = standing
+        standing.position, standing.hash = commit.first + commit.count - 1, commit.hash
+        standing.mutations += len(mutations)
+        standing.commits += 1
+        for m in mutations:
+            kind = type(m)
+            if kind is Create:
+                standing.pages += 1
+                standing.tokens = min(standing.tokens + m.tokens, NUMBER_MAX)
+                standing.raw += m.type == PageType.RAW
+            elif kind is Message:
+                standing.messages += 1
+            elif kind is Pack:
+                standing.calls = max(standing.calls, m.call)
+                standing.derived += m.fidelity == Fidelity.DERIVED
+            elif kind is Turn:
+                standing.turns = max(standing.turns, m.number)
+            elif kind is Redact:
+                standing.redactions = min(standing.redactions + m.count, NUMBER_MAX)
+                standing.redaction = standing.redaction if m.policy is None else m.policy
+            elif kind is Mark:
+                standing.records = max(standing.records, m.records)
+                if m.reason == Mark.COMPLETE:
+                    standing.hidden = 0
+        if opens and standing.origin == Origin.FORK:
+            self.flush()  # a lane is read from the table
+
+    def _open(self, fact: Fact, m: Open) -> Standing:
+        parent = self.key(m.parent)
+        meta = object_of(fact.content(m.meta))
+        standing = Standing(
+            session=fact.session,
+            uid=m.uid,
+            name=fact.text(m.name) or erased_name(m.uid),
+            origin=m.origin,
+            parent=parent,
+            fork_position=m.parent_position,
+            spawned_by=m.spawned_by,
+            user=plain(meta.get("user")),
+            agent=plain(meta.get("agent")),
+            title=plain(meta.get("title")),
+            source=fact.text(m.source),
+            key=fact.content(m.key),
+            turn_before=fact.turn,
+            call_before=fact.call,
+            hidden=m.hidden,
+            opened_at=fact.at,
+            turns=fact.turn,
+            calls=fact.call,
+        )
+        if m.origin == Origin.FORK and parent is not None:
+            lane = Lane(self.db, parent)
+            standing.derived = int(_any_derived(lane, m.parent_position))
+            standing.redaction = policy_at(lane, m.parent_position)
+        self.at_hand[fact.session] = standing
+        self._opened[m.uid] = fact.session
+        return standing
+
+    def flush(self) -> None:
+        """Writes the sessions that opened or moved on."""
+        opened = [msgspec.structs.astuple(self.at_hand[session]) for session in self._opened.values()]
+        if opened:
+            put(self.db, "INSERT INTO sessions", opened)
+        self.db.executemany(_MOVE, (_moved(standing) for standing in self._moved.values()))
+        self._opened.clear()
+        self._moved.clear()
+
+    def forget(self) -> None:
+        """Lets go of every session."""
+        super().forget()
+        self.at_hand.clear()
+        self._opened.clear()
+        self._moved.clear()
+
+
+_MOVING = Standing.__struct_fields__[Standing.__struct_fields__.index("position") :]
+_MOVE = f"UPDATE sessions SET hidden = ?, {', '.join(f'{name} = ?' for name in _MOVING)} WHERE session = ?"
+
+
+def erased_name(uid: bytes) -> str:
+    """What a session is called whose name was erased."""
+    return f"erased-{uid.hex()[:12]}"
+
+
+def _moved(standing: Standing) -> tuple[Any, ...]:
+    return (standing.hidden, *msgspec.structs.astuple(standing)[-len(_MOVING) :], standing.session)
+
+
+def _any_derived(lane: Lane, position: int) -> bool:
+    """Whether a lane holds a derived call up to a position."""
+    return any(
+        lane.db.execute(
+            "SELECT 1 FROM calls WHERE session = ? AND position <= ? AND fidelity = ? LIMIT 1",
+            (stretch.session, stretch.high, Fidelity.DERIVED),
+        ).fetchone()
+        for stretch in lane.upto(position)
+    )

@@ -1,0 +1,1 @@
+"""Reads of the views that need more than one of them."""

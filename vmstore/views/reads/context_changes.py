@@ -1,0 +1,76 @@
+"""How pages came and went: each pack's changes of the prompt, and the decision that each of them shows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import Decision
+from vmstore.views.projectors.residency import stays
+from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.faults import gone, moves, packs_of, shown_by
+from vmstore.views.reads.reasons import reason_of
+
+_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
+_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+
+
+class Move(NamedTuple):
+    """A page that came into the prompt, left it or was shown otherwise there, at a pack.
+
+    A level is None where the page was not in the prompt; `tokens` are those of what is shown, or,
+    where it left, was. `cause` is the position of the decision that the pack shows.
+    """
+
+    position: int
+    page: int
+    level_before: int | None
+    level_after: int | None
+    tokens: int
+    cause: int | None = None
+    reason: str | None = None
+
+    @property
+    def came(self) -> bool:
+        """Whether the page was not in the prompt before."""
+        return self.level_before is None
+
+    @property
+    def left(self) -> bool:
+        """Whether it is not there after."""
+        return self.level_after is None
+
+
+def moves_at(lane: Lane, position: int) -> list[Move]:
+    """Every move up to a position, in order; at one pack those that leave before those that come."""
+    found = _shown(lane, position)
+    decisions, asked = moves(lane, position)
+    packs = packs_of(lane, position, (one.position for one in found)) if decisions else []
+    told = []
+    for one in sorted(found, key=lambda move: (move.position, not move.left, move.page)):
+        because = shown_by(decisions.get(one.page, ()), packs, one.position)
+        if because is not None and gone(because) == one.left:
+            one = one._replace(cause=because.position, reason=_said(because, reason_of(because, asked.get)))
+        told.append(one)
+    return told
+
+
+def _shown(lane: Lane, position: int) -> list[Move]:
+    """The moves that the packs show."""
+    here = stays(lane, position)
+    what = contents(lane, {content for _, content, _, _ in here.values()})
+    before = {(t, page): content for (_, page), (t, content, _, _) in here.items() if t is not None}
+    found = []
+    for (f, page), (_, content, _, _) in here.items():
+        was = before.pop((f, page), None)
+        if was != content:
+            levels = None if was is None else what[was][_LEVEL], what[content][_LEVEL]
+            found.append(Move(f, page, *levels, what[content][_TOKENS]))
+    left = [Move(t, page, what[was][_LEVEL], None, what[was][_TOKENS]) for (t, page), was in before.items()]
+    return found + left
+
+
+def _said(decision: Decision, reason: str | None) -> str:
+    kind = MUTATION_NAMES[decision.kind]
+    return kind if reason is None else f"{kind}: {reason}"

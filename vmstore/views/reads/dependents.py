@@ -1,0 +1,88 @@
+"""What stands on some pages: all that was made from them, at first or second hand, as one session sees it.
+
+A page stands on another where it was made from it, represents it, was caused by it, is a part or
+the caption of it, or was written by the model with a citation of it. That it replaces, contradicts
+or is like another makes nothing stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from vmstore.core.mutation import Cite
+from vmstore.core.page import LinkKind
+from vmstore.views.branch import Lane
+
+CARRIES = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.PART_OF)
+CITES = "cites"
+_WORDS = {int(kind): kind.word for kind in LinkKind}
+
+
+class Step(NamedTuple):
+    """That a page stands on another, by a link of a `kind` or because it cites it."""
+
+    page: int
+    on: int
+    kind: str
+
+
+def standing_on(lane: Lane, position: int, roots: Iterable[int]) -> dict[int, list[Step]]:
+    """The roots and all that stands on them at a position, each with the steps that lead there.
+
+    A root has the steps from other pages that were found, or none. Costs what is found.
+    """
+    found: dict[int, list[Step]] = {root: [] for root in sorted(roots)}
+    front = list(found)
+    while front:
+        met: dict[int, None] = {}
+        for step in steps(lane, position, front, up=False):
+            if step.page not in found:
+                found[step.page] = []
+                met[step.page] = None
+            found[step.page].append(step)
+        front = list(met)
+    return found
+
+
+def steps(lane: Lane, position: int, pages: Iterable[int], *, up: bool) -> Iterator[Step]:
+    """What some pages stand on (`up`), or what stands on them, one step far."""
+    listed = f"[{','.join(map(str, pages))}]"
+    seen: set[Step] = set()
+    for stretch in lane.upto(position):
+        for page, on, kind in lane.db.execute(_UP if up else _DOWN, (listed, stretch.session, stretch.high)):
+            step = Step(page, on, CITES if kind is None else _WORDS[kind])
+            if page != on and step not in seen:
+                seen.add(step)
+                yield step
+
+
+def replacing(lane: Lane, position: int, pages: Iterable[int]) -> list[tuple[int, int]]:
+    """The links at a position by which a page replaces another, as (newer, older), where either is among some pages."""
+    listed = f"[{','.join(map(str, pages))}]"
+    found: set[tuple[int, int]] = set()
+    for stretch in lane.upto(position):
+        for near in ("source", "target"):
+            found.update(lane.db.execute(_REPLACES.format(near=near), (listed, stretch.session, stretch.high)))
+    return sorted(found)
+
+
+_KINDS = ", ".join(str(int(kind)) for kind in CARRIES)
+_LINKED = """SELECT {page}, {on}, l.kind FROM json_each(?1) one CROSS JOIN links l
+   ON l.session = ?2 AND l.{near} = one.value AND l.position <= ?3 AND l.kind IN ({kinds})"""
+_CITED = f"""SELECT d.cause, d.page, NULL FROM decisions d {{index}}
+  WHERE d.session = ?2 AND d.{{near}} IN (SELECT value FROM json_each(?1)) AND d.position <= ?3
+   AND d.kind = {Cite.NUMBER}"""
+
+
+def _steps(linked: str, captioned: str, cited: str) -> str:
+    """The query for steps from a list of pages: those of links, of captions, which lead the other way, of citations."""
+    made = _LINKED.format(page="l.source", on="l.target", near=linked, kinds=_KINDS)
+    shown = _LINKED.format(page="l.target", on="l.source", near=captioned, kinds=int(LinkKind.HAS_CAPTION))
+    return f"{made} UNION ALL {shown} UNION ALL {cited}"
+
+
+_UP = _steps("source", "target", _CITED.format(index="", near="cause"))
+_DOWN = _steps("target", "source", _CITED.format(index="INDEXED BY decisions_page", near="page"))
+_REPLACES = f"""SELECT l.source, l.target FROM json_each(?) one CROSS JOIN links l
+   ON l.session = ? AND l.{{near}} = one.value AND l.position <= ? AND l.kind = {int(LinkKind.SUPERSEDES)}"""

@@ -1,0 +1,191 @@
+"""The faults of a session: pages that were asked for, or, where no kernel is at work, those that came back.
+
+A kernel's faults are told by the mutations that answer them. Before one is at work a page that is
+in the prompt again after it had left is all there is to see.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from vmstore.core.decision import Cause
+from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultIn, Pressure, Search
+from vmstore.core.page import Tier
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.decisions import ANSWERS, MOVES, Decision, Hold, decided, decisions_at, holds, live_since
+from vmstore.views.projectors.residency import leavings, returns, stays
+from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.reasons import reason_of
+from vmstore.views.reads.resolve_asof import moment_at
+
+_LEVEL = Shown._fields.index("level") - Shown._fields.index("message")
+_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+
+
+class Fault(NamedTuple):
+    """A page that was asked for, or that came back; 0 where no page has the name asked for.
+
+    `asked` is the reference that is answered, None where nobody is known to have asked; `denied` the
+    number of the reason, None where the page came. `out_since` is what had put it out, None where it
+    was in the prompt or had never been there.
+    """
+
+    position: int
+    page: int
+    out_since: int | None
+    asked: Decision | None = None
+    denied: int | None = None
+    tier: int | None = None
+    level: int | None = None
+    tokens: int | None = None
+
+
+def faults_at(lane: Lane, position: int) -> list[Fault]:
+    """Every fault up to a position, in order."""
+    live = live_since(lane, position)
+    came = [one for one in returns(lane, position) if live is None or one.position < live]
+    what = contents(lane, [one.content for one in came])
+    found = []
+    for back in came:
+        shown = what[back.content]
+        told = (back.position, back.page, back.out_since, None, None, int(Tier.L2), shown[_LEVEL], shown[_TOKENS])
+        found.append(Fault(*told))
+    answers = list(decided(lane, position, ANSWERS))
+    asked = decisions_at(lane, {answer.cause for answer in answers if answer.cause})
+    out = _Out(lane, position, {answer.page for answer in answers})
+    for answer in answers:
+        here = (answer.position, answer.page, out.since(answer.page, answer.position), asked.get(answer.cause or 0))
+        if answer.kind == FaultIn.NUMBER:
+            found.append(Fault(*here, None, answer.word, answer.level, answer.tokens))
+        else:
+            found.append(Fault(*here, answer.word))
+    return sorted(found, key=lambda fault: fault.position)
+
+
+class _Out:
+    """Since when pages were out of the prompt, as packs and decisions tell it."""
+
+    def __init__(self, lane: Lane, position: int, pages: set[int]) -> None:
+        self._moved: dict[int, list[tuple[int, bool]]] = {page: [] for page in pages}
+        here = stays(lane, position, pages) if pages else {}
+        for (f, page), (t, *_) in here.items():
+            self._moved[page].append((f, True))
+            if t is not None and (t, page) not in here:
+                self._moved[page].append((t, False))
+        for told in decided(lane, position, MOVES) if pages else ():
+            if told.page in self._moved:
+                self._moved[told.page].append((told.position, not gone(told)))
+        for moved in self._moved.values():
+            moved.sort()
+
+    def since(self, page: int, position: int) -> int | None:
+        """What put a page out, where it is out before a position."""
+        found: int | None = None
+        for at, came in self._moved[page]:
+            if at >= position:
+                break
+            found = None if came else found or at
+        return found
+
+
+def gone(told: Decision) -> bool:
+    """Whether a decision put its page out of the prompt."""
+    return told.kind == Evict.NUMBER and told.level is None
+
+
+def evictions_at(lane: Lane, position: int) -> list[int]:
+    """Where pages left the prompt up to a position, once for each: as decided, or as packs show it before a kernel."""
+    live = live_since(lane, position)
+    left = [at for at in leavings(lane, position) if live is None or at < live]
+    told = (one for one in decided(lane, position, (Evict.NUMBER,)) if gone(one))
+    return sorted(left + [one.position for one in told if one.word != Cause.THOUGHT])  # which no context had
+
+
+def kept(lane: Lane, position: int) -> Iterator[tuple[int, int, str | None, bool]]:
+    """Page, beginning, reason and whether it was held, of each stay that a decision began or somebody held."""
+    here = stays(lane, position)
+    packs = packs_of(lane, position, (f for f, _ in here))
+    moved, asked = moves(lane, position)
+    held: dict[int, list[Hold]] = {}
+    for hold in holds(lane, position):
+        held.setdefault(hold.page, []).append(hold)
+    for (f, page), (t, *_) in here.items():
+        let_in = before(moved.get(page, ()), packs, f)
+        pinned = any((t is None or hold.f < t) and (hold.t is None or hold.t > f) for hold in held.get(page, ()))
+        if let_in is not None or pinned:
+            yield (
+                page,
+                f,
+                None if let_in is None else f"{MUTATION_NAMES[let_in.kind]}: {reason_of(let_in, asked.get)}",
+                pinned,
+            )
+
+
+def packs_of(lane: Lane, position: int, more: Iterable[int]) -> list[int]:
+    """The positions of the packs up to a position, with those of some stays, in order."""
+    told = {at for s in lane.upto(position) for (at,) in lane.db.execute(_PACKS, (s.session, s.high))}
+    return sorted(told.union(more))
+
+
+def moves(lane: Lane, position: int) -> tuple[dict[int, list[Decision]], dict[int, Decision]]:
+    """What was decided of each page's place up to a position, in order; and the references that asked for it."""
+    moved: dict[int, list[Decision]] = {}
+    for told in decided(lane, position, MOVES):
+        moved.setdefault(told.page, []).append(told)
+    return moved, decisions_at(lane, {told.cause for listed in moved.values() for told in listed if told.cause})
+
+
+def before(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
+    """The last of a page's moves between a pack and the one before it, where it left the page in the prompt."""
+    told = shown_by(moved, packs, pack)
+    return None if told is None or gone(told) else told
+
+
+def shown_by(moved: Sequence[Decision], packs: Sequence[int], pack: int) -> Decision | None:
+    """The last of a page's moves between a pack and the one before it: what the pack shows of it."""
+    last = bisect_left(moved, pack, key=attrgetter("position")) - 1
+    at = bisect_left(packs, pack)
+    return None if last < 0 or (at and moved[last].position < packs[at - 1]) else moved[last]
+
+
+class Moves(NamedTuple):
+    """How often in a turn a page was asked for, a page left, and the agent searched; how full its prompt became.
+
+    `load` is the number of the fullest class the prompt came to, None where it stayed in the one it had.
+    """
+
+    faults: int
+    evictions: int
+    searches: int
+    load: int | None
+
+
+def moves_of(lane: Lane, position: int, low: int = 0) -> dict[int, Moves]:
+    """What happened in each turn in which anything did, above `low` and up to a position."""
+    asked = Counter(_turns(lane, low, (one.position for one in faults_at(lane, position))))
+    left = Counter(_turns(lane, low, evictions_at(lane, position)))
+    told = list(decided(lane, position, (Search.NUMBER, Pressure.NUMBER)))
+    searches = dict.fromkeys(one.position for one in told if one.kind == Search.NUMBER)  # a row for each page found
+    searched = Counter(_turns(lane, low, searches))
+    loads: dict[int, int] = {}
+    full = [one for one in told if one.kind == Pressure.NUMBER and one.position > low]
+    for one, turn in zip(full, _turns(lane, low, [one.position for one in full]), strict=True):
+        loads[turn] = max(loads.get(turn, 0), one.word or 0)
+    turns = sorted({*asked, *left, *searched, *loads})
+    return {turn: Moves(asked[turn], left[turn], searched[turn], loads.get(turn)) for turn in turns}
+
+
+def _turns(lane: Lane, low: int, positions: Iterable[int]) -> Iterator[int]:
+    known: dict[int, int] = {}
+    for position in positions:
+        if position > low:
+            if position not in known:
+                known[position] = moment_at(lane, position)[0]
+            yield known[position]
+
+
+_PACKS = "SELECT position FROM calls WHERE session = ? AND position <= ?"

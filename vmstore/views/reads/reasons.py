@@ -1,0 +1,99 @@
+"""What the numbers of a decision say, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vmstore.core.address import page_name
+from vmstore.core.decision import POLICY_NAMES, Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
+from vmstore.core.mutation import (
+    Cite,
+    Evict,
+    FaultDenied,
+    FaultIn,
+    Pin,
+    Prefetch,
+    Pressure,
+    Recall,
+    Reference,
+    Search,
+    Segment,
+    Unpin,
+)
+from vmstore.core.page import Level, Word
+from vmstore.views.projectors.decisions import Decision
+
+
+def word_of(words: type[Word], number: int | None) -> str | None:
+    """The word a number stands for, or the number where a later version made it."""
+    if number is None:
+        return None
+    return words(number).word if number in words._value2member_map_ else str(number)
+
+
+def policy_name(number: int) -> str:
+    """The name and version of a policy, or its number where a later version made it."""
+    return POLICY_NAMES.get(number, f"policy {number}")
+
+
+def use_of(use: int | None, reason: int | None, signal: int | None) -> str | None:
+    """Why a page was wanted or what it was used for: a fault's reason, a wish's signal, else the sign of use."""
+    if use in (Use.FAULT, Use.ASKED):
+        return word_of(FaultReason, reason)
+    return word_of(Signal, signal) if use == Use.SIGNAL else word_of(Use, use)
+
+
+_WORDS: dict[int, type[Word]] = {
+    FaultDenied.NUMBER: Denial,
+    Evict.NUMBER: Cause,
+    Pin.NUMBER: Holder,
+    Unpin.NUMBER: Holder,
+    Pressure.NUMBER: Load,
+}
+
+
+def reason_of(told: Decision, asked: Callable[[int], Decision | None]) -> str | None:
+    """Why something was decided, in a word; `asked` gives the reference at a position, which says it of what came."""
+    if told.kind == Reference.NUMBER:
+        return use_of(told.word, told.reason, told.signal)
+    if told.kind == Recall.NUMBER:
+        return "corrected" if told.word else "right"
+    if told.kind in _WORDS:
+        return word_of(_WORDS[told.kind], told.word)
+    reference = None if told.cause is None else asked(told.cause)
+    return None if reference is None or reference.kind != Reference.NUMBER else reason_of(reference, asked)
+
+
+def detail_of(told: Decision, asked: Callable[[int], Decision | None]) -> str:
+    """A decision in a line: its reason, what it is about, and the contest it came from."""
+    reason = reason_of(told, asked)
+    parts = [] if reason is None else [reason]
+    if told.kind == Reference.NUMBER:
+        parts += [word_of(Use, told.word) or ""] * (told.word in (Use.FAULT, Use.ASKED, Use.SIGNAL))
+        parts += [f"level {told.level}"] * bool(told.level)
+    elif told.kind == Search.NUMBER:
+        parts.append(f"found at place {told.word}")
+    elif told.kind == Segment.NUMBER:
+        parts.append(f"stands for segment {told.word}")
+    elif told.kind == Cite.NUMBER:
+        parts.append(f"by {page_name(told.cause or 0)}")
+    elif told.kind == Evict.NUMBER:
+        parts += [] if told.level is None else [f"shown {Level(told.level).word}"]
+        parts += [f"score {told.score}"] * (told.why is not None or bool(told.cause))
+        parts += [f"with the others at position {told.cause}"] * bool(told.cause)
+    elif told.kind in (FaultIn.NUMBER, Prefetch.NUMBER, FaultDenied.NUMBER):
+        parts.append(f"asked at position {told.cause}")
+    return "; ".join([*parts, *([] if told.why is None else [contest(told.why)])])
+
+
+def contest(why: Why) -> str:
+    """A contest in a line: policy, tokens, who it was for, and how close the nearest others were."""
+    losers = ", ".join(f"p{page} {score}" for score, page in why.losers)  # by hand it may be a page there is none of
+    return "".join(
+        (
+            f"{policy_name(why.policy)}, {why.used} of {why.budget} tokens used, {why.need} needed",
+            f" for p{why.winner}" if why.winner else "",
+            f"; {why.candidates} candidate{'s' * (why.candidates != 1)}, cut off at {why.cutoff}",
+            f", nearest {losers}" if losers else "",
+        )
+    )

@@ -1,0 +1,1 @@
+"""Decisions found in what was said, by patterns of English."""

@@ -1,0 +1,360 @@
+"""Decisions found in what was said, without a model: claims with their sources.
+
+A sentence decides by itself ("we decided to use …"), or as the answer to a question or an offer of the
+other side ("should we use A or B?" … "yes, B"). What names the topic of an earlier claim supersedes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from vmstore.core.page import Role, Standing, Word
+from vmstore.core.text.stems import terms
+from vmstore.core.text.tokenizer import words
+from vmstore.errors import InputError
+from vmstore.vm.claims import quotes
+from vmstore.vm.claims.patterns import Act
+from vmstore.vm.claims.sentences import Choice, Phrase, phrases, without_article
+from vmstore.vm.recall.topics import profile
+
+NAME_CHARS_MAX = 48
+NAME_WORDS_MAX = 5
+TEXT_CHARS_MAX = 300
+CLAIMS_MAX = 20  # of one turn
+MESSAGES_OPEN = 3  # a question or an offer is answered within so many messages
+VAGUE = frozenset(["approach", "choice", "decision", "option", "selection", "solution", "stack", "strategy"])
+
+KEYS_MAX = 4_096  # topics of claims that hold, looked at for each message
+STATED = 900_000
+CHOSEN = 850_000  # one of the choices of a question
+QUOTED = 650_000  # in its own words
+AGREED = 700_000  # agreement with an offer, or with the only choice
+REVERSED_UNNAMED = 600_000  # taken back without a word of what
+
+
+class Said(NamedTuple):
+    """A message of the conversation, or a part of one: the page it stands on, who said it, the text."""
+
+    page: int
+    role: Role
+    text: str
+
+
+class ClaimKind(Word):
+    """What a claim does."""
+
+    DECISION = 0
+    REVERSAL = 1  # it takes the place of an earlier one
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A decision, in words that need no context.
+
+    `name` is the claim's own (`claim_database`), `topic` as it was said; `sources` are the pages of the
+    sentences it came from, in order. `supersedes` is the name of the claim whose place it takes,
+    the same as its own where the topic was named; `confidence` is in parts per million.
+    """
+
+    text: str
+    name: str
+    topic: str
+    sources: tuple[int, ...]
+    kind: ClaimKind = ClaimKind.DECISION
+    supersedes: str = ""
+    confidence: int = STATED
+    status: Standing = Standing.ACTIVE
+
+
+class Known(NamedTuple):
+    """A claim that holds so far; the newest come last."""
+
+    name: str
+    topic: str
+    text: str
+
+
+class _Open(NamedTuple):
+    """What waits for an answer of the other side."""
+
+    page: int
+    role: Role
+    choices: tuple[Choice, ...]
+    topic: str
+    left: int
+
+
+def find(turn: Sequence[Said], before: Sequence[Said] = (), known: Sequence[Known] = ()) -> tuple[Claim, ...]:
+    """The claims of a turn in order; `before` are the messages whose questions and offers it may answer."""
+    finder = _Finder(known)
+    for said in before[-2 * MESSAGES_OPEN :]:
+        finder.hear(said, new=False)
+    for said in turn:
+        finder.hear(said, new=True)
+    return tuple(finder.claims[:CLAIMS_MAX])
+
+
+def handed_in(answer: bytes | str, pages: Iterable[int]) -> tuple[Claim, ...]:
+    """The claims a callback wrote, a JSON list of objects like `Claim`; InputError where they cannot be taken.
+
+    Sources must be among the pages it was shown.
+    """
+    try:
+        claims = msgspec.json.decode(answer, type=tuple[Claim, ...])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise InputError(f"no list of claims: {error!s:.200}; see specs/compression.md for the fields") from error
+    shown = frozenset(pages)
+    for claim in claims[:CLAIMS_MAX]:
+        if not claim.text.strip() or len(claim.text) > TEXT_CHARS_MAX or not claim.name.strip():
+            raise InputError(f"claim {claim.name!r:.60} has no text, no name, or over {TEXT_CHARS_MAX} characters")
+        if not claim.sources or not shown.issuperset(claim.sources):
+            raise InputError(f"claim {claim.name!r:.60} names a source that is none of the pages shown to the callback")
+        if not 0 <= claim.confidence <= 1_000_000:
+            raise InputError(f"claim {claim.name!r:.60} has a confidence outside 0 to 1,000,000")
+    return claims[:CLAIMS_MAX]
+
+
+def name_of(topic: str) -> str:
+    """A claim's name by its topic: `claim_cache_size`."""
+    telling = list(profile(topic).shown.values()) or words(topic)
+    return "_".join(["claim", *telling[:NAME_WORDS_MAX]])[:NAME_CHARS_MAX]
+
+
+def topic_of(name: str) -> str:
+    """The topic of a claim by its name, for whoever kept no more of it."""
+    return own_name(name).removeprefix("claim_").replace("_", " ")
+
+
+def own_name(name: str) -> str:
+    """A claim's name without where a copy of it came from: that of `home:claim_cache.v1` is `claim_cache`."""
+    told = _COPIED.fullmatch(name)
+    return name if told is None else told[1]
+
+
+_COPIED = re.compile(r".*:(claim_\w+)\.v\d+")
+
+
+@lru_cache(maxsize=KEYS_MAX)
+def key_of(topic: str) -> tuple[str, ...]:
+    """What two topics have in common when they are one: their terms, without the words any topic may have."""
+    terms = sorted(profile(topic).weights)
+    telling = [term for term in terms if term not in _VAGUE_TERMS]
+    return tuple(telling or terms)
+
+
+_VAGUE_TERMS = frozenset(term for word in sorted(VAGUE) for term in profile(word).weights)
+
+
+class _Finder:
+    """Hears a conversation sentence by sentence."""
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        self.claims: list[Claim] = []
+        self._known = list(known)
+        self._asked: _Open | None = None
+        self._offered: _Open | None = None
+        self._heard: list[Said] = []
+        self._settled: set[int] = set()  # pages that decided something
+
+    def hear(self, said: Said, new: bool) -> None:
+        """Takes in one message; claims come of new ones only."""
+        if said.role not in (Role.USER, Role.ASSISTANT):
+            return
+        answered, before = False, len(self._known)
+        for number, phrase in enumerate(phrases(said.text)):
+            if phrase.act is Act.WISH:
+                phrase = phrase._replace(act=Act.DECIDE if said.role == Role.USER else Act.OFFER)
+            if phrase.act is Act.ASK:
+                self._ask(said, phrase)
+            elif phrase.act is Act.OFFER and not self._is_answer(said):
+                self._offer(said, phrase)
+            elif not answered or phrase.act in (Act.STATE, Act.DECIDE):
+                answered |= self._decide(said, phrase, number == 0, new)
+        if len(self._known) > before:
+            self._settled.add(said.page)
+        elif new:
+            self._quote(said)
+        self._heard = [*self._heard[-2:], said]
+        self._asked, self._offered = _older(self._asked), _older(self._offered)
+
+    def _quote(self, said: Said) -> None:
+        """Adds what the grammar does not hear, in the words it was said in."""
+        offered, asked = _before(self._heard, said.role)
+        user = said.role == Role.USER
+        one = None
+        if offered is not None:
+            one = quotes.answered(said.text, offered.text, asked.text if asked else "", may_choose=user)
+            if one is None and not user and offered.page not in self._settled:
+                one = quotes.acknowledged(said.text, offered.text)
+            if one is not None:
+                self._keep(one, (offered.page, said.page), AGREED)
+        if not user or one is not None:
+            return
+        newest = self._known[::-1]
+        if (found := quotes.changed(said.text, [(known.topic, known.text) for known in newest])) is not None:
+            self._keep(found[0], (said.page,), QUOTED, newest[found[1]])
+            return
+        for one in quotes.stated(said.text):
+            self._keep(one, (said.page,), QUOTED)
+
+    def _keep(self, one: quotes.Quote, sources: tuple[int, ...], confidence: int, earlier: Known | None = None) -> None:
+        wanted = key_of(one.topic)
+        name = name_of(one.topic)
+        earlier = earlier or next((k for k in self._known[::-1] if key_of(k.topic) == wanted or k.name == name), None)
+        if earlier is None and one.reverses:
+            told = frozenset(terms(one.text))
+            near = {k.name: k for k in self._known if key_of(k.topic) and set(terms(k.topic)) <= told}
+            earlier = next(iter(near.values())) if len(near) == 1 else None
+        text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
+        if earlier is not None and earlier.text.casefold() == text.casefold():
+            return
+        name = own_name(earlier.name) if earlier is not None else name
+        self._known.append(Known(name, one.topic if earlier is None else earlier.topic, text))
+        kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
+        self.claims.append(Claim(text, name, one.topic, sources, kind, earlier.name if earlier else "", confidence))
+
+    def _ask(self, said: Said, phrase: Phrase) -> None:
+        self._asked = _Open(said.page, said.role, phrase.choices, phrase.topic, MESSAGES_OPEN + 1)
+        if self._offered is not None and self._offered.role != said.role:
+            self._offered = None
+
+    def _offer(self, said: Said, phrase: Phrase) -> None:
+        """Keeps the first offer of a message: what comes after it are alternatives."""
+        if self._offered is None or self._offered.page != said.page:
+            topic = phrase.choices[0].topic or phrase.topic or (self._asked.topic if self._asked else "")
+            self._offered = _Open(said.page, said.role, phrase.choices[:1], topic, MESSAGES_OPEN + 1)
+
+    def _is_answer(self, said: Said) -> bool:
+        return said.role == Role.USER and self._open(said) is not None
+
+    def _open(self, said: Said) -> _Open | None:
+        """What of the other side waits for this one's answer: its offer, else its question."""
+        for one in (self._offered, self._asked):
+            if one is not None and one.role != said.role:
+                return one
+        return None
+
+    def _decide(self, said: Said, phrase: Phrase, first: bool, new: bool) -> bool:
+        """Makes what claims a sentence gives; whether it answered what was open."""
+        waiting = self._open(said)
+        decides = phrase.act is Act.STATE or (
+            phrase.act in (Act.DECIDE, Act.OFFER) and (said.role == Role.USER or waiting is not None)
+        )
+        if decides and phrase.choices:
+            for choice in phrase.choices:
+                self._claim(said, choice, phrase, waiting, STATED if phrase.act is not Act.OFFER else AGREED, new)
+            return True
+        if phrase.act is Act.DECIDE:
+            self._offer(said, phrase)
+            return False
+        if waiting is None or not (first or phrase.agrees):
+            return False
+        found = _answer(phrase, waiting, said.role)
+        if found is None and self._asked is not None and self._asked.role != said.role:
+            waiting = self._asked
+            found = _answer(phrase, waiting, said.role)
+        if found is not None:
+            choice, confidence = found
+            self._claim(said, choice, phrase, waiting, confidence, new)
+        return found is not None
+
+    def _claim(
+        self, said: Said, choice: Choice, phrase: Phrase, waiting: _Open | None, confidence: int, new: bool
+    ) -> None:
+        """Adds one claim, unless it says what is known; what it answered is answered."""
+        topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
+        earlier = self._earlier(topic, phrase)
+        if phrase.swaps and earlier is None:
+            return  # to put one thing in the place of another is a task, unless the other was decided
+        if not topic and phrase.reverses and earlier is not None:
+            topic, confidence = earlier.topic, confidence if phrase.instead_of else REVERSED_UNNAMED
+        self._asked = self._offered = None
+        others = _others(choice, waiting)
+        text = f"Decision: {choice._replace(topic=topic).words}{others if not topic else ''}"[:TEXT_CHARS_MAX]
+        topic = without_article(topic or choice.object)
+        name = own_name(earlier.name) if earlier is not None else name_of(topic)
+        if earlier is not None and earlier.text.casefold() == text.casefold():
+            return
+        self._known.append(Known(name, topic, text))
+        if new:
+            sources = (waiting.page, said.page) if waiting and waiting.page != said.page else (said.page,)
+            kind = ClaimKind.DECISION if earlier is None else ClaimKind.REVERSAL
+            supersedes = "" if earlier is None else earlier.name
+            self.claims.append(Claim(text, name, topic, sources, kind, supersedes, confidence))
+
+    def _earlier(self, topic: str, phrase: Phrase) -> Known | None:
+        """The claim a new one takes the place of: of the same topic, or the one that is taken back."""
+        newest = self._known[::-1]
+        if topic:
+            wanted = key_of(topic)
+            found = next((one for one in newest if key_of(one.topic) == wanted), None)
+            if found is not None or not phrase.reverses:
+                return found
+            close = {one.name: one for one in newest if _within(wanted, key_of(one.topic))}
+            return next(iter(close.values())) if len(close) == 1 else None
+        if phrase.instead_of:
+            wanted = key_of(phrase.instead_of)
+            return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
+        return newest[0] if phrase.reverses and newest else None
+
+
+def _before(heard: Sequence[Said], role: Role) -> tuple[Said | None, Said | None]:
+    """What the other side said right before, and what was asked before that."""
+    if not heard or heard[-1].role == role:
+        return None, None
+    return heard[-1], heard[-2] if len(heard) > 1 and heard[-2].role == role else None
+
+
+def _older(one: _Open | None) -> _Open | None:
+    return one._replace(left=one.left - 1) if one is not None and one.left > 1 else None
+
+
+def _within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+    return all(term in whole for term in part)
+
+
+def _answer(phrase: Phrase, waiting: _Open, role: Role) -> tuple[Choice, int] | None:
+    """What an answer chooses and how sure that is; None where it chooses nothing."""
+    if phrase.act is Act.AGREE:
+        return (waiting.choices[0], AGREED) if len(waiting.choices) == 1 else None
+    if phrase.act is not Act.ANSWER or (role == Role.ASSISTANT and not phrase.agrees):
+        return None
+    if len(phrase.text.split()) > ANSWER_WORDS_MAX or len(waiting.choices) < 2:
+        return None
+    chosen = _chosen(phrase.text, waiting.choices)
+    return None if chosen is None else (chosen, CHOSEN)
+
+
+ANSWER_WORDS_MAX = 8
+_PLACES = (("first", "former"), ("second", "latter"), ("third",))
+
+
+def _chosen(text: str, choices: Sequence[Choice]) -> Choice | None:
+    """The one choice of several that a short answer names."""
+    said = [word.strip(".,!\"'").casefold() for word in text.split()]
+    if any(word in ("not", "neither", "nor", "don't", "no", "than") for word in said):
+        return None
+    placed = [choice for choice, names in zip(choices, _PLACES, strict=False) if any(name in said for name in names)]
+    if len(placed) == 1:
+        return placed[0]
+    named = [choice for choice in choices if _names(said, choice.object)]
+    return named[0] if len(named) == 1 else None
+
+
+def _names(said: Sequence[str], thing: str) -> bool:
+    """Whether an answer has the words that tell a choice."""
+    asked = thing.casefold().split()
+    telling = [word for word in asked if word not in ("the", "our", "option")] if len(asked) > 1 else asked
+    return all(word in said for word in telling)
+
+
+def _others(choice: Choice, waiting: _Open | None) -> str:
+    """What was not chosen: it tells what was decided about where nobody named that."""
+    if waiting is None or choice not in waiting.choices:
+        return ""
+    others = [one.object for one in waiting.choices if one.object != choice.object]
+    return f" rather than {' or '.join(others)}" if others else ""

@@ -1,0 +1,232 @@
+"""What a sentence does in a decision: asks, offers, agrees, decides, takes back.
+
+Patterns stand at the beginning of the sentence, after words that only lead in, so that "if we decided",
+"they decided" and "as we decided" match none of them. English only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from vmstore.vm.claims import patterns
+from vmstore.vm.claims.patterns import Act
+from vmstore.vm.recall.text_pieces import Kind, bounded, pieces, without_controls
+from vmstore.vm.recall.topics import profile
+
+MESSAGE_CHARS_MAX = 4_000  # in a longer message somebody's words stand around what was pasted
+SENTENCE_CHARS_MAX = 400
+OBJECT_WORDS_MAX = 14
+TOPIC_WORDS_MAX = 6
+
+
+class Choice(NamedTuple):
+    """Something that may be decided: what to do, of what, about what."""
+
+    verb: str
+    object: str
+    topic: str = ""
+
+    @property
+    def words(self) -> str:
+        """The choice as a sentence would have it."""
+        about = f" for {self.topic}" if self.topic and self.verb in patterns.TAKES else ""
+        return f"{self.verb} {self.object}".strip() + about
+
+
+class Phrase(NamedTuple):
+    """A sentence as it counts towards a decision."""
+
+    act: Act
+    choices: tuple[Choice, ...] = ()
+    topic: str = ""
+    agrees: bool = False  # it opens with a word of agreement
+    reverses: bool = False  # it takes back what was said before
+    instead_of: str = ""  # what it takes back, where it says so
+    text: str = ""
+    swaps: bool = False  # it puts one thing in the place of another
+
+
+def phrases(text: str) -> tuple[Phrase, ...]:
+    """What the sentences of a message do, in order; the last few messages are not read twice."""
+    return _phrases(*bounded(text, MESSAGE_CHARS_MAX))
+
+
+@lru_cache(maxsize=16)
+def _phrases(*parts: str) -> tuple[Phrase, ...]:
+    return tuple(read(sentence) for part in parts for sentence in spoken(part))
+
+
+def spoken(text: str) -> list[str]:
+    """The sentences somebody says in a text: code, tables and quotations are somebody else's."""
+    found: list[str] = []
+    for piece in pieces(patterns.QUOTED.sub("…", without_controls(text))):
+        if piece.kind in (Kind.SENTENCE, Kind.ITEM) and len(piece.text) <= SENTENCE_CHARS_MAX:
+            bare = patterns.ITEM.sub("", piece.text).replace("**", "").replace("`", "").replace("’", "'")
+            found.append(" ".join(bare.split()))
+    return found
+
+
+def read(sentence: str) -> Phrase:
+    """What a sentence does."""
+    rest, topic, agrees, reverses = _led_in(sentence)
+    if patterns.AGREED_WHOLE.fullmatch(sentence) or (agrees and not rest):
+        return Phrase(Act.AGREE, agrees=True, text=sentence)
+    if sentence.rstrip(" )\"'").endswith("?"):
+        return _question(rest.rstrip("? )\"'"), topic)
+    if not rest or patterns.UNSURE.search(rest) or patterns.DOUBTED.match(rest):
+        return Phrase(Act.NONE, agrees=agrees, reverses=reverses, text=rest)
+    return _decision(rest, topic, agrees, reverses)
+
+
+def _led_in(sentence: str) -> tuple[str, str, bool, bool]:
+    """A sentence without the words that lead in, and what these said: its topic, agreement, reversal."""
+    topic, agrees, reverses = "", False, False
+    if standing := patterns.STANDING.search(sentence):
+        sentence = f"From now on, {sentence[: standing.start()]}"
+    for _ in range(4):
+        if found := patterns.AGREEING.match(sentence):
+            agrees = True
+        elif found := patterns.REVERSING.match(sentence):
+            reverses = True
+        elif found := patterns.ABOUT.match(sentence):
+            topic = _topic(found[1])
+        elif not (found := patterns.FILLER.match(sentence)):
+            break
+        sentence = sentence[found.end() :]
+    return sentence.strip(), topic, agrees, reverses
+
+
+def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
+    """The decision or the offer a sentence states, without its lead-in."""
+    instead_of = ""
+    if found := patterns.INSTEAD_FIRST.match(rest):
+        reverses, instead_of, rest = True, found[1], found[2]
+    act, verb, no, tail = _headed(rest)
+    if cut := patterns.INSTEAD.search(tail):
+        reverses, instead_of = True, instead_of or cut[1] or ""
+        tail = tail[: cut.start()] + (cut[2] or cut[3] or "")
+    if verb in patterns.SWAPS and (swapped := patterns.SWAP.match(tail)):
+        reverses, verb, instead_of, tail = True, "swap", swapped[1], swapped[2]
+    if act is Act.OFFER and verb and (agrees or reverses):
+        act = Act.DECIDE
+    elif act is Act.OFFER and patterns.DOING.match(tail):
+        return Phrase(Act.NONE, text=rest)
+    choices = _choices("use" if act is Act.OFFER and not verb else _plain(verb, no), tail, topic)
+    if act is Act.WISH and not any(choice.topic for choice in choices):
+        act = Act.OFFER
+    if act is not Act.ANSWER and not choices:
+        act = Act.NONE
+    reverses = reverses or verb in patterns.TURNS
+    return Phrase(act, choices, topic, agrees, reverses, _bare(instead_of), rest, verb in patterns.SWAPS)
+
+
+def _headed(rest: str) -> tuple[Act, str, str | None, str]:
+    """How a sentence begins: what that does, its verb, whether it denies, and what follows."""
+    if found := patterns.IT_IS.match(rest):
+        return Act.DECIDE, "use", None, found[1]
+    if found := patterns.MAKE.match(_bare(rest)):
+        if found["value"]:
+            return Act.DECIDE, "use", None, f"{found['value']} for {found['topic']}"
+        return Act.DECIDE, "set", None, f"{found['what']} to {found['number']}"
+    for act, pattern in patterns.HEADS:
+        if found := pattern.match(rest):
+            groups = found.groupdict()
+            return act, (groups.get("verb") or "").lower(), groups.get("no"), rest[found.end() :]
+    return Act.ANSWER, "", None, ""
+
+
+def _choices(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
+    """What a sentence chooses: one thing, or several where each has its own `for`."""
+    tail = patterns.REASON.split(tail, maxsplit=1)[0]
+    parts = [tail]
+    if (
+        verb in patterns.TAKES
+        and len(several := patterns.AND.split(tail)) > 1
+        and all(patterns.FOR.search(part) for part in several)
+    ):
+        parts = several
+    found = [_choice(verb, part, topic) for part in parts]
+    return tuple(one for one in found if one is not None)
+
+
+def _choice(verb: str, part: str, topic: str) -> Choice | None:
+    """One thing chosen; None where it is nothing that could be remembered."""
+    part = _bare(part)
+    if patterns.IDLE.match(f"{verb.removeprefix('do not ')} {part}".strip()):
+        return None
+    if verb in patterns.TAKES and (about := patterns.AS.search(part) or _last_for(part)):
+        thing, named = part[: about.start()].strip(" ,"), _topic(about[1])
+        if named and _is_something(thing):
+            return Choice(verb, thing, named)
+    if not _is_something(part):
+        return None
+    if verb in patterns.SETS:
+        to = patterns.SET_TO.match(part)
+        return Choice("set", part, f"{topic} {_topic(to[1])}".strip()) if to else None
+    if not verb and (equal := patterns.IS.match(part)):
+        return Choice(verb, part, _topic(equal[1]) or topic)  # "the timeout is 30 seconds" is about the timeout
+    return Choice(verb, part, topic)
+
+
+def _last_for(part: str) -> re.Match[str] | None:
+    found = list(patterns.FOR.finditer(part))
+    return found[-1] if found else None
+
+
+def _question(rest: str, topic: str) -> Phrase:
+    """What is asked: between choices, whether to make one, or which to make."""
+    if patterns.RECALLED.search(rest):
+        return Phrase(Act.NONE, text=rest)
+    rest = patterns.TAG.sub("", rest)
+    if found := patterns.OPEN.match(rest):
+        named = next((_topic(one) for one in found.groups() if one and _topic(one)), topic)
+        listed = re.split(r"[:,–—]\s", rest, maxsplit=1)[1:]
+        choices = _options("use", listed[0], named) if listed and patterns.OR.search(listed[0]) else ()
+        return Phrase(Act.ASK if named or choices else Act.NONE, choices, named, text=rest)
+    found = patterns.WHETHER.match(rest)
+    if found is None and not (
+        patterns.OR.search(rest) and len(rest.split()) <= 10 and not patterns.AUXILIARY.match(rest)
+    ):
+        return Phrase(Act.NONE, text=rest)
+    verb = _plain((found and found["verb"]) or "use", None)
+    choices = _options(verb, rest[found.end() :] if found else rest, topic)
+    named = next((choice.topic for choice in reversed(choices) if choice.topic), topic)
+    choices = tuple(one._replace(topic=named) for one in choices)
+    return Phrase(Act.ASK if choices else Act.NONE, choices, named, text=rest)
+
+
+def _options(verb: str, tail: str, topic: str) -> tuple[Choice, ...]:
+    found = []
+    for part in patterns.OR.split(tail):
+        again = patterns.HEAD_VERB.match(part)
+        found.append(_choice(verb, part[again.end() :] if again else part, topic))
+    return tuple(one for one in found if one is not None)
+
+
+def _plain(verb: str, no: str | None) -> str:
+    """A verb as a claim has it: in its plain form, one word for all ways to take something."""
+    plain = "use" if patterns.TAKE_WHOLE.fullmatch(verb) or verb in patterns.SWAPS else " ".join(verb.lower().split())
+    return f"do not {plain}" if no and plain else "not to" if no else plain
+
+
+def _topic(text: str) -> str:
+    """A topic as it was said, in a few words; nothing where it names none."""
+    words = _bare(text.partition(",")[0]).split()
+    return " ".join(words) if 0 < len(words) <= TOPIC_WORDS_MAX and profile(" ".join(words)).weights else ""
+
+
+def without_article(topic: str) -> str:
+    """A topic without its article: how a claim names it."""
+    return patterns.ARTICLE.sub("", topic)
+
+
+def _bare(text: str) -> str:
+    return patterns.TRAILING.sub("", text.strip(" ,.!?;:-–—\"'()"))
+
+
+def _is_something(text: str) -> bool:
+    """Whether a text names a thing that can be understood alone."""
+    words = text.split()
+    return 0 < len(words) <= OBJECT_WORDS_MAX and not patterns.NOTHING.match(text) and any(c.isalnum() for c in text)

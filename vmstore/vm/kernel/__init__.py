@@ -1,0 +1,1 @@
+"""The kernel: state, decisions, eviction. Pure."""

@@ -1,0 +1,216 @@
+"""Decides: which pages that were asked for come in, which wishes are met, what gives way.
+
+`decide` reads a state and changes nothing. What it cannot decide before somebody made a shorter
+form of a page it requests; the answer comes back as a `compress`, and it is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from vmstore.core.decision import Cause, Denial, Load, Use, Why
+from vmstore.core.mutation import (
+    AnyMutation,
+    Configure,
+    Decision,
+    FaultDenied,
+    FaultIn,
+    Prefetch,
+    Pressure,
+    Reference,
+    Settings,
+)
+from vmstore.core.page import Level, Tier
+from vmstore.vm.kernel.eviction import GONE, NUMBER_MAX, Compression, Room, Yields
+from vmstore.vm.kernel.managed_page import Form, Held
+from vmstore.vm.kernel.page_shortness import may_shorten
+from vmstore.vm.kernel.state import State
+
+Told = tuple[int, AnyMutation]
+"""A stimulus: a mutation and its position."""
+
+
+class Decided(NamedTuple):
+    """What was decided; nothing where something is requested first."""
+
+    mutations: list[Decision]
+    requests: list[Compression]
+
+
+def decide(state: State, stimulus: Sequence[Told]) -> Decided:
+    """What follows from what was just told, all of which the state has folded already."""
+    if state.settings is None or _settled(state, stimulus):
+        return Decided([], [])
+    room = Room(state)
+    deciding = Deciding(state, room)
+    room.withdraw(state.retracted.leaving(state.here))
+    asked = [(position, told) for position, told in stimulus if isinstance(told, Reference)]
+    if state.settings.shape is not None:
+        deciding.hold(told for _, told in asked)
+    for position, told in asked:
+        deciding.answer(position, told)
+    deciding.settle(Cause.BUDGET if any(_is_budget(told) for _, told in stimulus) else Cause.PRESSURE)
+    return Decided([], room.requests) if room.requests else Decided(room.decided, [])
+
+
+def _is_budget(told: AnyMutation) -> bool:
+    """Whether somebody changed what pages may take."""
+    return isinstance(told, Settings) or (isinstance(told, Configure) and told.beside > 0)
+
+
+def _settled(state: State, stimulus: Sequence[Told]) -> bool:
+    """Whether nothing follows: what was asked for is here as it was asked for, and the prompt as full as it was."""
+    here = state.here
+    assert state.settings is not None
+    for _, told in stimulus:
+        if isinstance(told, Reference):
+            held = here.get(told.page)
+            if held is None or (held.level > told.level and (told.use != Use.SIGNAL or state.settings.recall_share)):
+                return False
+    if state.retracted.here and state.retracted.leaving(here):
+        return False
+    return state.used <= state.high and _load(state.used, state.low, state.high, state.room) is state.load
+
+
+class Deciding:
+    """One decision under way: what it has let in so far counts for what comes next."""
+
+    def __init__(self, state: State, room: Room) -> None:
+        assert state.settings is not None and state.policy is not None
+        self.state = state
+        self.room = room
+        self.settings = state.settings
+        self.number = state.policy.NUMBER
+        self.faults, self.tokens = state.faults, state.fault_tokens
+        self.share = state.recall  # for what is wished for
+
+    def hold(self, asked: Iterable[Reference]) -> None:
+        """Keeps pages that are used at once here, and of those wished for what the share allows."""
+        share = self.share
+        for one in asked:
+            held = self.state.here.get(one.page)
+            if held is None or (one.use == Use.SIGNAL and held.tokens > share):
+                continue
+            share -= held.tokens if one.use == Use.SIGNAL else 0
+            self.room.asked[one.page] = None
+
+    def answer(self, position: int, asked: Reference) -> None:
+        """Brings in what is used, or wished for, and is not here."""
+        if asked.use == Use.SIGNAL:
+            self._wish(position, asked)
+        else:
+            self._fault(position, asked)
+
+    def _fault(self, position: int, asked: Reference) -> None:
+        held = self.state.pages.get(asked.page)
+        if held is None:
+            self._deny(position, 0, Denial.NO_PAGE, 0)
+        elif self.room.level(held) > asked.level:
+            denial = self._refusal(asked, held)
+            if denial is None:
+                denial = self._serve(position, asked, held)
+            if denial is not None:
+                self._deny(position, held.page, denial, _full(held))
+        elif asked.use in (Use.FAULT, Use.ASKED):
+            self.room.asked[held.page] = None  # it is here, and does not leave while that is answered
+
+    def _refusal(self, asked: Reference, held: Held) -> Denial | None:
+        """Why a page may not come, whatever its size: one the model asks for, what it used already may."""
+        if held.page in self.state.retracted and asked.use != Use.ASKED:
+            return Denial.RETRACTED
+        if asked.use != Use.FAULT:
+            return None
+        if self.settings.paging == "runtime":
+            return Denial.PAGING
+        if not self.settings.admits(asked.reason):
+            return Denial.REASON
+        return Denial.FAULTS_A_TURN if self.faults >= self.settings.faults_a_turn_max else None
+
+    def _serve(self, position: int, asked: Reference, held: Held) -> Denial | None:
+        """Brings a page in at the lowest level from the one asked for on that there is room for, or says why not."""
+        state, room = self.state, self.room
+        fits = state.budget - room.held(held.page)
+        if held.pinned:  # what never yields leaves the reserves alone
+            fits = min(fits, state.room - state.pinned + room.tokens(held))
+        left = state.tokens(self.settings.fault_tokens_a_turn_max) - self.tokens if asked.use == Use.FAULT else fits
+        denial = Denial.NO_LEVEL
+        wanted = asked.level
+        if held.made(wanted) is None and not may_shorten(held):  # nothing is as short: what there is will do
+            wanted = max(level for level, form in enumerate(held.forms) if form is not None)
+        for level in range(wanted, self.room.level(held)):
+            form = held.forms[level]
+            if form is not None and form.tokens <= min(fits, left):
+                return self._bring(position, asked, held, Level(level), form)
+            if form is not None:
+                denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
+            elif may_shorten(held) and held.made(level) is None:
+                room.requests.append(Compression(held.page, level))
+                return None
+        return denial
+
+    def _bring(self, position: int, asked: Reference, held: Held, level: Level, form: Form) -> Denial | None:
+        state, room = self.state, self.room
+        coming = form.tokens - room.tokens(held)
+        used = room.counted
+        if not room.make(state.budget, state.low, Cause.FAULT, winner=held.page, coming=coming, yields=Yields.RETURNED):
+            return Denial.NO_ROOM
+        why = Why(self.number, state.budget, used, form.tokens, held.page, 1, 0, ())
+        tier = Tier.L0 if room.level(held) < GONE else Tier.L2
+        room.decided.append(FaultIn(held.page, form.position, level, form.tokens, position, why, tier))
+        room.let_in(held, level, form.tokens)
+        if asked.use == Use.FAULT:
+            self.faults += 1
+            self.tokens += form.tokens
+        return None
+
+    def _deny(self, position: int, page: int, because: Denial, need: int) -> None:
+        why = Why(self.number, self.state.budget, self.room.counted, min(need, NUMBER_MAX), 0, 0, 0, ())
+        self.room.decided.append(FaultDenied(page, position, because, why))
+
+    def _wish(self, position: int, wish: Reference) -> None:
+        """Brings in what is wished for: within its share what nothing holds goes for it."""
+        held = self.state.pages.get(wish.page)
+        if held is None or not self.settings.prefetch or held.page in self.state.retracted:
+            return
+        room, limit = self.room, self.state.high
+        now = room.level(held)
+        if now < GONE and not self.share:
+            return
+        forms = [(level, form) for level, form in enumerate(held.forms) if form is not None and wish.level <= level]
+        for level, form in [one for one in forms if one[0] < now]:
+            coming = form.tokens - room.tokens(held)
+            fits = room.used + coming <= limit
+            if not fits and coming <= self.share:
+                fits = room.make(
+                    limit, self.state.low, Cause.PRESSURE, winner=held.page, coming=coming, yields=Yields.NONE
+                )
+            if fits:
+                self.share -= max(0, coming) if self.share else 0
+                why = Why(self.number, self.state.budget, room.counted, form.tokens, held.page, len(forms), limit, ())
+                room.decided.append(Prefetch(held.page, form.position, level, form.tokens, position, why))
+                room.let_in(held, Level(level), form.tokens)
+                return
+
+    def settle(self, cause: Cause) -> None:
+        """Makes room where the prompt is fuller than its high mark, and says how full it is then."""
+        state, room = self.state, self.room
+        if room.used > state.high and not room.kept:
+            room.arrive(state.low // 2)
+            room.make(state.high, state.low, cause, yields=Yields.NONE)
+        room.make(state.budget if room.kept else state.room, state.room, cause)
+        if room.used > state.budget:  # what is here and was asked for is too much
+            room.asked.clear()
+            room.make(state.budget, state.room, cause)
+        load = _load(room.used, state.low, state.high, state.room)
+        if load is not state.load and not room.requests:
+            room.decided.append(Pressure(load, room.counted, state.budget))
+
+
+def _full(held: Held) -> int:
+    form = held.forms[0]
+    return held.tokens if form is None else form.tokens
+
+
+def _load(used: int, soft: int, hard: int, room: int) -> Load:
+    return Load.LOW if used <= soft else Load.MEDIUM if used <= hard else Load.HIGH if used <= room else Load.CRITICAL

@@ -1,0 +1,372 @@
+"""Makes room: chooses what gives way, in which order and to which level, and says why.
+
+Pages go in the policy's order; what may be shown shorter is shortened before it leaves. What a
+person or a rule pinned stays. Where that is not enough to keep the budget without its reserves, rules
+yield, the weakest first: pages that just came back, then the last turns and what no call has shown
+yet, level by level, oldest first (READINGS D8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from vmstore.core.decision import Cause, Holder, Why
+from vmstore.core.mutation import Decision, Evict, Unpin
+from vmstore.core.page import Level, PageType
+from vmstore.vm.kernel.batch_cut import Going, cut
+from vmstore.vm.kernel.managed_page import Held
+from vmstore.vm.kernel.page_shortness import may_shorten
+from vmstore.vm.kernel.state import State
+from vmstore.vm.policies.policy import Scored
+
+GONE = len(Level)  # beyond the last level: not in the prompt
+LOSERS = 3
+NUMBER_MAX = 2**63 - 1  # that a log holds
+LEAST = 2  # a batch that can wait frees at least half of what it should
+ORDINARY = (PageType.TRANSCRIPT, PageType.ARTIFACT, PageType.RAW)  # what a batch takes more of than it must
+GUESS = 8  # a form nobody made yet is taken to be an eighth of the page
+
+
+class Yields(IntEnum):
+    """Which rules yield where what they do not hold is not enough."""
+
+    NONE = 0
+    RETURNED = 1  # what just came back may go again
+    ALL = 2  # and the last turns, and what no call has shown
+
+
+class Compression(NamedTuple):
+    """A request to the door: a form of a page at a level, or at a higher one where there is none so short."""
+
+    page: int
+    level: int
+
+
+class Step(NamedTuple):
+    """How far a page gives way: its score, the level it goes to or None, and the tokens that frees."""
+
+    score: int
+    level: Level | None
+    gain: int
+
+
+class Contest(NamedTuple):
+    """Pages that could give way: how many there are, and the order in which they do, each with its next level."""
+
+    candidates: int
+    order: Iterator[tuple[Scored, Level | None]]
+
+
+class Room:
+    """What is decided to give way, beside a state that does not change meanwhile."""
+
+    def __init__(self, state: State) -> None:
+        assert state.settings is not None and state.policy is not None, "a session with a budget has a policy"
+        self.state = state
+        self.batches = state.settings.batches
+        self.used = state.used
+        self.decided: list[Decision] = []
+        self.requests: list[Compression] = []
+        self._levels: dict[int, Level | None] = {}  # what was decided of a page here: its new level, None gone
+        self.kept: dict[int, int] = {}  # pages that were just let in, and their tokens
+        self.asked: dict[int, None] = {}  # pages that were asked for and are here
+        self._back: dict[int, None] = {}
+        self._last: dict[int, None] = {}
+        self._yielded: dict[int, None] = {}
+
+    @property
+    def counted(self) -> int:
+        """How much is used, as far as a log can say it: an earlier version let in pages of any number of tokens."""
+        return min(self.used, NUMBER_MAX)
+
+    def make(
+        self, limit: int, target: int, cause: Cause, *, winner: int = 0, coming: int = 0, yields: Yields = Yields.ALL
+    ) -> bool:
+        """Leaves at most `target` used with `coming` tokens more, where more than `limit` would be.
+
+        Rules yield only as far as `limit` asks, and no more of them than told. Answers whether
+        `limit` is kept; `winner` stays.
+        """
+        if self.used + coming <= limit:
+            return True
+        self._hold()
+        if self.batches:
+            self._batch(limit, target, cause, winner, coming)
+            target = max(limit, self.state.room if not winner else 0)
+        if self.used + coming > target:
+            self._take(self.used + coming - target, cause, winner, self._free(winner))
+        for contest in (self._guarded, self._window)[:yields]:
+            short = self.used + coming - limit
+            if short > 0:
+                self._take(short, cause, winner, contest(winner))
+        return self.used + coming <= limit
+
+    def _batch(self, limit: int, target: int, cause: Cause, winner: int, coming: int) -> None:
+        """Lets pages go down to the target, all behind the place where that costs a provider's cache least.
+
+        Not yet where that frees little and the room is kept: what goes voids as much as a whole batch would.
+        """
+        state = self.state
+        need = self.used + coming - target
+        waits = not winner and limit <= state.room and self.used <= state.room
+        if self._free_at_most() * LEAST < (need if waits else 1):
+            return
+        steps = list(self._steps(winner))
+        kept = sorted((held.rank, self._kept(held)) for held in state.here.values() if self.level(held) < GONE)
+        pages = {page: nth for nth, page in enumerate(dict.fromkeys(scored.page for scored, _, _ in steps))}
+        order = [
+            Going(state.here[scored.page].rank, gain, pages[scored.page] * 1_000 // len(pages))
+            for scored, _, gain in steps
+        ]
+        if waits and LEAST * sum(self.tokens(state.here[page]) for page in pages) < need:
+            return  # by whole pages: a form that is made for what then waits is no part of any decision
+        found = cut(order, kept, need, need // LEAST if waits else self.used + coming - limit)
+        if found is not None:
+            going = ((scored, level) for scored, level, _ in steps if state.here[scored.page].rank >= found.rank)
+            self._take(need, cause, winner, Contest(len(pages), going))
+
+    def _free_at_most(self) -> int:
+        """The tokens of what no rule holds."""
+        held = {**self._back, **self._last, **self.asked}
+        here = self.state.here
+        return self.used - self.state.pinned - sum(
+            self.tokens(here[page]) for page in held if page in here and not here[page].pinned
+        )  # fmt: skip
+
+    def _kept(self, held: Held) -> int:
+        """The tokens of a page that a provider may have kept: none of what no call has shown as it is."""
+        return self.tokens(held) if self.state.packed.get(held.page) == held.residence else 0
+
+    def _steps(self, winner: int) -> Iterator[tuple[Scored, Level | None, int]]:
+        """What may go in the policy's order, how far, and what that frees; a call and its results leave together.
+
+        A call whose result is out is not sent, so the later of them says when both go.
+        """
+        state = self.state
+        assert state.policy is not None, "a session with a budget has a policy"
+        free = [one for one in state.policy.victims(state.now) if self._may(one.page, winner)]
+        free = [one for one in free if self._is_free(one.page) and state.here[one.page].type in ORDINARY]
+        sizes: dict[int, int] = {}  # of a call and its results, by the call
+        for held in state.here.values():
+            if self._is_here(held.page) and self._is_here(held.answers):
+                sizes[held.answers] = sizes.get(held.answers, 1) + 1
+        gains: dict[int, int] = {}
+        for last in (False, True):
+            come: dict[int, list[Scored]] = {}
+            for scored in free:
+                held = state.here[scored.page]
+                level = None if last else self._step(held)
+                if level is not None:
+                    gains[held.page] = self._shorter_by(held, level)
+                    yield scored, level, gains[held.page]
+                    continue
+                unit = held.answers if held.answers in sizes else held.page
+                come.setdefault(unit, []).append(scored)
+                if len(come[unit]) == sizes.get(unit, 1):
+                    for one in come[unit]:
+                        yield one, None, self.tokens(state.here[one.page]) - gains.get(one.page, 0)
+
+    def _is_here(self, page: int) -> bool:
+        """Whether a page is in the prompt as decided so far."""
+        return page in self.state.here and self.level(self.state.here[page]) < GONE
+
+    def _shorter_by(self, held: Held, level: Level) -> int:
+        """What showing a page at a level frees; a form nobody made yet is guessed."""
+        now, made = self.tokens(held), held.made(level)
+        form = None if made is None else held.forms[made]
+        return now - now // GUESS if form is None else max(0, now - form.tokens)
+
+    def _hold(self) -> None:
+        self._back, self._last = self.state.guarded(), self.state.yielding()
+
+    def withdraw(self, pages: Sequence[int]) -> None:
+        """Takes out what was retracted, whatever room there is; nobody stands against it."""
+        if pages:
+            self._hold()
+            steps = {page: Step(0, None, self.state.here[page].tokens) for page in pages}
+            self._levels.update(dict.fromkeys(pages))
+            self._write(steps, (), sum(step.gain for step in steps.values()), len(pages), Cause.RETRACTED, 0)
+
+    def held(self, winner: int) -> int:
+        """The tokens no fault takes, but for those of the page it is for: pins, the last turns, what just came."""
+        self._hold()
+        pages = self.state.pages
+        held = self.state.pinned + sum(self.tokens(pages[page]) for page in self._last if page not in self.kept)
+        held += sum(tokens for page, tokens in self.kept.items() if not pages[page].pinned)
+        asked = (page for page in self.asked if page not in self._last and page not in self.kept)
+        held += sum(self.tokens(pages[page]) for page in asked if not pages[page].pinned and page != winner)
+        page = pages[winner]
+        return held - self.tokens(page) if page.pinned or winner in self._last or winner in self.kept else held
+
+    def level(self, held: Held) -> int:
+        """The level a page is shown at as decided so far, beyond the last where it is not."""
+        level = self._levels.get(held.page, held.level if held.page in self.state.here else None)
+        return GONE if level is None else level
+
+    def tokens(self, held: Held) -> int:
+        """What a page takes as decided so far."""
+        level = self.level(held)
+        form = held.forms[level] if level < GONE else None
+        return 0 if form is None else form.tokens
+
+    def let_in(self, held: Held, level: Level, tokens: int) -> None:
+        """Counts a page as shown at a level, for the room was made."""
+        self.used += tokens - self.tokens(held)
+        self._levels[held.page] = level
+        self.kept[held.page] = tokens
+
+    def arrive(self, tokens_max: int) -> None:
+        """Shows what no call has shown yet and is larger than it may be as far as it fits, at the lowest level."""
+        for page in self.state.unseen:
+            held = self.state.here[page]
+            free = not held.pinned and page not in self.asked and page not in self.state.retracted.here
+            if held.tokens > tokens_max and free and may_shorten(held):
+                self._shorten(held, tokens_max)
+
+    def _shorten(self, held: Held, tokens_max: int) -> None:
+        wanted = held.level + 1
+        while wanted < len(held.forms):
+            level = held.made(wanted)
+            if level is None:
+                self.requests.append(Compression(held.page, wanted))
+                return
+            form = held.forms[level]
+            if form is not None and form.tokens <= tokens_max:
+                self._levels[held.page] = Level(level)
+                step = Step(0, Level(level), held.tokens - form.tokens)
+                self._write({held.page: step}, (), held.tokens - tokens_max, 1, Cause.ARRIVAL, 0)
+                return
+            wanted = level + 1
+
+    # ---- who may go
+
+    def _free(self, winner: int) -> Contest:
+        """What no rule holds, in the policy's order."""
+        closed = dict.fromkeys((*self._back, *self._last, *self._levels, *self.asked, winner))
+        state = self.state
+        closed_here = sum(page in state.here and not state.here[page].pinned for page in closed)
+        reopened = sum(self._may(page, winner) for page in self._levels if self._is_free(page))
+        count = len(state.here) - state.pinned_pages - closed_here + reopened
+        return Contest(count, self._ordered(self._is_free))
+
+    def _guarded(self, winner: int) -> Contest:
+        """What just came back, in the policy's order."""
+        count = sum(self._may(page, winner) for page in self._back if self._is_guarded(page))
+        return Contest(count, self._ordered(self._is_guarded))
+
+    def _window(self, winner: int) -> Contest:
+        """The last turns and what no call has shown: level by level, then turn by turn."""
+        return Contest(sum(self._may(page, winner) for page in self._last), self._by_level())
+
+    def _by_level(self) -> Iterator[tuple[Scored, Level | None]]:
+        for level in (Level.ABSTRACT, Level.REFERENCE, None):
+            for page in self._last:
+                held = self.state.pages[page]
+                if level is None or (self.level(held) < level and may_shorten(held) and self._is_shorter(held, level)):
+                    yield Scored(0, page), level
+
+    def _ordered(self, chosen: Callable[[int], bool]) -> Iterator[tuple[Scored, Level | None]]:
+        """Pages in the policy's order: what may be shown shorter first is, and leaves where that is not enough."""
+        policy, now = self.state.policy, self.state.now
+        assert policy is not None
+        for scored in policy.victims(now):
+            if chosen(scored.page):
+                yield scored, self._step(self.state.pages[scored.page])
+        for scored in policy.victims(now):
+            if chosen(scored.page):
+                yield scored, None
+
+    def _is_free(self, page: int) -> bool:
+        return page not in self._back and page not in self._last
+
+    def _is_guarded(self, page: int) -> bool:
+        return page in self._back and page not in self._last
+
+    def _may(self, page: int, winner: int) -> bool:
+        """Whether a page is here to be chosen, as decided so far."""
+        held = self.state.here.get(page)
+        if held is None or held.pinned or page in self.kept or page in self.asked or page == winner:
+            return False
+        return self.level(held) < GONE
+
+    def _step(self, held: Held) -> Level | None:
+        """What ordinary pressure makes of a page: a shorter form, an abstract if not told otherwise, then nothing."""
+        settings = self.state.settings
+        if settings is not None and settings.compress and may_shorten(held):
+            level = Level(settings.compress_level)
+            return level if self.level(held) < level else None
+        return None
+
+    def _is_shorter(self, held: Held, level: Level) -> bool:
+        """Whether the form at a level is shorter than what is shown; one nobody made yet is taken to be."""
+        made = held.made(level)
+        form = None if made is None else held.forms[made]
+        return form is None or form.tokens < self.tokens(held)
+
+    # ---- taking
+
+    def _take(self, need: int, cause: Cause, winner: int, contest: Contest) -> None:
+        """Takes pages in order until `need` tokens are free; the three after them are the nearest losers."""
+        if contest.candidates <= 0:
+            return
+        chosen: dict[int, Step] = {}
+        losers: dict[int, int] = {}
+        freed = 0
+        for scored, level in contest.order:
+            page = scored.page
+            if not self._may(page, winner):
+                continue
+            if freed < need:
+                level, gain = self._gain(self.state.pages[page], level)
+                before = chosen.get(page)
+                chosen[page] = Step(scored.score, level, gain + (before.gain if before else 0))
+                self._levels[page] = level
+                freed += gain
+            elif page not in chosen and len(losers) < LOSERS:
+                losers.setdefault(page, scored.score)
+            elif len(losers) == LOSERS:
+                break
+        if chosen:
+            nearest = tuple((score, page) for page, score in losers.items())
+            self._write(chosen, nearest, need, contest.candidates, cause, winner)
+
+    def _gain(self, held: Held, level: Level | None) -> tuple[Level | None, int]:
+        """The level a page really goes to, and the tokens that frees; asks for a form where none was made."""
+        now = self.tokens(held)
+        if level is None:
+            return None, now
+        shorter = held.made(level)
+        if shorter is None:
+            self.requests.append(Compression(held.page, level))
+            return level, now - now // GUESS
+        form = held.forms[shorter]
+        assert form is not None
+        return (Level(shorter), now - form.tokens) if form.tokens < now else (None, now)
+
+    def _write(
+        self,
+        chosen: dict[int, Step],
+        losers: tuple[tuple[int, int], ...],
+        need: int,
+        candidates: int,
+        cause: Cause,
+        winner: int,
+    ) -> None:
+        state = self.state
+        assert state.policy is not None
+        cutoff = max(step.score for step in chosen.values())
+        need = min(need, NUMBER_MAX)
+        why = Why(state.policy.NUMBER, state.budget, self.counted, need, winner, candidates, cutoff, losers)
+        first = 0
+        for page, (score, level, gain) in chosen.items():
+            if page in self._last and page not in self._yielded and state.pages[page].yields != state.turn:
+                self._yielded[page] = None
+                self.decided.append(Unpin(page, Holder.TURNS, None if first else why))
+            form = None if level is None else state.pages[page].forms[level]
+            content = None if form is None else form.position
+            told = None if first else why
+            self.decided.append(Evict(page, cause, gain, score, level, content, told, first))
+            first = first or state.position + len(self.decided)
+            self.used -= gain

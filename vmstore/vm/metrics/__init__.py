@@ -1,0 +1,1 @@
+"""What a session's memory did, in numbers."""

@@ -1,0 +1,1 @@
+"""The request formats of the providers."""

@@ -1,0 +1,68 @@
+"""The shape of Anthropic's messages: roles alternate, results stand first in the message after the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmstore.core.page import Role
+from vmstore.vm.protocol.conversation import Call, Part, Text, Turn, merged
+from vmstore.vm.protocol.dialects.dialect import Asked, Said, begun, definitions, drawn, listed, taken
+from vmstore.vm.protocol.escape import harmless
+from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.picture import Picture
+
+SHAPE = "anthropic"
+
+
+class Anthropic:
+    """`system` beside `messages` of content blocks."""
+
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+        """`system` and `messages`, the user's first, each other role than the one before."""
+        spoken = [Turn(Role.USER, turn.parts) if turn.role is Role.TOOL else turn for turn in begun(turns)]
+        messages = [drawn(memo, turn, _message) for turn in merged(spoken)]
+        if messages and messages[-1]["role"] == "assistant":
+            *before, last = messages[-1]["content"]
+            if last["type"] == "text":  # the answer goes on from here, and may not go on from a blank
+                ends = {**last, "text": last["text"].rstrip()}
+                messages[-1] = {**messages[-1], "content": [*before, ends]}
+        return {"system": instructions, "messages": messages} if instructions else {"messages": messages}
+
+    def tools(self, *, short: bool = False) -> list[Any]:
+        """`tools` with the two schemas."""
+        return [
+            {"name": told["name"], "description": told["description"], "input_schema": told["parameters"]}
+            for told in definitions(short=short)
+        ]
+
+    def names(self, tools: Sequence[Any]) -> list[str]:
+        """The tools' names."""
+        return [str(tool.get("name")) for tool in listed(list(tools))]
+
+    def said(self, response: Mapping[str, Any]) -> Said:
+        """The words and calls of its content blocks."""
+        blocks = listed(taken(response, SHAPE, "content"))
+        calls = [
+            Asked(str(block.get("id") or ""), str(block.get("name")), block.get("input"))
+            for block in blocks
+            if block.get("type") == "tool_use"
+        ]
+        texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
+        return Said("".join(texts), tuple(calls))
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    return {"role": turn.role.word, "content": list(map(_block, turn.parts))}
+
+
+def _block(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Picture):
+        lies = {"type": "url", "url": part.url}
+        source = lies if part.url else {"type": "base64", "media_type": part.mime, "data": part.base64}
+        return {"type": "image", "source": source}
+    if isinstance(part, Call):
+        return {"type": "tool_use", "id": part.id, "name": part.tool, "input": harmless(part.arguments)}
+    return {"type": "tool_result", "tool_use_id": part.id, "content": list(map(_block, part.parts))}

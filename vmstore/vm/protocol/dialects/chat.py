@@ -1,0 +1,89 @@
+"""The shape of chat completions, which most endpoints understand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vmstore.core.page import Role
+from vmstore.vm.protocol.conversation import Call, Part, Result, Text, Turn, words
+from vmstore.vm.protocol.dialects.dialect import Asked, Said, definitions, drawn, listed, taken
+from vmstore.vm.protocol.escape import dumps
+from vmstore.vm.protocol.memo import Memo
+from vmstore.vm.protocol.picture import Picture
+
+SHAPE = "chat"
+
+
+class Chat:
+    """Messages with roles; `instructing` is the role of what instructs: endpoints of old know only `system`."""
+
+    def __init__(self, instructing: str = "developer") -> None:
+        self._instructing = instructing
+
+    def request(self, instructions: str, turns: Sequence[Turn], memo: Memo) -> dict[str, Any]:
+        """`messages`: results as `tool` messages right after the calls, their pictures in a user's message after."""
+        head = [{"role": self._instructing, "content": instructions}] if instructions else []
+        return {"messages": head + [message for turn in turns for message in drawn(memo, turn, _messages)]}
+
+    def tools(self, *, short: bool = False) -> list[Any]:
+        """`tools` with the two functions."""
+        return [{"type": "function", "function": told} for told in definitions(short=short)]
+
+    def names(self, tools: Sequence[Any]) -> list[str]:
+        """The functions' names."""
+        return [str((tool.get("function") or tool.get("custom") or tool).get("name")) for tool in listed(list(tools))]
+
+    def said(self, response: Mapping[str, Any]) -> Said:
+        """The first choice's words and calls."""
+        message = taken(response, SHAPE, "choices", 0, "message")
+        if not isinstance(message, Mapping):
+            return Said("", ())
+        calls = map(_asked, listed(message.get("tool_calls")))
+        content = message.get("content")
+        texts = [content] if isinstance(content, str) else [str(part.get("text") or "") for part in listed(content)]
+        return Said("".join(texts), tuple(calls))
+
+
+def _asked(call: Mapping[str, Any]) -> Asked:
+    asked = call.get("function") or call.get("custom") or {}
+    return Asked(str(call.get("id") or ""), str(asked.get("name")), asked.get("arguments", asked.get("input")))
+
+
+def _messages(turn: Turn) -> list[dict[str, Any]]:
+    if turn.role is Role.TOOL:
+        return _results([part for part in turn.parts if isinstance(part, Result)])
+    if turn.role is Role.USER:
+        return [{"role": "user", "content": _content(turn.parts)}]
+    calls = [part for part in turn.parts if isinstance(part, Call)]
+    message: dict[str, Any] = {"role": "assistant", "content": words(turn.parts) or None}
+    if calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.tool, "arguments": dumps(call.arguments)}}
+            for call in calls
+        ]
+    return [message]
+
+
+def _results(results: list[Result]) -> list[dict[str, Any]]:
+    said = [{"role": "tool", "tool_call_id": one.id, "content": words(one.parts)} for one in results]
+    # No tool message can hold a picture.
+    shown = [part for one in results if _has_picture(one.parts) for part in one.parts]
+    return [*said, {"role": "user", "content": _content(shown)}] if shown else said
+
+
+def _has_picture(parts: Sequence[Part]) -> bool:
+    return any(isinstance(part, Picture) for part in parts)
+
+
+def _content(parts: Sequence[Part]) -> Any:
+    if not _has_picture(parts):
+        return words(parts)
+    content: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, Picture):
+            url = part.url or f"data:{part.mime};base64,{part.base64}"
+            content.append({"type": "image_url", "image_url": {"url": url}})
+        elif isinstance(part, Text):
+            content.append({"type": "text", "text": part.text})
+    return content

@@ -1,0 +1,85 @@
+"""Tool calls as any provider wrote them, and as every provider takes them: ids, names, arguments."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from vmstore.vm.protocol.escape import dumps, loads
+from vmstore.vm.protocol.prompt_page import Leaf
+
+ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+
+WRAPS = ("function", "functionCall", "function_call", "custom")  # where providers put name and arguments
+KINDS = ("tool_use", "server_tool_use", "function_call", "custom_tool_call")  # or what they call it
+BARE = ({"name", "args"}, {"name", "arguments"})  # or nothing at all
+ARGUMENTS = ("arguments", "input", "args")
+
+
+class CallIds:
+    """Ids of calls that every provider takes and that occur once."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def given(self, named: str) -> str:
+        """The id of a call that names itself so: a number follows where it was given already."""
+        given, count = named, 1
+        while given in self._used:
+            count += 1
+            given = f"{named[:56]}_{count}"
+        self._used.add(given)
+        return given
+
+
+def named(leaf: Leaf) -> str:
+    """What a call names itself: its own id where every provider takes it, else one made of its page's name."""
+    return leaf.call_id if ID.fullmatch(leaf.call_id) else f"call_{UNFIT.sub('_', leaf.name)}"[:64]
+
+
+def asked(leaf: Leaf) -> tuple[str, Any]:
+    """The tool a call's page names, and what stands for its arguments."""
+    told = _object(leaf.text or "")
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), None)
+    if inner is None and (told.get("type") in KINDS or set(told) - {"id"} in BARE):
+        inner = told
+    if inner is None or leaf.tool not in ("", inner.get("name")):
+        return leaf.tool, leaf.text  # arguments alone, which may have such keys of their own
+    return str(inner.get("name") or ""), next((inner[key] for key in ARGUMENTS if key in inner), None)
+
+
+def tool_called(text: str) -> str:
+    """The tool that the text of a call names, whoever wrote it; its kind where it has no name, empty where neither."""
+    told = _object(text)
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    return str(inner.get("name") or told.get("type") or "")
+
+
+def arguments_in(text: str) -> str:
+    """What the text of a call gives its tool, without what stands around it; the text where it is no call."""
+    told = _object(text)
+    inner = next((told[key] for key in WRAPS if isinstance(told.get(key), dict)), told)
+    given = next((inner[key] for key in ARGUMENTS if key in inner), text)
+    return given if isinstance(given, str) else dumps(given)
+
+
+def object_of(given: Any) -> dict[str, Any]:
+    """Arguments as the object they are, or as one that holds their text: providers take nothing else."""
+    found = _object(given)
+    text = "" if given is None else str(given)
+    return found if found or text.strip() in ("", "{}") else {"text": text}
+
+
+def tool_name(text: str) -> str:
+    """A tool's name as every provider takes it."""
+    return UNFIT.sub("_", text)[:64] or "tool"
+
+
+def _object(given: Any) -> dict[str, Any]:
+    try:
+        # What was given as a value is read back too: it may hold what JSON does not know.
+        value = loads(given if isinstance(given, str) else dumps(given))
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,172 @@
+"""What the memory tools answer: one envelope for pages, one for what was found, one for a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from vmstore.core.page import Modality, Tier
+from vmstore.vm.protocol.context import medium
+from vmstore.vm.protocol.escape import loads, printed
+from vmstore.vm.protocol.prompt_page import Leaf
+
+
+class Loaded(NamedTuple):
+    """A fault that was granted: the page as it came, from where, and what had to go for it.
+
+    `promoted` says whether it will stand in the next prompt too.
+    """
+
+    leaf: Leaf
+    source: Tier
+    promoted: bool = True
+    evictions: tuple[str, ...] = ()
+
+
+class Hit(NamedTuple):
+    """A page that matches; `relevance` is in parts per million."""
+
+    leaf: Leaf
+    relevance: int
+
+
+class Found(NamedTuple):
+    """What a search found, best first, of how many pages there are."""
+
+    hits: Sequence[Hit]
+    total: int
+
+
+class Budget(NamedTuple):
+    """What the model may still ask for in this turn."""
+
+    rounds: int
+    faults: int
+    fault_tokens: int
+
+
+def page_result(loaded: Loaded, budget: Budget | None = None) -> dict[str, Any]:
+    """The envelope of a page that was loaded: what it is, and that it stands in the context now.
+
+    Its text is not said again: the context shows the page as long as it is mapped.
+    """
+    leaf = loaded.leaf
+    page = {
+        "page_id": printed(leaf.name),
+        "modality": leaf.modality.word,
+        "level": leaf.level,
+        "tier": leaf.tier.name,
+        "content": _where(leaf),
+        "meta": _meta(loaded),
+    }
+    effects = {
+        "promoted_to_working_set": loaded.promoted,
+        "tokens_est": leaf.tokens,
+        "evictions": [printed(name) for name in loaded.evictions] or None,
+    }
+    return _with({"page": page, "effects": effects}, budget)
+
+
+def search_result(found: Found, budget: Budget | None = None) -> dict[str, Any]:
+    """The envelope of pages that match: what they are, never what they say."""
+    results = [
+        {
+            "page_id": printed(leaf.name),
+            "modality": leaf.modality.word,
+            "tier": leaf.tier.name,
+            "levels": leaf.levels,
+            "hint": leaf.about,
+            "relevance": min(max(relevance, 0), 1_000_000) / 1_000_000,
+        }
+        for leaf, relevance in found.hits
+    ]
+    return _with({"results": results, "total_available": found.total}, budget)
+
+
+def refusal(code: str, message: str, budget: Budget | None = None) -> dict[str, Any]:
+    """The envelope of what cannot be done, and why."""
+    return _with({"error": {"code": code, "message": message}}, budget)
+
+
+def _with(answer: dict[str, Any], budget: Budget | None) -> dict[str, Any]:
+    if budget is not None:
+        told = (("rounds_left", budget.rounds), ("faults_left", budget.faults))
+        answer["budget"] = {**dict(told), "fault_tokens_left": budget.fault_tokens}
+    return answer
+
+
+def _meta(loaded: Loaded) -> dict[str, Any]:
+    leaf = loaded.leaf
+    meta: dict[str, Any] = {"mime_type": leaf.mime, "source_tier": loaded.source.name}
+    if leaf.content is not None:
+        meta["size_bytes"] = len(leaf.content)
+    if leaf.width and leaf.height:
+        meta["dimensions"] = [leaf.width, leaf.height]
+    if leaf.duration_ms:
+        meta["duration_seconds"] = leaf.duration_ms / 1000
+    if leaf.modality is Modality.TEXT and leaf.text is not None:
+        meta["word_count"] = len(leaf.text.split())
+    return meta
+
+
+def _where(leaf: Leaf) -> dict[str, Any]:
+    """Where a page is read now; of a medium also its words, which are few."""
+    told = CONTENTS.get(leaf.modality)
+    place = f"{printed(leaf.name)} is in the context above"
+    if told is not None:
+        return told(leaf)
+    return {"data": {"text": place}} if leaf.modality is Modality.STRUCTURED else {"text": place}
+
+
+def _image(leaf: Leaf) -> dict[str, Any]:
+    # Its bytes go beside the envelope, as a picture: in base64 they would cost a hundred times the tokens.
+    return {"caption": leaf.caption().text or medium(leaf)}
+
+
+def _audio(leaf: Leaf) -> dict[str, Any]:
+    told = _object(leaf.caption().text)
+    content: dict[str, Any] = {"transcript": str(told.get("transcript") or leaf.caption().text or "")}
+    times = [
+        {"time": moment["time"], "text": str(moment["text"])}
+        for moment in _dicts(told.get("timestamps"))
+        if _is_number(moment.get("time")) and "text" in moment
+    ]
+    if times:
+        content["timestamps"] = times
+    return {**content, "duration_seconds": leaf.duration_ms / 1000}
+
+
+def _video(leaf: Leaf) -> dict[str, Any]:
+    words = leaf.caption().text
+    told = _object(words)
+    scenes: list[dict[str, Any]] = []
+    for scene in _dicts(told.get("scenes")):
+        if _is_number(scene.get("timestamp")) and isinstance(scene.get("description"), str):
+            url = scene.get("keyframe_url")
+            known = {"timestamp": scene["timestamp"], "description": scene["description"]}
+            scenes.append({**known, "keyframe_url": url} if isinstance(url, str) else known)
+    transcript = told.get("transcript") if told else words
+    return {"scenes": scenes, "transcript": transcript} if isinstance(transcript, str) else {"scenes": scenes}
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        value = loads(text or "")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+CONTENTS: dict[Modality, Callable[[Leaf], dict[str, Any]]] = {
+    Modality.IMAGE: _image,
+    Modality.AUDIO: _audio,
+    Modality.VIDEO: _video,
+}

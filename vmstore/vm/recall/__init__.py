@@ -1,0 +1,1 @@
+"""Which pages may answer a text: terms, topics, postings."""

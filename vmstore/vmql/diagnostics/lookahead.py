@@ -1,0 +1,193 @@
+"""What the parser can take at a place: keywords, kinds of names, kinds of values."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from vmstore.vmql.syntax.build_expr import spelled
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.grammar_tables import Tables, load
+from vmstore.vmql.syntax.lalr import Stuck, run
+from vmstore.vmql.syntax.nodes import Word
+
+# By the rule that takes a name: what kind of name it is.
+KINDS: Final = {
+    "word": "column",
+    "function": "function",
+    "page_name": "page",
+    "session_name": "session",
+    "new_name": "new session",
+    "user_name": "user",
+    "column_name": "column name",
+    "kind_name": "kind of link",
+    "setting": "setting",
+    "choice": "choice",
+    "subject": "subject",
+    "described": "relation",
+}
+SPOKEN: Final = {
+    "_IN_SESSION": "IN SESSION",
+    "_AS_OF": "AS OF",
+    "_ORDER_BY": "ORDER BY",
+    "_CONTEXT_MATCHES": "CONTEXT MATCHES",
+    "_BETWEEN_MOMENTS": "BETWEEN",
+}
+VALUES: Final = {"INT": "number", "STRING": "text", "PARAM": "parameter"}
+END: Final = "$END"
+
+
+class Place(NamedTuple):
+    """What can stand at a place: keywords and signs, kinds of names, kinds of values; whether it can end there."""
+
+    keywords: tuple[str, ...]
+    signs: tuple[str, ...]
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    ends: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All of it in English: names and values, then keywords and signs as they are written."""
+        named = [ARTICLES[kind] for kind in (*self.names, *self.values)]
+        return (*named, *self.keywords, *self.signs, *(["the end"] if self.ends else []))
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The same for a message, which has room for few: words that come together go by one name."""
+        left = dict.fromkeys(self.words)
+        found = []
+        for name, group in GROUPS.items():
+            if group <= left.keys():
+                found.append(name)
+                left = {word: None for word in left if word not in group and word != "BETWEEN"}
+        named = [word for word in left if word in ARTICLES.values()]
+        # After any word a ( would make it an aggregate: true, and no help.
+        unsaid = ("the end", "(") if self.ends else ()
+        plain = [word for word in left if word not in named and word not in unsaid]
+        return (*named, *found, *plain, *(["the end"] if self.ends else []))
+
+
+STATEMENTS: Final = (
+    "CALLS CONTEXT DERIVED DESCRIBE DIFF FAULTS FORK HISTORY LINKS MESSAGES METRICS MOVES MUTATIONS PAGES REPLAY"
+    " RESIDENCIES SEARCH SESSIONS SET SHOW SOURCES TURNS VERIFY VERSIONS WATCH WHY"
+)
+GROUPS: Final = {
+    "a statement": frozenset(STATEMENTS.split()),
+    "a value": frozenset(("a number", "a text in quotes", "$name", "TRUE", "FALSE", "NULL")),
+    "a comparison": frozenset(
+        ["=", "!=", "<", "<=", ">", ">=", "IN", "IS", "LIKE", "MATCHES", "NOT", "BETWEEN", "ENTERS", "LEAVES"]
+    ),
+    "a clause such as WHERE or LIMIT": frozenset(
+        ("ACROSS", "AS OF", "BY", "IN SESSION", "LIMIT", "ORDER BY", "SINCE", "UNTIL", "WHERE")
+    ),
+    "a moment such as TURN 3": frozenset(("TURN", "CALL", "POSITION", "TIME", "LOGGED", "HEAD")),
+}
+ARTICLES: Final = {
+    "column": "a column",
+    "value": "a word",
+    "function": "an aggregate",
+    "page": "a page",
+    "session": "a session",
+    "new session": "a name for the new session",
+    "user": "a user",
+    "column name": "a name for the column",
+    "kind of link": "a kind of link",
+    "setting": "a setting",
+    "choice": "a setting of the session",
+    "subject": "what to show",
+    "relation": "a relation",
+    "number": "a number",
+    "text": "a text in quotes",
+    "parameter": "$name",
+}
+
+
+NOTHING: Final = Place((), (), (), (), False)
+
+
+def following(text: str, place: int, until: int) -> Place:
+    """What can stand at `until` of the statement that begins at a place; nothing where it is refused before."""
+    try:
+        run(text, place, until)
+    except Stuck as stuck:
+        return at(stuck.states, stuck.values) if stuck.token.kind == "HERE" else NOTHING
+    except QueryError:
+        return NOTHING
+    raise AssertionError("a parser that is told to stop does so")
+
+
+def at(states: list[int], values: list[Any]) -> Place:
+    """What can follow a stack of states and values."""
+    tables = load()
+    signs_by_name = {name: text for text, name in tables.fixed.items()}
+    taken = [symbol for symbol in tables.states[states[-1]] if symbol.isupper() and takes(tables, states, symbol)]
+    fixed = [SPOKEN.get(symbol) or signs_by_name.get(symbol) for symbol in taken]
+    texts = [text for text in fixed if text is not None]
+    names = _names(tables, states) if "NAME" in taken else ()
+    if column_before(values) is not None:
+        names = tuple("value" if name == "column" else name for name in names if name != "function")
+    return Place(
+        keywords=tuple(sorted({text for text in texts if text[0].isalpha()})),
+        signs=tuple(text for text in texts if not text[0].isalpha()),
+        names=names,
+        values=tuple(kind for symbol, kind in VALUES.items() if symbol in taken),
+        ends=END in taken,
+    )
+
+
+def takes(tables: Tables, states: list[int], symbol: str) -> bool:
+    """Whether a symbol can be the next: whether it is shifted once the reductions it calls for are done."""
+    stack = list(states)
+    while (action := tables.states[stack[-1]].get(symbol)) is not None and action < 0:
+        rule = tables.rules[~action]
+        del stack[-rule.size :]
+        following = tables.states[stack[-1]][rule.name]
+        if following == tables.end:
+            return True
+        stack.append(following)
+    return action is not None
+
+
+def _names(tables: Tables, states: list[int]) -> tuple[str, ...]:
+    """The kinds of name that a word can be here: the rules that would take it next."""
+    stack = list(states)
+    while (action := tables.states[stack[-1]]["NAME"]) < 0:
+        rule = tables.rules[~action]
+        del stack[-rule.size :]
+        stack.append(tables.states[stack[-1]][rule.name])
+    rules = {tables.rules[~after].name for after in tables.states[action].values() if after < 0}
+    return tuple(KINDS[name] for name in KINDS if name in rules)
+
+
+COMPARING: Final = frozenset(("=", "!=", "<", "<=", ">", ">=", "LIKE", "MATCHES", "BETWEEN"))
+
+
+def column_before(values: list[Any]) -> str | None:
+    """The column, or the setting, a value at this place would be compared with; None where it would not be."""
+    said = [value.upper() if isinstance(value, str) else value for value in values]
+    last = len(said) - 1
+    if last >= 0 and isinstance(said[last], str) and said[last] in COMPARING:
+        return _spelled(said, last - 1)
+    if last >= 0 and said[last] in ("ENTERS", "LEAVES"):
+        return "tier_after"
+    if last >= 2 and said[last] == "AND" and said[last - 2] == "BETWEEN":
+        return _spelled(said, last - 3)
+    if last >= 0 and isinstance(said[last], str) and said[last] in ("(", ","):
+        opened = next(
+            (place for place in range(last, -1, -1) if isinstance(said[place], str) and said[place] == "("), 0
+        )
+        if opened and isinstance(said[opened - 1], str) and said[opened - 1] == "IN":
+            return _spelled(said, opened - 2)
+    return None
+
+
+def _spelled(said: list[Any], place: int) -> str | None:
+    if place > 0 and isinstance(said[place], str) and said[place] == "NOT":
+        place -= 1
+    return spelled(said[place]) if place >= 0 and isinstance(said[place], Word) else None
+
+
+def asked(values: list[Any]) -> str | None:
+    """The word a statement begins with, past EXPLAIN: PAGES, CONTEXT, HISTORY; None before there is one."""
+    words = [value.upper() for value in values[:3] if isinstance(value, str)]
+    return next((word for word in words if word not in ("EXPLAIN", "ANALYZE")), None)

@@ -1,0 +1,1 @@
+"""Plans run: rows as they are taken."""

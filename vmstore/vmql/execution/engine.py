@@ -1,0 +1,49 @@
+"""Answers VMQL: reads a text, answers its statement, and points into the text where it cannot."""
+
+from __future__ import annotations
+
+import threading
+from weakref import WeakSet
+
+from vmstore.vmql.execution.executor import Runner
+from vmstore.vmql.execution.query import Query
+from vmstore.vmql.execution.result import Result, Watch
+from vmstore.vmql.execution.statements import answer
+from vmstore.vmql.host import World
+from vmstore.vmql.parse import parse
+from vmstore.vmql.planner.scope import Params
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Statement
+
+
+class Asker:
+    """Answers the queries of one namespace; any thread may ask."""
+
+    def __init__(self, world: World) -> None:
+        self._runner = Runner(world)
+        self._asked: WeakSet[Watch] = WeakSet()
+        self._adding = threading.Lock()
+
+    def ask(self, text: str | Statement, *, session: str | None, params: Params) -> Result:
+        """Answers the one statement of a text, or a statement that was read already."""
+        if not isinstance(text, str):
+            return self.answer(text, session=session, params=params)
+        return self.answer(parse(text), session=session, params=params, text=text)
+
+    def answer(self, statement: Statement, *, session: str | None, params: Params, text: str = "") -> Result:
+        """Answers a statement; `text` is where it stands."""
+        query = Query(self._runner, statement, session, params, text)
+        with self._adding:
+            self._asked.add(query.watch)
+        try:
+            return answer(query, statement)
+        except QueryError as error:
+            if not error.text:
+                error.text = text
+            raise
+
+    def interrupt(self, thread: int | None = None) -> None:
+        """Stops every query that is being answered, or those that one thread asked, from any thread."""
+        with self._adding:
+            for watch in self._asked:
+                watch.stopped = watch.stopped or thread in (None, watch.asker)

@@ -1,0 +1,107 @@
+"""Runs plans: keeps those of texts that were asked before, and hands their SQL to the views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.errors import VmstoreError
+from vmstore.vmql import functions
+from vmstore.vmql.execution import virtual_table
+from vmstore.vmql.execution.result import Watch, cancelled
+from vmstore.vmql.host import World
+from vmstore.vmql.planner.plan import Plan, plan
+from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.syntax.nodes import Column as Asked
+from vmstore.vmql.syntax.nodes import Tail
+
+STEPS = 20_000  # of SQLite's machine between two looks at whether a query was cancelled
+PLANS_MAX = 256
+Row = tuple[Any, ...]
+Wrong = Callable[[apsw.Error], VmstoreError | None]
+
+
+def _as_it_is(error: apsw.Error) -> None:
+    return None
+
+
+def _raised(error: apsw.Error, wrong: Wrong) -> Exception:
+    return cancelled() if isinstance(error, apsw.InterruptError) else wrong(error) or error
+
+
+class Prepared(NamedTuple):
+    """A connection that knows the functions of VMQL, and what these read for a statement."""
+
+    db: apsw.Connection
+    contents: functions.Contents
+
+
+class Runner:
+    """Plans and runs the queries of one namespace."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._plans: dict[Any, Plan] = {}
+        self._ready: Prepared | None = None
+        self._spare: list[Prepared] = []  # for rows that are made
+
+    def planned(
+        self, key: Any, relation: Relation, columns: Sequence[Asked], tail: Tail, shape: str, path: str | None
+    ) -> Plan:
+        """The plan of a statement, the one made before where its text and the shape of its scope are the same."""
+        found = self._plans.get(key) if key[0] else None
+        if found is None:
+            found = plan(relation, columns, tail, shape, path)
+            if key[0]:
+                if len(self._plans) >= PLANS_MAX:
+                    self._plans.clear()
+                self._plans[key] = found
+        return found
+
+    def prepared(self) -> apsw.Connection:
+        """The views, which know the functions of VMQL and nothing that was read before."""
+        db = self.world.views
+        if self._ready is None or self._ready.db is not db:
+            self._ready = Prepared(db, functions.register(db, self.world))
+        self._ready.contents.forget()
+        return db
+
+    def viewed(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> list[Row]:
+        """The rows of a statement over the views, all of them: the moment is held only while it runs.
+
+        `wrong` gives what to raise for an error of SQLite, None for that itself.
+        """
+        db = self.prepared()
+        db.set_progress_handler(lambda: watch.stopped, STEPS)
+        try:
+            found: list[Any] = db.execute(sql, values).fetchall()
+            return found
+        except apsw.Error as error:
+            raise _raised(error, wrong) from error
+        finally:
+            db.set_progress_handler(None)
+
+    def made(self, sql: str, values: dict[str, Any], watch: Watch, wrong: Wrong = _as_it_is) -> Iterator[Row]:
+        """The rows of a statement over rows that are made, as they are taken.
+
+        It reads no view, so it has a database of its own, and holds nobody up however slowly it is
+        taken.
+        """
+        prepared = self._spare.pop() if self._spare else self._fresh()
+        db = prepared.db
+        prepared.contents.forget()
+        db.set_progress_handler(lambda: watch.stopped, STEPS)
+        try:
+            yield from db.execute(sql, values)
+        except apsw.Error as error:
+            raise _raised(error, wrong) from error
+        finally:
+            db.set_progress_handler(None)
+            self._spare.append(prepared)
+
+    def _fresh(self) -> Prepared:
+        db = apsw.Connection(":memory:")
+        virtual_table.register(db)
+        return Prepared(db, functions.register(db, self.world))

@@ -1,0 +1,188 @@
+"""How a statement is answered: which way to the rows, what an index finds, what is looked at row by row.
+
+It is told from the plan itself and from what SQLite says it does. With ANALYZE the statement is
+answered, and the rows and milliseconds of its steps are those it took.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vmstore.views.branch import Lane, Stretch
+from vmstore.vmql.execution import duckdb_executor
+from vmstore.vmql.execution.query import Noted, Query, Row, names_in
+from vmstore.vmql.execution.result import Result
+from vmstore.vmql.execution.streams import rows_of
+from vmstore.vmql.planner.plan import Plan, tables_in
+from vmstore.vmql.planner.scope import OneSession, Scope
+from vmstore.vmql.relations import python_rows
+from vmstore.vmql.relations.relation import ACROSS, CHAIN
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import And, Compare, Explain, Expr, Fork, In, Statement, Tail, Word
+from vmstore.vmql.syntax.printer import condition, show
+
+WAYS = {
+    "scan": "every row of the sessions asked",
+    "typed": "only the pages of the type, by its index",
+    "prompt": "only the pages in the prompt: few, found in the interval table",
+    "page": "only the rows of the page, by its index",
+    "found": "only the pages that hold the words",
+    "made": "rows are made as they are taken",
+}
+COUNTS = {
+    "PAGES": "pages",
+    "CALLS": "calls",
+    "MUTATIONS": "mutations",
+    "MESSAGES": "messages",
+    "TURNS": "turns",
+    "SESSIONS": "1",
+}
+
+
+def explain(query: Query, statement: Explain, answer: Callable[[Query, Statement], Result]) -> Result:
+    """The steps of a statement as a tree; `answer` answers one."""
+    inner = statement.statement
+    if isinstance(inner, Fork | Explain):
+        raise QueryError(
+            "a statement that writes is not explained" if isinstance(inner, Fork) else "EXPLAIN is explained by itself",
+            code="not-explained",
+            span=statement.span,
+            hint="explain a question",
+        )
+    probe = Query(query.runner, inner, query.session, query.params, "")
+    probe.noted, probe.dry = [], not statement.analyze
+    with query.world.asking():
+        began = query.world.ticks()
+        result = answer(probe, inner)
+        count = sum(1 for _ in result) if statement.analyze else None
+        took = (query.world.ticks() - began) / 1000 if statement.analyze else None
+        noted = probe.noted[0] if probe.noted else None
+        rows: list[Row] = [(0, "answer", show(inner), None, count, took)]
+        rows += list(_steps(query, noted, statement.analyze)) if noted is not None else []
+        scope = query.scope(Tail(), wide=True)
+        return query.select(
+            python_rows.PLAN, (), Tail(), scope, make=rows_of(rows), kind="explain", basis=result.basis or scope.basis
+        )
+
+
+def _steps(query: Query, noted: Noted, analyze: bool) -> Iterator[Row]:
+    found, scope, tail = noted
+    yield 1, "whose", _whose(scope), None, None, None
+    way = WAYS[found.path.name]
+    expected = _expected(query, found, scope)
+    if found.relation.made and duckdb_executor.suits(found, scope) and query.world.columns() is not None:
+        yield 1, "rows", f"{found.relation.name}: from the column segments, summed by DuckDB", expected, None, None
+        for part in _parts(tail.where):
+            yield 2, "filter", f"{condition(part)}: in columns", None, None, None
+        return
+    if found.relation.made:
+        how = "and handed on as they are" if found.plain is not None else "then chosen, summed and ordered by SQLite"
+        yield 1, "rows", f"{found.relation.name}: {way}, {how}", expected, None, None
+        yield from _pushed(tail.where, 2)
+        return
+    sql = found.sql(scope.lane_sql)
+    values = query.values(found, scope, sql)
+    details = _details(query, sql, values)
+    rows = ms = None
+    if analyze:
+        began = query.world.ticks()
+        rows = _rows_of_way(query, found, scope, values)
+        ms = (query.world.ticks() - began) / 1000
+    yield 1, "rows", f"{found.relation.name}: {way}", expected, rows, ms
+    for join in found.joins:
+        yield 2, "join", f"{join}: {found.relation.joins[join].sql[found.shape].split(' ON ')[0]}", None, None, None
+    for part in _parts(tail.where):
+        yield 2, "filter", f"{condition(part)}: {_by(found, part, details)}", None, None, None
+    if tail.by:
+        yield 2, "group", "by " + ", ".join(".".join(word.path) for word in tail.by), None, None, None
+    sorts = any("TEMP B-TREE FOR ORDER BY" in detail for _, detail in details)
+    yield 2, "order", "sorted" if sorts else "as the rows come", None, None, None
+    yield 1, "sqlite", "what SQLite does", None, None, None
+    for depth, detail in details:
+        yield 2 + depth, "", detail, None, None, None
+
+
+def _whose(scope: Scope) -> str:
+    if isinstance(scope, OneSession):
+        past = "with the past it shares" if scope.shape == CHAIN else "its own rows"
+        return f"session {scope.name} at position {scope.at.position}, {past}"
+    return f"{scope.basis.get('sessions', 1)} sessions, each with the rows it wrote itself"
+
+
+def _expected(query: Query, found: Plan, scope: Scope) -> int | None:
+    """The rows of the way at most, from the counts the sessions view keeps."""
+    if found.path.name == "prompt":
+        if not isinstance(scope, OneSession):
+            return None
+        sql = "SELECT leaves FROM calls WHERE session = ? AND position <= ? ORDER BY position DESC LIMIT 1"
+        leaves: int | None = query.world.views.execute(sql, (scope.need("knower"), scope.need("known"))).get
+        return leaves
+    counted = COUNTS.get(found.relation.name)
+    if counted is None or found.path.name == "found":
+        return None
+    keys = {stretch.session for own in scope.lanes() for stretch in _stretches(own.lane, scope)}
+    marks = ",".join("?" * len(keys))
+    total: int | None = query.world.views.execute(
+        f"SELECT sum({counted}) FROM sessions WHERE session IN ({marks})", tuple(keys)
+    ).get
+    return total
+
+
+def _stretches(lane: Lane, scope: Scope) -> list[Stretch]:
+    return lane.stretches[:1] if scope.shape == ACROSS else lane.stretches
+
+
+def _rows_of_way(query: Query, found: Plan, scope: Scope, values: dict[str, Any]) -> int:
+    """How many rows the way gives before any filter."""
+    body = f"SELECT count(*) {found.path.start[found.shape]}"
+    sql = found._replace(body=body, tables=tables_in(body)).sql(scope.lane_sql)
+    told = {name: values[name] if name in values else scope.need(name) for name in names_in(sql)}
+    return int(query.runner.viewed(sql, told, query.watch)[0][0])
+
+
+def _details(query: Query, sql: str, values: dict[str, Any]) -> list[tuple[int, str]]:
+    """What SQLite says it does: how deep, and what."""
+    depth = {0: -1}
+    found: list[tuple[int, str]] = []
+    for number, parent, _, detail in query.runner.viewed(f"EXPLAIN QUERY PLAN {sql}", values, query.watch):
+        depth[number] = depth.get(parent, -1) + 1
+        found.append((depth[number], str(detail)))
+    return found
+
+
+def _parts(where: Expr | None) -> tuple[Expr, ...]:
+    return where.parts if isinstance(where, And) else () if where is None else (where,)
+
+
+def _by(found: Plan, part: Expr, details: list[tuple[int, str]]) -> str:
+    """Whether an index finds what a condition asks for."""
+    column = _column(part)
+    if column is None or column not in found.relation.fields:
+        return "row by row"
+    if found.path.name == "prompt" and column in ("tier", "level", "since_position"):
+        return "by the way to the rows"
+    if found.path.name == "typed" and column == "type":
+        return "by the way to the rows"
+    sql = found.relation.fields[column].sql
+    alias, _, name = sql.partition(".")
+    if not re.fullmatch(r"\w+\.\w+", sql):
+        return "row by row"
+    searched = [detail for _, detail in details if detail.startswith(f"SEARCH {alias} ")]
+    if any(re.search(rf"\b{name}=\?", detail) for detail in searched):
+        return "by index"
+    return "row by row"
+
+
+def _column(part: Expr) -> str | None:
+    match part:
+        case Compare(left=Word(path=(name,))) | In(operand=Word(path=(name,))):
+            return name
+    return None
+
+
+def _pushed(where: Expr | None, depth: int) -> Iterator[Row]:
+    for part in _parts(where):
+        kind = _column(part) == "kind" and isinstance(part, Compare | In)
+        yield depth, "filter", f"{condition(part)}: {'while decoding' if kind else 'row by row'}", None, None, None

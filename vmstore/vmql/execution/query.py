@@ -1,0 +1,186 @@
+"""A statement being answered: whose rows are meant, as what they are shown, where the answer ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import apsw
+
+from vmstore.errors import VmstoreError
+from vmstore.vmql.execution import duckdb_executor as wide
+from vmstore.vmql.execution.executor import Runner, Wrong
+from vmstore.vmql.execution.result import Column, Result, Watch
+from vmstore.vmql.execution.search import calls_showing
+from vmstore.vmql.planner import limits
+from vmstore.vmql.planner.plan import Plan, after, cursor, limit
+from vmstore.vmql.planner.scope import Params, Scope, scope_of
+from vmstore.vmql.planner.values import kept
+from vmstore.vmql.relations.relation import Relation
+from vmstore.vmql.syntax.nodes import Column as Asked
+from vmstore.vmql.syntax.nodes import Statement, Tail
+
+Row = tuple[Any, ...]
+
+
+class Noted(NamedTuple):
+    """What a query was about to run."""
+
+    plan: Plan
+    scope: Scope
+    tail: Tail
+
+
+class Query:
+    """One statement being answered."""
+
+    def __init__(self, runner: Runner, statement: Statement, session: str | None, params: Params, text: str) -> None:
+        self.runner = runner
+        self.world = runner.world
+        self.statement = statement
+        self.session = session
+        self.params = params
+        self.text = text
+        self.watch = Watch()
+        self.began = self.world.ticks()
+        self.following: str | None = None
+        self.dry = False
+        self.noted: list[Noted] | None = None  # where a statement is only explained: what would be run
+
+    def scope(self, tail: Tail, *, wide: bool = False) -> Scope:
+        """Whose rows are meant."""
+        return scope_of(self.world, tail, self.params, self.session, wide=wide)
+
+    def select(
+        self,
+        relation: Relation,
+        columns: Sequence[Asked],
+        tail: Tail,
+        scope: Scope,
+        *,
+        make: Callable[[Plan], Callable[[], Iterable[Row]]] | None = None,
+        kind: str = "table",
+        path: str | None = None,
+        basis: dict[str, Any] | None = None,
+        ready: bool = False,
+    ) -> Result:
+        """The rows of a relation in a scope, as the columns and the tail want them.
+
+        `make` gives rows as they are kept, or, where it is `ready` and they are only handed on, as
+        they are shown.
+        """
+        key = (self.text, relation.name, scope.shape, path)
+        found = self.runner.planned(key, relation, columns, tail, scope.shape, path)
+        source = None if make is None else make(found)
+        if self.noted is not None:
+            self.noted.append(Noted(found, scope, tail))
+            if self.dry:
+                return self.result(kind, basis or scope.basis, found, iter(()))
+        if source is None or found.plain is None:
+
+            def wrong(error: apsw.Error) -> VmstoreError | None:
+                return limits.refusal(error, columns, tail, self.text) or self._fault(error, viewed=source is None)
+
+            taken = self._shown(found, self._run(found, scope, source, wrong))
+        else:
+            taken = self._taken(source(), found.plain)
+            taken = taken if ready else self._shown(found, taken)
+        return self.result(kind, basis or scope.basis, found, taken)
+
+    def result(self, kind: str, basis: dict[str, Any], found: Plan, taken: Iterator[Row]) -> Result:
+        """An answer of a plan."""
+        return Result(
+            kind,
+            basis,
+            [Column(column.name, column.form.type) for column in found.columns],
+            taken,
+            watch=self.watch,
+            ticks=self.world.ticks,
+            began=self.began,
+            statement=self.statement,
+            following=lambda: self.following,
+        )
+
+    @staticmethod
+    def _taken(rows: Iterable[Row], places: tuple[int, ...]) -> Iterator[Row]:
+        """Rows as they are made, the values that are wanted of each."""
+        if len(places) > 1:
+            return map(itemgetter(*places), rows)
+        return ((row[places[0]],) for row in rows)
+
+    def _fault(self, error: apsw.Error, *, viewed: bool) -> VmstoreError | None:
+        """What to say of a statement that was built wrongly; None where the views may be damaged."""
+        wrong = isinstance(error, apsw.SQLError) and not (viewed and self.world.damaged())
+        return limits.fault(error, self.text) if wrong else None
+
+    def _run(
+        self, found: Plan, scope: Scope, source: Callable[[], Iterable[Row]] | None, wrong: Wrong
+    ) -> Iterator[Row]:
+        """The rows of a plan, as they are kept."""
+        sql = found.sql(scope.lane_sql)
+        values = self.values(found, scope, sql)
+        if source is not None:
+            columns = self.world.columns() if wide.suits(found, scope) else None
+            if columns is not None:
+                return iter(wide.answer(columns, found, scope, values))
+            values["rows"] = apsw.pyobject(source)
+            return self.runner.made(sql, values, self.watch, wrong)
+        return iter(self.runner.viewed(sql, values, self.watch, wrong))
+
+    def values(self, found: Plan, scope: Scope, sql: str) -> dict[str, Any]:
+        """What a plan's SQL takes by name."""
+        values: dict[str, Any] = {place.name: kept(place, self.params, scope) for place in found.places}
+        if found.limit is not None:
+            values["limit"] = limit(found.limit, self.params)
+        if found.after is not None:
+            told = after(found.after, self.params, _keys(sql))
+            values.update((f"k{at}", value) for at, value in enumerate(told))
+        if found.patterns:
+            self.runner.prepared()
+        for name, pattern in found.patterns:
+            values[name] = calls_showing(scope, pattern, self.params)
+        for name in names_in(sql):
+            if name not in values and name != "rows":
+                values[name] = scope.need(name)
+        return values
+
+    def _shown(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
+        """Rows as they are shown; of a limited answer the one beyond is held back."""
+        shows = found.shows
+        if found.limit is not None:
+            taken = self._limited(found, taken)
+        if not shows:
+            return taken
+        return (_show(row, shows) for row in taken)
+
+    def _limited(self, found: Plan, taken: Iterator[Row]) -> Iterator[Row]:
+        assert found.limit is not None, "keys are asked for with a limit"
+        most, given, last = limit(found.limit, self.params), 0, None
+        width = len(found.columns)
+        for row in taken:
+            if given == most:
+                self.following = cursor(last) if last else None
+                return
+            given, last = given + 1, row[width:]
+            yield row[:width]
+
+
+def _show(row: Row, shows: list[tuple[int, Callable[[Any], Any]]]) -> Row:
+    changed = list(row)
+    for at, show in shows:
+        if changed[at] is not None:
+            changed[at] = show(changed[at])
+    return tuple(changed)
+
+
+@lru_cache(512)
+def names_in(sql: str) -> tuple[str, ...]:
+    """The parameters that a statement of SQL takes by name."""
+    return tuple(dict.fromkeys(re.findall(r":([a-z]\w*)", sql)))
+
+
+def _keys(sql: str) -> int:
+    return sum(1 for name in names_in(sql) if re.fullmatch(r"k\d+", name))

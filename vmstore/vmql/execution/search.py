@@ -1,0 +1,92 @@
+"""Which pages hold words, and in which calls they were seen.
+
+What a call showed is found by reading every content that can be seen, and looking where those that
+hold the words stayed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from vmstore.core.text.tokenizer import readable
+from vmstore.search.rank import ranked
+from vmstore.views.erased_cells import erased_at, seen
+from vmstore.vmql.functions import matches
+from vmstore.vmql.host import World
+from vmstore.vmql.planner.scope import OneSession, Params, Scope, given
+from vmstore.vmql.relations.ctes import TABLES
+from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.syntax.nodes import Param, Value, Word
+
+READ_AT_ONCE = 200  # contents
+Place = tuple[int, int]
+"""The session that wrote a content, and its position."""
+
+
+def best(scope: Scope, query: str) -> list[tuple[int, int, float]]:
+    """Session, page and score of each page that holds one of the words, by BM25."""
+    one = isinstance(scope, OneSession)
+    end = scope.at.position if isinstance(scope, OneSession) else 0
+    moments = [(own.lane, end) if one else (own.lane.alone(), own.high) for own in scope.lanes()]
+    hits = ranked(scope.world.corpus(), moments, query)
+    return [(hit.lane.owner(hit.content.page), hit.content.page, hit.score) for hit in hits]
+
+
+def calls_showing(scope: Scope, pattern: Value | Param | Word, params: Params) -> str:
+    """The calls in whose context a page holds all words of a pattern, as JSON of "session.call"."""
+    words = given(pattern, params)
+    showing = [place for place, text in texts(scope.world, _contents(scope)) if matches(text, words)]
+    sql = f"WITH {scope.lane_sql}, {TABLES['stays'][scope.shape]} {_ACROSS if scope.shape == ACROSS else _ONE}"
+    values = {**scope.values, "contents": json.dumps(showing), "head": scope.values.get("head")}
+    return json.dumps([key for (key,) in scope.world.views.execute(sql, values)])
+
+
+_CALL = """CROSS JOIN calls c ON c.session = lane.session AND c.position > lane.low AND c.position <= lane.high
+  AND c.position >= r.f AND (r.t IS NULL OR c.position < r.t)"""
+_ONE = f"""SELECT DISTINCT c.session || '.' || c.call FROM json_each(:contents) m
+ CROSS JOIN stays r ON r.content = m.value ->> 1 CROSS JOIN lane {_CALL}"""
+_ACROSS = f"""SELECT DISTINCT c.session || '.' || c.call FROM json_each(:contents) m
+ CROSS JOIN stays r ON r.content = m.value ->> 1 AND vm_owner(r.session, r.content) = m.value ->> 0
+ CROSS JOIN lane ON lane.session = r.session {_CALL}"""
+
+
+def _stretches(scope: Scope) -> dict[int, int]:
+    """Every session that wrote something the scope can see, and up to where."""
+    found: dict[int, int] = {}
+    for own in scope.lanes():
+        end = scope.at.position if isinstance(scope, OneSession) else own.high
+        for stretch in own.lane.upto(end):
+            found[stretch.session] = max(found.get(stretch.session, 0), stretch.high)
+    return found
+
+
+Content = tuple[Place, int | None, bytes | None]
+
+
+def _contents(scope: Scope) -> Iterator[Content]:
+    """Every content that can be seen: whose it is, its cell and commitment."""
+    for session, high in _stretches(scope).items():
+        rows: list[Any] = scope.world.views.execute(_ALL, (session, high)).fetchall()
+        for position, cell, commitment in rows:
+            yield (session, position), cell, commitment
+
+
+_ALL = "SELECT position, cell, commitment FROM versions WHERE session = ? AND position <= ?"
+
+
+def texts(world: World, contents: Iterable[Content]) -> Iterator[tuple[Place, str]]:
+    """The text of each content that is one, many read at once; what was erased is left out."""
+    waiting = iter(contents)
+    while some := list(islice(waiting, READ_AT_ONCE)):
+        cells = seen(world.log, world.views, (cell for _, cell, _ in some if cell is not None))
+        for place, number, commitment in some:
+            cell = None if number is None else cells.get(number)
+            if number is not None and cell is not None and cell.erased:
+                erased_at(world.log, world.views, number)  # one that nobody recorded is damage
+            if cell is not None and commitment is not None and cell.keeps(commitment):
+                text = readable(cell.content)
+                if text is not None:
+                    yield place, text

@@ -1,0 +1,388 @@
+"""What each statement asks for, one function each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from vmstore.core.address import page_position
+from vmstore.core.asof import AsOf, Position
+from vmstore.core.text.json_text import shown
+from vmstore.errors import InputError, RefusedError, UnknownError
+from vmstore.vmql.execution.explain import explain
+from vmstore.vmql.execution.query import Query, Row
+from vmstore.vmql.execution.result import Result
+from vmstore.vmql.execution.search import best
+from vmstore.vmql.execution.streams import MAKERS, rows_of, watch
+from vmstore.vmql.execution.why import chain
+from vmstore.vmql.functions import as_text
+from vmstore.vmql.host import Seen
+from vmstore.vmql.planner.clause_checks import check_context, check_diff
+from vmstore.vmql.planner.plan import Plan
+from vmstore.vmql.planner.scope import OneSession, Scope, as_of, given, told
+from vmstore.vmql.relations import describe as shows
+from vmstore.vmql.relations import python_rows
+from vmstore.vmql.relations.catalog import RELATIONS
+from vmstore.vmql.relations.links import RESIDENCIES, VERSIONS
+from vmstore.vmql.relations.pages import SEARCH
+from vmstore.vmql.relations.relation import LANE
+from vmstore.vmql.relations.relation import Relation as Catalogued
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import (
+    ContextAt,
+    Describe,
+    DiffContext,
+    DiffSession,
+    Explain,
+    Fork,
+    InSession,
+    Lineage,
+    Moment,
+    OfPage,
+    Relation,
+    Replay,
+    Search,
+    Set,
+    Show,
+    Span,
+    Tail,
+    Value,
+    Verify,
+    Watch,
+    Why,
+)
+
+
+def one(query: Query, tail: Tail) -> OneSession:
+    """The one session a statement is asked of."""
+    scope = query.scope(tail)
+    if not isinstance(scope, OneSession):
+        span = tail.scope.span if tail.scope is not None else Span(0, 0)
+        raise QueryError("this is asked of one session", code="which-session", span=span, hint="name one: IN SESSION …")
+    return scope
+
+
+@contextmanager
+def faults_at(span: Span, code: str) -> Iterator[None]:
+    """What the store refuses within is a fault of the text, at a place of it."""
+    try:
+        yield
+    except (UnknownError, InputError) as error:
+        raise told(error, span, code) from error
+
+
+# ---- relations
+
+
+def relation(query: Query, statement: Relation) -> Result:
+    """The rows of a relation."""
+    name = statement.name.upper()
+    found = RELATIONS.get(name)
+    if found is None:
+        meant = near(name, RELATIONS)
+        raise QueryError(
+            f"there is no relation {statement.name!r}",
+            code="unknown-relation",
+            span=statement.span,
+            expected=tuple(RELATIONS),
+            hint=f"did you mean {meant}?" if meant else "SHOW RELATIONS lists them",
+        )
+    with query.world.asking():
+        scope = query.scope(statement.tail, wide=found.wide)
+        make = MAKERS[name](query, scope, statement.tail) if found.made else None
+        ready = name == "MUTATIONS"
+        return query.select(found, statement.columns, statement.tail, scope, make=make, ready=ready)
+
+
+# ---- contexts
+
+
+def context(query: Query, statement: ContextAt) -> Result:
+    """What the model saw at a call."""
+    check_context(statement)
+    tail = statement.tail
+    with query.world.asking():
+        bare = msgspec.structs.replace(tail, as_of=None)
+        scope = one(query, bare)
+        seen = _seen(query, scope, statement.moment or tail.as_of, statement.span)
+        basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
+        if statement.form == "render":
+            text = rows_of([(seen.text(),)])
+            return query.select(python_rows.RENDERED, (), Tail(), scope, make=text, kind="text", basis=basis)
+        if statement.form == "messages":
+            said = [(at, _role(said), _json(said)) for at, said in enumerate(seen.messages(), 1)]
+            return query.select(python_rows.CHAT, (), Tail(), scope, make=rows_of(said), kind="messages", basis=basis)
+
+        def make(found: Plan) -> Callable[[], Iterable[Row]]:
+            pages: Iterable[Row] = map(msgspec.structs.astuple, seen.pages)
+            if "text" in found.wanted:
+                contents = seen.contents()
+                pages = ((*page, _text(contents.get(page[1]))) for page in pages)
+            if found.plain is None:
+                pages = ((page[0], _number(page[1]), _number(page[2]), *page[3:]) for page in pages)
+            return lambda: pages
+
+        return query.select(
+            python_rows.CONTEXT, statement.columns, bare, scope, make=make, kind="context", basis=basis, ready=True
+        )
+
+
+def _seen(query: Query, scope: OneSession, moment: Moment | None, span: Span) -> Seen:
+    """The context of a call."""
+    when = as_of(moment, query.params, query.world.now())
+    with faults_at(moment.span if moment is not None else span, "no-such-moment"):
+        return query.world.session(scope.name).context(when)
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else as_text(content)
+
+
+def _number(name: str | None) -> int | None:
+    return int(name[1:]) if name else None
+
+
+def _role(message: Any) -> str | None:
+    return message.get("role") if isinstance(message, dict) else None
+
+
+def _json(value: Any) -> str:
+    return shown(value)
+
+
+def diff_context(query: Query, statement: DiffContext) -> Result:
+    """What changed between two contexts of a session."""
+    check_diff(statement)
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        ends = [(scope.name, _when(query, moment)) for moment in (statement.before, statement.after)]
+        try:
+            return _diff(query, scope, statement.tail, *ends)
+        except (UnknownError, InputError):
+            for moment in (statement.before, statement.after):
+                _seen(query, scope, moment, moment.span)  # points at the one that is not there
+            raise
+
+
+def diff_session(query: Query, statement: DiffSession) -> Result:
+    """What differs between the contexts of two sessions."""
+    check_diff(statement)
+    with query.world.asking():
+        ends, when = [], _when(query, statement.moment)
+        for node in (statement.before, statement.after):
+            name = str(given(node, query.params))
+            scope = one(query, Tail(scope=InSession(name=Value(value=name, span=node.span), span=node.span)))
+            ends.append((name, when))
+        with faults_at(statement.span, "no-such-moment"):
+            return _diff(query, scope, statement.tail, *ends)
+
+
+def _when(query: Query, moment: Moment | None) -> AsOf:
+    return as_of(moment, query.params, query.world.now())
+
+
+def _diff(query: Query, scope: Scope, tail: Tail, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> Result:
+    changes, basis = query.world.differences(before, after)
+    listed = [
+        (
+            *(page_position(change.page), owner, change.change, change.tokens_after - change.tokens_before),
+            *(change.tokens_before, change.tokens_after, _number(change.message), change.role, change.type),
+            *(change.level_before, change.level_after, change.text),
+        )
+        for owner, change in changes
+    ]
+    return query.select(python_rows.DIFF, (), tail, scope, make=rows_of(listed), kind="diff", basis=dict(basis))
+
+
+# ---- pages
+
+
+def of_page(query: Query, statement: OfPage) -> Result:
+    """What happened to a page, where it stayed, what it held."""
+    if statement.what == "history":
+        return history(query, statement)
+    found = RESIDENCIES if statement.what == "residencies" else VERSIONS
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        scope.values["page"] = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        return query.select(found, (), statement.tail, scope, path="page")
+
+
+def history(query: Query, statement: OfPage) -> Result:
+    """What happened to a page up to a moment."""
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        name = str(given(statement.page, query.params))
+        with faults_at(statement.page.span, "unknown-page"):
+            events = query.world.session(scope.name).history(name, Position(scope.at.position))
+        listed = [msgspec.structs.astuple(event) for event in events if scope.since < event.position <= scope.until]
+        return query.select(python_rows.HISTORY, (), statement.tail, scope, make=rows_of(listed), kind="history")
+
+
+def lineage(query: Query, statement: Lineage) -> Result:
+    """The links met on a walk from a page, as the log had them at the moment."""
+    with query.world.asking():
+        scope = one(query, statement.tail)
+        page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        depth = None if statement.depth is None else given(statement.depth, query.params)
+        kinds = [str(given(kind, query.params)).lower() for kind in statement.kinds] or None
+        session = query.world.session(scope.name)
+        walk = session.sources if statement.up else session.derived
+        with faults_at(statement.span, "unknown-word"):
+            found = walk(f"p{page}@position:{scope.at.position}", depth=depth, kinds=kinds)
+        listed = [
+            (e.depth, page_position(e.source), e.kind, page_position(e.target), e.position, e.text, e.status)
+            for e in found
+            if scope.since < e.position <= scope.until
+        ]
+        return query.select(python_rows.LINEAGE, (), statement.tail, scope, make=rows_of(listed), kind="lineage")
+
+
+def why(query: Query, statement: Why) -> Result:
+    """Why a page is in the context of a call, or is not."""
+    with query.world.asking():
+        scope = one(query, Tail(scope=statement.scope))
+        page = scope.position_of(str(given(statement.page, query.params)), statement.page.span)
+        seen = _seen(query, scope, statement.moment, statement.span)
+        listed = list(chain(scope, page, seen))
+        basis = {**msgspec.to_builtins(seen.basis), "fidelity": seen.fidelity}
+        return query.select(python_rows.WHY, (), Tail(), scope, make=rows_of(listed), kind="why", basis=basis)
+
+
+# ---- sessions
+
+
+def fork(query: Query, statement: Fork) -> Result:
+    """Makes a session that shares another's past: the one statement that writes."""
+    name = str(given(statement.name, query.params))
+    told_scope = None
+    if statement.session is not None:
+        told_scope = InSession(name=statement.session, span=statement.session.span)
+    with query.world.asking():
+        scope = one(query, Tail(scope=told_scope, as_of=statement.moment))
+    try:
+        query.world.session(scope.name).fork(name, Position(scope.at.position))
+    except (InputError, RefusedError) as error:
+        if statement.moment is not None and "name_is_free" not in str(error) and isinstance(error, RefusedError):
+            raise told(error, statement.moment.span) from error
+        raise told(error, statement.name.span, "bad-name") from error
+    row = (name, scope.name, *scope.at)
+    return query.select(python_rows.FORKED, (), Tail(), scope, make=rows_of([row]))
+
+
+def replay(query: Query, statement: Replay) -> Result:
+    """What a session's memory did, and what it would have done under other settings."""
+    for said in statement.given:
+        if said.name.lower() == "keep":  # the store's own word for writing it down
+            hint = "keep it with `vmstore replay --keep`"
+            raise QueryError("a query keeps no session", code="not-replayed", span=said.span, hint=hint)
+    told_scope = None
+    if statement.session is not None:
+        told_scope = InSession(name=statement.session, span=statement.session.span)
+    with query.world.asking():
+        scope = one(query, Tail(scope=told_scope))
+    told = {one.name: given(one.value, query.params) for one in statement.given}
+    with faults_at(statement.span, "not-replayed"):
+        runs = [query.world.replayed(scope.name, {}, query.watch.check)]
+        if told:
+            runs.append(query.world.replayed(scope.name, told, query.watch.check))
+    names = list(python_rows.REPLAYED.fields)
+    return query.select(python_rows.REPLAYED, (), Tail(), scope, make=rows_of([_run(run, names) for run in runs]))
+
+
+def _run(run: Any, names: Sequence[str]) -> Row:
+    """A run as a row."""
+    told = {**msgspec.structs.asdict(run.measures), "policy": run.policy, "budget": run.budget}
+    told["run"] = "recorded" if run.recorded else "what if"
+    if run.divergence is not None:
+        told |= msgspec.structs.asdict(run.divergence)
+    return tuple(told.get(name) for name in names)
+
+
+def verify(query: Query, statement: Verify) -> Result:
+    """Checks every hash, view and rule; no row where all is well."""
+    name = None if statement.session is None else str(given(statement.session, query.params))
+    with query.world.asking():
+        scope = query.scope(Tail() if name is None else _in(name, statement), wide=True)
+    verdict = query.world.verified(name)
+    listed = [(problem.kind, problem.where, problem.what) for problem in verdict.problems]
+    basis = {**scope.basis, "ok": verdict.ok, "commits": verdict.commits, "mutations": verdict.mutations}
+    return query.select(python_rows.PROBLEMS, (), Tail(), scope, make=rows_of(listed), basis=basis)
+
+
+def _in(name: str, statement: Verify) -> Tail:
+    assert statement.session is not None, "a name was given"
+    return Tail(scope=InSession(name=Value(value=name, span=statement.session.span), span=statement.session.span))
+
+
+# ---- what can be asked for
+
+
+def show(query: Query, statement: Show) -> Result:
+    """The relations or the functions there are."""
+    what = statement.what.lower()
+    if what not in shows.SHOWN:
+        raise shows.refused(what, statement.span)
+    listed = shows.relations() if what == "relations" else shows.functions()
+    return _told(query, python_rows.RELATIONS_SHOWN if what == "relations" else python_rows.FUNCTIONS, listed)
+
+
+def describe(query: Query, statement: Describe) -> Result:
+    """The columns of a relation."""
+    return _told(query, python_rows.COLUMNS, shows.columns(statement.relation, statement.span))
+
+
+def set_(query: Query, statement: Set) -> Result:
+    """Refuses: a setting is kept by whoever asks."""
+    raise QueryError(
+        f"a store keeps no setting {statement.name!r}",
+        code="no-settings",
+        span=statement.span,
+        hint="set it in the shell, or pass session=… to query",
+    )
+
+
+def _told(query: Query, of: Catalogued, listed: list[Row]) -> Result:
+    """Rows that are of no session and no moment."""
+    found = query.runner.planned(("", of.name), of, (), Tail(), LANE, None)
+    assert found.plain is not None, "nothing is asked of the rows"
+    return query.result("table", {}, found, iter(listed))
+
+
+def search(query: Query, statement: Search) -> Result:
+    """Pages that hold words, the best first."""
+    words = str(given(statement.query, query.params))
+    with query.world.asking():
+        scope = query.scope(statement.tail)
+        with faults_at(statement.query.span, "no-words"):
+            scope.values["hits"] = json.dumps(best(scope, words))
+        return query.select(SEARCH, statement.columns, statement.tail, scope, path="found")
+
+
+def answer(query: Query, statement: Any) -> Result:
+    """Answers a statement."""
+    return ANSWERS[type(statement)](query, statement)
+
+
+ANSWERS: dict[type, Callable[[Query, Any], Result]] = {
+    Relation: relation,
+    ContextAt: context,
+    DiffContext: diff_context,
+    DiffSession: diff_session,
+    OfPage: of_page,
+    Lineage: lineage,
+    Fork: fork,
+    Replay: replay,
+    Verify: verify,
+    Watch: watch,
+    Search: search,
+    Show: show,
+    Describe: describe,
+    Set: set_,
+    Why: why,
+    Explain: lambda query, statement: explain(query, statement, answer),
+}

@@ -1,0 +1,182 @@
+"""Rows made as they are taken: MUTATIONS and WATCH from the log, FAULTS and MOVES from who stayed when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from vmstore.views.erased_cells import seen
+from vmstore.views.projectors.decisions import decisions_at
+from vmstore.views.reads.reasons import reason_of
+from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.vmql.execution.query import Query, Row
+from vmstore.vmql.execution.result import Result
+from vmstore.vmql.planner.clause_checks import check_metrics
+from vmstore.vmql.planner.plan import Plan
+from vmstore.vmql.planner.scope import Scope, given
+from vmstore.vmql.planner.values import LISTS, word_of
+from vmstore.vmql.relations import python_rows
+from vmstore.vmql.relations.actors import namer
+from vmstore.vmql.relations.faults import faults_of, moves_of
+from vmstore.vmql.relations.mutations import Stream, Written
+from vmstore.vmql.relations.relation import ACROSS
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import And, Compare, Expr, In, Param, Span, Tail, Value, Watch, Word
+
+Make = Callable[[Plan], Callable[[], Iterable[Row]]]
+"""From a plan, which says the values that are wanted, to what makes the rows."""
+
+
+def rows_of(listed: Iterable[Row]) -> Make:
+    """Rows that are there already."""
+    return lambda _: lambda: listed
+
+
+def mutations(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Commits decoded as they are taken."""
+    kinds = kinds_in(tail.where, query.params)
+    across = scope.shape == ACROSS
+    end = scope.basis.get("ordinal", 0)
+
+    def make(found: Plan) -> Callable[[], Iterable[Row]]:
+        stream = _stream(query, found, found.wanted, kinds)
+        if across:
+            written_by = {one.session: one for one in scope.written()}
+            return lambda: stream.of_all(written_by.get, 0, end, lambda one, _: (one.turn, one.call))
+        written = scope.written()
+        return lambda: stream.of_one(written, lambda one, after, most: ordinals(query, one, after, most))
+
+    return make
+
+
+def _stream(query: Query, found: Plan, wanted: Collection[str], kinds: Collection[str] | None) -> Stream:
+    shown, check = found.plain is not None, query.watch.check
+    told = _asker(query), _requested(query), shown, namer(query.world)
+    return Stream(query.world.log, wanted, kinds, check, *told)
+
+
+def _requested(query: Query) -> Callable[[int], str | None]:
+    """The request id that lies in a cell, or that it was erased."""
+
+    def requested(number: int) -> str | None:
+        with query.world.asking():
+            cell = seen(query.world.log, query.world.views, [number]).get(number)
+        if cell is None:
+            return None
+        return "[erased]" if cell.erased else cell.content.decode("utf-8", "replace").rpartition("\n")[0]
+
+    return requested
+
+
+def _asker(query: Query) -> Callable[[int, int], str | None]:
+    """What the reference at a position of a session's past says it is for."""
+
+    def asked(session: int, position: int) -> str | None:
+        with query.world.asking():
+            found = decisions_at(query.world.lane(session), [position]).get(position)
+        return None if found is None else reason_of(found, lambda _: None)
+
+    return asked
+
+
+def ordinals(query: Query, written: Written, after: int, most: int) -> list[int]:
+    """The ordinals of a session's commits that end after a position."""
+    with query.world.asking():
+        found = query.world.views.execute(_ORDINALS, (written.session, after, written.high, most))
+        return [ordinal for (ordinal,) in found]
+
+
+_ORDINALS = "SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ? ORDER BY last LIMIT ?"
+
+
+def kinds_in(where: Expr | None, params: dict[str, Any]) -> set[str] | None:
+    """The kinds a condition leaves, None where it may be any."""
+    for part in where.parts if isinstance(where, And) else () if where is None else (where,):
+        match part:
+            case Compare(op="=", left=Word(path=("kind",)), right=Value() | Param() | Word() as one):
+                return _kinds([given(one, params)])
+            case In(operand=Word(path=("kind",)), items=(Param() as listed,), negated=False):
+                told = given(listed, params)
+                return _kinds(told if isinstance(told, LISTS) else [told])
+            case In(operand=Word(path=("kind",)), items=items, negated=False):
+                if all(isinstance(item, Value | Param | Word) for item in items):
+                    return _kinds([given(item, params) for item in items])  # type: ignore[arg-type]
+    return None
+
+
+def _kinds(told: Iterable[Any]) -> set[str] | None:
+    """The words of some kinds; None where one is no kind, which is not for the stream to say."""
+    found = [word_of(one, python_rows.Kind) for one in told]
+    return None if None in found else {one.word for one in found if one is not None}
+
+
+def faults(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every return to the prompt."""
+    return rows_of(list(faults_of(scope.lanes())))
+
+
+def moves(query: Query, scope: Scope, tail: Tail) -> Make:
+    """Every change of the prompt."""
+    return rows_of(list(moves_of(scope.lanes())))
+
+
+def watch(query: Query, statement: Watch) -> Result:
+    """The mutations after a cursor, in the order of the log; `next` goes on after them."""
+    after, skip = 0, 0
+    if statement.cursor is not None:
+        told = str(given(statement.cursor, query.params)).partition(".")
+        if not (told[0].isdecimal() and told[2].isdecimal()):
+            raise _no_cursor(f"{''.join(told)!r} is no cursor", statement.cursor.span)
+        after, skip = int(told[0]), int(told[2])
+    with query.world.asking() as end:
+        scope = query.scope(statement.tail, wide=True)
+        kinds = kinds_in(statement.tail.where, query.params)
+        if after > end:
+            assert statement.cursor is not None
+            raise _no_cursor(f"the log ends at {end}", statement.cursor.span)
+
+        def make(found: Plan) -> Callable[[], Iterable[Row]]:
+            stream = _stream(query, found, {*found.wanted, "cursor"}, kinds)
+            return lambda: _after(stream.of_all(writer, max(after - 1, 0), end, before), after, skip)
+
+        @cache
+        def writer(session: int) -> Written | None:  # looked up when met: what is new is of few
+            with query.world.asking():
+                return next((one for one in scope.written(session) if one.session == session), None)
+
+        def before(one: Written, position: int) -> tuple[int, int]:
+            with query.world.asking():
+                return moment_at(query.world.lane(one.session), position - 1)
+
+        query.following = f"{end}.{1 << 30}" if statement.tail.limit is None else None
+        return query.select(python_rows.MUTATIONS, statement.columns, statement.tail, scope, make=make, ready=True)
+
+
+def _no_cursor(message: str, span: Span) -> QueryError:
+    return QueryError(message, code="no-cursor", span=span, hint="pass the `next` of a WATCH of this store")
+
+
+def _after(rows: Iterable[Row], ordinal: int, skip: int) -> Iterator[Row]:
+    place = list(python_rows.MUTATIONS.fields).index("cursor")
+    for row in rows:
+        at, _, index = row[place].partition(".")
+        if (int(at), int(index)) > (ordinal, skip):
+            yield row
+
+
+def metrics(query: Query, scope: Scope, tail: Tail) -> Make:
+    """The numbers of each session's memory."""
+    check_metrics(tail)
+    world, check = query.world, query.watch.check
+    return rows_of(
+        [(own.name, *number) for own in scope.lanes() for number in world.numbers(own.lane, own.until, check)]
+    )
+
+
+MAKERS: dict[str, Callable[[Query, Scope, Tail], Make]] = {
+    "MUTATIONS": mutations,
+    "FAULTS": faults,
+    "MOVES": moves,
+    "METRICS": metrics,
+}

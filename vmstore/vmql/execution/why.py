@@ -1,0 +1,284 @@
+"""Why a page is in a context, or is not: the chain of what happened to it, each link with its reason.
+
+Where a kernel is at work the log holds its decisions with the contests they came from. Where it
+holds none, as in a session that was recorded or imported, the answer says so, and says what is
+known: which request had the page first, which no longer had it, what came instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from vmstore.core.asof import Position
+from vmstore.core.decision import Holder, Why
+from vmstore.core.mutation import MUTATION_NAMES, Evict, FaultDenied, Unpin
+from vmstore.core.page import Level, LinkKind, PageType, Role
+from vmstore.views.branch import Lane
+from vmstore.views.projectors.calls import last_call
+from vmstore.views.projectors.decisions import (
+    MOVES,
+    Decision,
+    decisions_at,
+    decisions_of,
+    holders,
+    last_contest,
+    live_since,
+    settings_at,
+)
+from vmstore.views.projectors.residency import residents_at
+from vmstore.views.reads.context import Shown, contents
+from vmstore.views.reads.faults import before, gone
+from vmstore.views.reads.reasons import contest, policy_name, reason_of, word_of
+from vmstore.views.reads.resolve_asof import moment_at
+from vmstore.vmql.host import Seen
+from vmstore.vmql.planner.scope import OneSession
+
+Row = tuple[Any, ...]
+SHOWN_MAX = 5  # of the pages that came instead
+UNDECIDED = "the log holds no decision here"
+_TYPE = Shown._fields.index("type") - Shown._fields.index("message")
+_TOKENS = Shown._fields.index("tokens") - Shown._fields.index("message")
+
+
+def chain(scope: OneSession, page: int, seen: Seen) -> Iterator[Row]:
+    """What brought a page into a context, what kept it, or what put it out: oldest first, the answer last."""
+    at = seen.basis
+    here = (at.position, at.turn, at.call)
+    if page > at.position:
+        turn, call = moment_at(scope.lane, page)
+        made = f"it was made at position {page}, in turn {turn}, after call {at.call}"
+        yield (page, turn, call, "create", page, made, None)
+        yield (*here, "out", page, f"not in the context of call {at.call}: it was not there yet", None)
+        return
+    told = Told(scope.lane, page, at.position)
+    entered = None
+    for event in scope.world.session(scope.name).history(f"p{page}", Position(at.position)):
+        if event.event == "enter":
+            entered = event
+        reason = _reason(scope.lane, page, event, told)
+        yield (event.position, event.turn, event.call, event.event, page, reason, told.contest(event.position))
+        is_decided = told.put_out(event.position) is not None or told.passed_over(event.position) is not None
+        if event.event == "leave" and not is_decided:
+            yield from _instead(scope.lane, page, event)
+    yield (*here, *_answer(page, seen, entered, told))
+
+
+class Told:
+    """What the log's decisions say of a page up to a position."""
+
+    def __init__(self, lane: Lane, page: int, position: int) -> None:
+        self.lane, self.page, self.position = lane, page, position
+        self.decisions = {one.position: one for one in decisions_of(lane, page, position)}
+        causes = {one.cause for one in self.decisions.values() if one.cause}
+        self.causes = decisions_at(lane, causes)
+
+    def why(self, decision: Decision) -> Why | None:
+        """The contest a decision came from: its own, or that of the first of those that went together."""
+        first = self.causes.get(decision.cause or 0)
+        return decision.why or (first.why if first is not None and first.kind == decision.kind else None)
+
+    def contest(self, position: int) -> str | None:
+        """The contest of the decision at a position, as JSON."""
+        decision = self.decisions.get(position)
+        return None if decision is None else contest_json(decision._replace(why=self.why(decision)))
+
+    def let_in(self, pack: int) -> Decision | None:
+        """The decision that had the page be in the prompt at a pack, since the pack before."""
+        return before(self._moves, (self.before(pack),), pack)
+
+    def put_out(self, pack: int) -> Decision | None:
+        """The decision that had the page be out of the prompt at a pack, since the pack before."""
+        since = self.before(pack)
+        found = [one for one in self._moves if since < one.position < pack]
+        return found[-1] if found and gone(found[-1]) else None
+
+    @property
+    def _moves(self) -> list[Decision]:
+        return [one for one in self.decisions.values() if one.kind in MOVES]
+
+    def before(self, pack: int) -> int:
+        """The position of the pack before one, 0 before the first."""
+        found = last_call(self.lane, pack - 1)
+        return 0 if found is None else found.position
+
+    def is_new(self, page: int, pack: int) -> bool:
+        """Whether a page was made since the pack before, where a kernel was at work: then no decision lets it in."""
+        live = live_since(self.lane, pack)
+        return live is not None and page > max(live, self.before(pack))
+
+    @property
+    def came(self) -> int:
+        """Where the page came to the prompt last: made there, asked for or fetched."""
+        return max([one.position for one in self._moves if one.kind != Evict.NUMBER], default=self.page)
+
+    def last_out(self) -> Decision | None:
+        """The decision that put the page out for good."""
+        moves = self._moves
+        return moves[-1] if moves and gone(moves[-1]) else None
+
+    def passed_over(self, pack: int) -> str | None:
+        """That a page of the prompt was not sent at a pack, where a kernel was at work and nothing had put it out."""
+        settings, live = settings_at(self.lane, pack), live_since(self.lane, pack)
+        moves = [one for one in self._moves if one.position < pack]
+        is_there = not gone(moves[-1]) if moves else live is not None and live < self.page < pack
+        if settings is None or not is_there:
+            return None
+        window = settings.get("window_tokens_max")
+        if window is None and not settings.get("conversation"):
+            return None
+        by = f"a window of {window:,} tokens" if type(window) is int else "what feels like a conversation"
+        return f"it is in L0, and {by} left it out"
+
+    def in_words(self, decision: Decision) -> str:
+        """A decision to put the page out: what made it, its score, and the contest."""
+        told = f"it gave way at position {decision.position}, {reason_of(decision, self.causes.get)}"
+        why = self.why(decision)
+        return told if why is None else f"{told}, with a score of {decision.score}: {contest(why)}"
+
+    def denied_since(self, position: int) -> str:
+        """That the page was asked for in vain since a position."""
+        found = [one for one in self.decisions.values() if one.kind == FaultDenied.NUMBER and one.position > position]
+        if not found:
+            return ""
+        last = found[-1]
+        return f"; asked for since, and denied at position {last.position}, {reason_of(last, self.causes.get)}"
+
+
+def _answer(page: int, seen: Seen, entered: Any, told: Told) -> tuple[str, int, str, str | None]:
+    """Whether a page is in a context, and what keeps it there or had put it out."""
+    call = seen.basis.call
+    if page in seen.page_ids:
+        assert entered is not None, "what is in a context entered it"
+        since = f"unbroken since call {entered.call}" if call - entered.call else "since this very call"
+        reason = f"in the context of call {call}, {since}: no request since left it out"
+        if live_since(told.lane, told.position) is None:
+            return "in", page, reason, None
+        last = last_contest(told.lane, told.position)
+        kept = None if last is None else contest_json(last._replace(score=_score(page, last)))
+        return "in", page, f"{reason}; {_holders(told, seen.basis.turn)}; {_near(told, last)}", kept
+    out = told.last_out()
+    if out is not None:
+        reason = f"not in the context of call {call}: {told.in_words(out)}{told.denied_since(out.position)}"
+        return "out", page, reason, told.contest(out.position)
+    passed = told.passed_over(seen.basis.position)
+    if passed is not None:
+        reason = f"not in the context of call {call}: {passed}"
+    elif entered is None:
+        reason = f"not in the context of call {call}: no request up to it had the page; {UNDECIDED}"
+    else:
+        reason = f"not in the context of call {call}: no request since it left had it again"
+    return "out", page, reason, None
+
+
+def _holders(told: Told, turn: int) -> str:
+    """Who holds a page in a turn; the last turns are held by a setting, and yield where they must."""
+    listed = [word_of(Holder, one) or "" for one in holders(told.lane, told.position, [told.page]).get(told.page, ())]
+    window = (settings_at(told.lane, told.position) or {}).get("pinned_turns")
+    made = moment_at(told.lane, told.page)[0]
+    if type(window) is int and made > turn - window:
+        yielded = [p for p, one in told.decisions.items() if (one.kind, one.word) == (Unpin.NUMBER, Holder.TURNS)]
+        listed.append(f"the last {window} turns" + (f", which yielded at position {yielded[-1]}" if yielded else ""))
+    return f"held by {', '.join(listed)}" if listed else "nobody holds it"
+
+
+def _near(told: Told, last: Decision | None) -> str:
+    """How near a page was to going when pages last gave way."""
+    if last is None or last.why is None:
+        return "nothing has had to give way yet"
+    page, when = told.page, f"when pages last gave way, at position {last.position}"
+    if page == last.why.winner:
+        return f"{when}, they did for it"
+    if told.came > last.position:
+        return f"it was not there {when}"
+    score = _score(page, last)
+    near = "it was none of the three nearest to go" if score is None else f"its score of {score} was not under it"
+    return f"{when}, the cutoff was {last.why.cutoff}, and {near}"
+
+
+def _score(page: int, last: Decision | None) -> int | None:
+    """The score of a page that was near to going in a contest."""
+    return None if last is None or last.why is None else {p: score for score, p in last.why.losers}.get(page)
+
+
+def _reason(lane: Lane, page: int, event: Any, told: Told) -> str:
+    """What the log says about an event, or what is known."""
+    if event.event == "enter":
+        came = f"the request of call {event.call} had it"
+        return f"{came}; {_because(told, told.let_in(event.position), page, event.position)}"
+    if event.event == "leave":
+        out = told.put_out(event.position)
+        because = None if out is not None else told.passed_over(event.position)
+        return f"the request of call {event.call} no longer had it; {because or _because(told, out)}"
+    if event.event == "shown":
+        let_in = told.let_in(event.position)
+        because = "" if let_in is None else f"; {_because(told, let_in)}"
+        return f"shown {Level(event.level).word}, version {event.version}, from this call on{because}"
+    if event.event == "create":
+        role = lane.db.execute("SELECT role FROM pages WHERE session = ? AND page = ?", (lane.owner(page), page)).get
+        made = f"made by {Role(role).word} in turn {event.turn}, {event.tokens} tokens"
+        return f"{made}; {event.detail}" if event.detail else made
+    if event.event == "compress":
+        return f"a form of {event.tokens} tokens was made of it: {event.method}, level {Level(event.level).word}"
+    if event.event == "update":
+        return f"its content changed: version {event.version}, {event.tokens} tokens"
+    decision = told.decisions.get(event.position)
+    if decision is not None and decision.why is None and (why := told.why(decision)) is not None:
+        return f"{event.detail}: {contest(why)}"
+    return str(event.detail)
+
+
+def _because(told: Told, decision: Decision | None, made: int | None = None, pack: int = 0) -> str:
+    """Which decision a pack shows; what is new is in the prompt without one where a kernel is at work."""
+    if decision is not None:
+        said = reason_of(decision, told.causes.get)
+        return f"{MUTATION_NAMES[decision.kind]} at position {decision.position}{f', {said}' if said else ''}"
+    if made is not None and told.is_new(made, pack):
+        return f"new since position {made}"
+    if made is not None and told.passed_over(told.before(pack)) is not None:
+        return "it was in L0, and no window left it out any more"
+    return UNDECIDED
+
+
+def contest_json(decision: Decision | None) -> str | None:
+    """The contest of a decision as JSON."""
+    if decision is None or decision.why is None:
+        return None
+    why = decision.why
+    told: dict[str, Any] = {**why._asdict(), "policy": policy_name(why.policy)}
+    told["winner"] = f"p{why.winner}" if why.winner else None
+    told["losers"] = [{"page": f"p{page}", "score": score} for score, page in why.losers]
+    return json.dumps(told if decision.score is None else {**told, "score": decision.score})
+
+
+def _instead(lane: Lane, page: int, event: Any) -> Iterator[Row]:
+    """What entered with the pack that left a page out: those made from it, then the largest."""
+    came = [
+        (other, content) for _, other, since, content in residents_at(lane, event.position) if since == event.position
+    ]
+    what = contents(lane, [content for _, content in came])
+    derived = _made_from(lane, page, event.position)
+
+    def weight(one: tuple[int, int]) -> tuple[bool, int, int]:
+        return one[0] not in derived, -what[one[1]][_TOKENS], one[0]
+
+    for other, content in sorted(came, key=weight)[:SHOWN_MAX]:
+        told = f"entered at the same pack: {PageType(what[content][_TYPE]).word}, {what[content][_TOKENS]} tokens"
+        told += f"; made from p{page}" if other in derived else ""
+        yield (event.position, event.turn, event.call, "enter", other, told, None)
+    if len(came) > SHOWN_MAX:
+        more = f"{len(came) - SHOWN_MAX} more pages entered at the same pack"
+        yield (event.position, event.turn, event.call, "enter", None, more, None)
+
+
+def _made_from(lane: Lane, page: int, position: int) -> set[int]:
+    found: set[int] = set()
+    for stretch in lane.upto(position):
+        rows = lane.db.execute(_DERIVED, (stretch.session, page, stretch.high))
+        found.update(source for (source,) in rows)
+    return found
+
+
+_DERIVED = f"""SELECT source FROM links WHERE session = ? AND target = ? AND position <= ?
+  AND kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REPRESENTS)}, {int(LinkKind.SUPERSEDES)})"""

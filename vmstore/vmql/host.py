@@ -1,0 +1,144 @@
+"""What a query needs of the store around it: handed in, because the store stands above."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import apsw
+
+from vmstore.core.asof import AsOf
+from vmstore.log.port import Log
+from vmstore.search.corpus import Corpus
+from vmstore.views.branch import Lane
+
+
+class Seen(Protocol):
+    """A context as the store tells it."""
+
+    basis: Any
+    tokens: int
+    fidelity: str
+
+    @property
+    def pages(self) -> list[Any]:
+        """Its pages in order."""
+        ...
+
+    @property
+    def page_ids(self) -> list[int]:
+        """The same by position."""
+        ...
+
+    def contents(self) -> dict[str, bytes]:
+        """What each page showed."""
+        ...
+
+    def messages(self) -> list[Any]:
+        """The chat messages of its request."""
+        ...
+
+    def text(self) -> str:
+        """All of it as text, checked against the pack's root."""
+        ...
+
+
+class Session(Protocol):
+    """A session as the store's users hold it."""
+
+    name: str
+
+    def context(self, at: AsOf | None = None) -> Seen:
+        """What the model saw at a call."""
+        ...
+
+    def history(self, page: str | int, at: AsOf | None = None) -> list[Any]:
+        """What happened to a page."""
+        ...
+
+    def sources(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
+        """The links walked towards a page's sources."""
+        ...
+
+    def derived(self, page: str | int, *, depth: int | None = None, kinds: Iterable[str] | None = None) -> list[Any]:
+        """The links walked towards what was made from it."""
+        ...
+
+    def fork(self, name: str, at: AsOf | None = None) -> Session:
+        """A new session that shares this one's past up to a moment."""
+        ...
+
+
+class World(Protocol):
+    """A namespace as a query sees it. Within `asking` all that is read is of one moment."""
+
+    @property
+    def log(self) -> Log:
+        """The log."""
+        ...
+
+    @property
+    def views(self) -> apsw.Connection:
+        """The views' database."""
+        ...
+
+    def damaged(self) -> bool:
+        """Whether the views' tables are not those that they should be."""
+        ...
+
+    def asking(self) -> AbstractContextManager[int]:
+        """Holds one moment; its ordinal."""
+        ...
+
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        ...
+
+    @property
+    def ticks(self) -> Callable[[], int]:
+        """Tells microseconds since some moment; never runs backwards."""
+        ...
+
+    def lane(self, session: int) -> Lane:
+        """What a session sees, by its key."""
+        ...
+
+    def session(self, name: str) -> Session:
+        """A session by its name."""
+        ...
+
+    def page_position(self, session: str, page: str) -> int:
+        """The position of the page that a name, a hint or a reference says; UnknownError names the nearest."""
+        ...
+
+    def differences(self, before: tuple[str, AsOf], after: tuple[str, AsOf]) -> tuple[Any, Mapping[str, Any]]:
+        """What differs between the contexts of two sessions, each at a moment; and both bases."""
+        ...
+
+    def numbers(self, lane: Lane, position: int, check: Callable[[], object]) -> Iterator[tuple[Any, ...]]:
+        """The numbers of a session's memory at a position, each after policy and budget; none without a kernel."""
+        ...
+
+    def replayed(self, session: str, settings: Mapping[str, Any], check: Callable[[], object]) -> Any:
+        """A session decided again under other settings; without any as it was recorded. `check` may end it."""
+        ...
+
+    def response(self, session: int, reply: tuple[int, int, int, int | None, bytes | None]) -> Any:
+        """The body of a response to a call of a session, by the reply: call, where both stand, its cell.
+
+        None where none is held whole.
+        """
+        ...
+
+    def corpus(self) -> Corpus:
+        """The texts there are at the moment that is held."""
+        ...
+
+    def columns(self) -> Any:
+        """A DuckDB connection with the tables of the column segments at the moment that is held; None without them."""
+        ...
+
+    def verified(self, session: str | None) -> Any:
+        """What verify finds in the store, or in one session."""
+        ...

@@ -1,0 +1,341 @@
+"""From what a text says to what a relation can answer: names found, types checked, values as they are kept.
+
+A bound expression is SQL with named places for values; what stands in a place is read when the
+statement is run, because parameters and page names are known only then.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from vmstore.core.address import page_position
+from vmstore.vmql.column_types import ANY, BOOLEAN, INTEGER, REAL, TEXT, Form
+from vmstore.vmql.functions import AGGREGATES
+from vmstore.vmql.planner.values import Place, a_type, check, fault, no_word
+from vmstore.vmql.relations.relation import ACROSS, Field, Relation, Shape
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import (
+    And,
+    Apply,
+    Between,
+    Compare,
+    Comparison,
+    ContextMatches,
+    Expr,
+    Has,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Param,
+    Span,
+    Value,
+    Word,
+)
+
+NUMBERS = ("integer", "real")
+OPS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+class Term(NamedTuple):
+    """An expression: its SQL, how its values are kept, and whether it sums over a group."""
+
+    sql: str
+    form: Form
+    name: str
+    sums: bool = False
+
+    @property
+    def ordered(self) -> str:
+        """The SQL it is ordered by and words are looked for in."""
+        return self.text if self.form.words is not None else self.sql
+
+    @property
+    def text(self) -> str:
+        """The SQL of what is shown."""
+        return self.form.text.format(self.sql) if self.form.text is not None else self.sql
+
+
+def _operand(sql: str) -> str:
+    """The SQL of a column so that whatever stands beside it is applied to all of it."""
+    return sql if re.fullmatch(r'[\w."]+', sql) else f"({sql})"
+
+
+class Binder:
+    """Binds the expressions of one statement over a relation."""
+
+    def __init__(self, relation: Relation, shape: Shape) -> None:
+        self.relation = relation
+        self.order = relation.order if shape != ACROSS else (*relation.across, *relation.order)
+        self.needs: dict[str, None] = {}  # joins, in the order they were asked for
+        self.places: list[Place] = []
+        self.patterns: list[tuple[str, Value | Param | Word]] = []  # of CONTEXT MATCHES
+
+    # ---- values of a row
+
+    def term(self, expr: Expr) -> Term:
+        """A column, a path into one, or an aggregate."""
+        match expr:
+            case Word():
+                return self._column(expr)
+            case Apply():
+                return self._aggregate(expr)
+            case Value(value=value):
+                form = _form_of(value)
+                return Term(self.place(expr, form, "a value"), form, str(value))
+            case Param():
+                return Term(self.place(expr, ANY, "a value"), ANY, f"${expr.name}")
+        raise fault("a condition cannot stand here", "not-a-value", expr.span, hint="write it after WHERE")
+
+    def field(self, word: Word) -> Field:
+        """The column of a name; a QueryError with the nearest where there is none."""
+        name = word.path[0]
+        found = self.relation.fields.get(name) or self.relation.fields.get(name.lower())
+        if found is None:
+            raise self.unknown(word)
+        return found
+
+    def unknown(self, word: Word) -> QueryError:
+        """What to say of a word that is no column."""
+        name, names = word.path[0], tuple(self.relation.fields)
+        meant = near(name, names)
+        hint = f"did you mean {meant}?" if meant else f"DESCRIBE {self.relation.name} lists its columns"
+        if name in ("tier_before", "tier_after"):
+            hint = "MOVES WHERE p17 LEAVES L0 tells when a page came or went"
+        if page_position(name) is not None and "page" in names:
+            hint = f"write {self.relation.name} WHERE page = {name}"
+        return fault(f"{self.relation.name} has no column {name!r}", "unknown-column", word.span, names, hint)
+
+    def _column(self, word: Word) -> Term:
+        field = self.field(word)
+        self.need(field.needs)
+        if len(word.path) == 1:
+            return Term(_operand(field.sql), field.form, field.name)
+        if field.form.type != "json":
+            raise fault(
+                f"{field.name} is {a_type(field.form.type)}, with no {'.'.join(word.path[1:])!r} in it",
+                "no-path",
+                word.span,
+                hint="only columns of type json have paths",
+            )
+        path = Value(value="$" + "".join(f'."{step}"' for step in word.path[1:]))
+        return Term(f"({_operand(field.sql)} ->> {self.place(path, TEXT, 'a path')})", ANY, ".".join(word.path))
+
+    def need(self, joins: tuple[str, ...]) -> None:
+        """Has the plan join tables, those they need first."""
+        for name in joins:
+            self.need(self.relation.joins[name].needs)
+            self.needs.setdefault(name)
+
+    def _aggregate(self, apply: Apply) -> Term:
+        name = apply.name.lower()
+        known = AGGREGATES.get(name)
+        if known is None:
+            meant = near(name, AGGREGATES)
+            hint = f"did you mean {meant}(…)?" if meant else "SHOW FUNCTIONS lists them"
+            known_names = tuple(AGGREGATES)
+            raise fault(f"there is no function {apply.name!r}", "unknown-function", apply.span, known_names, hint)
+        if apply.star:
+            if name != "count":
+                raise fault(f"{name}(*) counts nothing", "not-a-value", apply.span, hint=f"write {name} of a column")
+            return Term("count(*)", INTEGER, "count(*)", sums=True)
+        if len(apply.args) != known.arguments:
+            told = f"{name} takes {known.arguments}, not {len(apply.args)}"
+            raise fault(told, "wrong-arguments", apply.span, hint=f"write {known.written}")
+        of = self.term(apply.args[0])
+        if of.sums:
+            raise fault("an aggregate cannot stand in another", "not-a-value", apply.span)
+        if known.numbers and of.form.type not in (*NUMBERS, "json"):
+            raise fault(f"{name} takes numbers, and {of.name} is {a_type(of.form.type)}", "wrong-type", apply.span)
+        share, shown = self._share(apply)
+        made: Term = known.bound(of, share, shown, self.in_order())
+        return made
+
+    def _share(self, apply: Apply) -> tuple[str, str]:
+        """The second argument of quantile, and how it is written."""
+        if len(apply.args) < 2:
+            return "", ""
+        share = apply.args[1]
+        if not isinstance(share, Value | Param):
+            raise fault("quantile takes a number from 0 to 1", "wrong-type", share.span, hint="quantile(tokens, 0.5)")
+        written = str(share.value) if isinstance(share, Value) else f"${share.name}"
+        return self.place(share, REAL, "quantile"), f", {written}"
+
+    def in_order(self) -> str:
+        """The order of the relation, for first and last."""
+        for key in self.order:
+            self.need(key.needs)
+        return ", ".join(key.sql for key in self.order)
+
+    # ---- conditions
+
+    def condition(self, expr: Expr) -> str:
+        """The SQL of a condition; unknown where a null decides, as in SQL."""
+        match expr:
+            case And(parts=parts):
+                return "(" + " AND ".join(map(self.condition, parts)) + ")"
+            case Or(parts=parts):
+                return "(" + " OR ".join(map(self.condition, parts)) + ")"
+            case Not(operand=operand):
+                return f"NOT {self.condition(operand)}"
+            case Compare():
+                return self._compare(expr)
+            case In(operand=operand, items=items, negated=negated):
+                of = self._plain(operand)
+                listed = ", ".join(self._against(item, of) for item in items)
+                if len(items) == 1 and isinstance(items[0], Param):  # one value, or a list of them
+                    self.places[-1] = self.places[-1]._replace(many=True)
+                    listed = f"SELECT value FROM json_each({listed})"
+                return f"({of.sql} {'NOT ' if negated else ''}IN ({listed}))"
+            case Between(operand=operand, low=low, high=high, negated=negated):
+                of = self._plain(operand)
+                bounds = f"{self._against(low, of)} AND {self._against(high, of)}"
+                return f"({_sorted(of)} {'NOT ' if negated else ''}BETWEEN {bounds})"
+            case IsNull(operand=operand, negated=negated):
+                of = self._plain(operand)
+                return f"({_nothing(of)} IS {'NOT ' if negated else ''}NULL)"
+            case Has(item=item, among=among, negated=negated):
+                return self._has(item, among, negated)
+            case ContextMatches(pattern=pattern):
+                return self._in_context(expr, pattern)
+            case Word():
+                return self._truth(expr)
+            case Value(value=bool(value)):
+                return "1" if value else "0"
+            case Param():
+                return self.place(expr, BOOLEAN, "a condition")
+        raise fault("this is no condition", "not-a-condition", expr.span, hint="compare it with something")
+
+    def _truth(self, word: Word) -> str:
+        of = self._column(word)
+        if of.form.type not in ("boolean", "json"):
+            raise fault(
+                f"{of.name} is {a_type(of.form.type)}, no condition",
+                "not-a-condition",
+                word.span,
+                hint=f"compare it: {of.name} = …",
+            )
+        return f"({of.sql})"
+
+    def _plain(self, expr: Expr) -> Term:
+        """A value of a row, not of a group."""
+        of = self.term(expr)
+        if of.sums:
+            raise fault(
+                "WHERE chooses rows before they are summed", "not-a-value", expr.span, hint="order and limit the groups"
+            )
+        return of
+
+    def _compare(self, expr: Compare) -> str:
+        left, right = expr.left, expr.right
+        if isinstance(left, Value | Param) and isinstance(right, Word) and expr.op in _FLIPPED:
+            flipped = _FLIPPED[expr.op]
+            return self._compare(Compare(op=flipped, left=right, right=left, span=expr.span))
+        of = self._plain(left)
+        if expr.op in ("LIKE", "MATCHES"):
+            return self._words(expr.op, of, right)
+        against = self._against(right, of)
+        if expr.op in ("=", "!="):
+            return f"({of.sql} {OPS[expr.op]} {against})"
+        if of.form.type == "boolean":
+            raise fault(f"{of.name} is a boolean, which has no order", "wrong-type", expr.span)
+        if of.form.words is not None and of.form.text is not None:
+            raise fault(
+                f"the words of {of.name} have no order", "wrong-type", expr.span, hint=f"write {of.name} IN (…)"
+            )
+        return f"({of.sql} {OPS[expr.op]} {against})"
+
+    def _words(self, op: str, of: Term, right: Expr) -> str:
+        if of.form.type not in ("text", "json"):
+            raise fault(f"{op} takes text, and {of.name} is {a_type(of.form.type)}", "wrong-type", right.span)
+        if not isinstance(right, Value | Param | Word):
+            raise fault(f"{op} takes a text", "not-a-value", right.span)
+        pattern = self.place(right, TEXT, op)
+        return f"({of.text} LIKE {pattern})" if op == "LIKE" else f"vm_matches({of.text}, {pattern})"
+
+    def _has(self, item: Expr, among: Word, negated: bool) -> str:
+        of = self._column(among)
+        if of.form.type not in ("list", "json"):
+            raise fault(
+                f"{of.name} is {a_type(of.form.type)}, no list", "wrong-type", among.span, hint=f"write {of.name} = …"
+            )
+        if not isinstance(item, Value | Param | Word):
+            raise fault("a member of a list is a value", "not-a-value", item.span)
+        one = self.place(item, TEXT if isinstance(item, Word) else ANY, "a member")
+        return f"({'NOT ' if negated else ''}EXISTS (SELECT 1 FROM json_each({of.sql}) e WHERE e.value = {one}))"
+
+    def _in_context(self, expr: ContextMatches, pattern: Expr) -> str:
+        if self.relation.name != "CALLS":
+            hint = "CALLS WHERE CONTEXT MATCHES '…'"
+            raise fault("CONTEXT MATCHES is asked of calls", "not-a-condition", expr.span, hint=hint)
+        if not isinstance(pattern, Value | Param | Word):
+            raise fault("CONTEXT MATCHES takes a text", "not-a-value", pattern.span)
+        name = f"showed{len(self.patterns)}"
+        self.patterns.append((name, pattern))
+        return f"(c.session || '.' || c.call IN (SELECT value FROM json_each(:{name})))"
+
+    # ---- values from the text
+
+    def _against(self, expr: Expr, of: Term) -> str:
+        """What a value is compared with: another column, or a value in the form it has."""
+        if of.form.type == "list":
+            raise fault(f"{of.name} is a list", "wrong-type", expr.span, hint=f"write 'one' IN {of.name}")
+        if isinstance(expr, Word) and not self._is_word_of(expr, of.form):
+            if expr.path[0].lower() in self.relation.fields:
+                other = self._column(expr)
+                if not _comparable(of.form, other.form):
+                    raise fault(
+                        f"{of.name} is {a_type(of.form.type)} and {other.name} {a_type(other.form.type)}",
+                        "wrong-type",
+                        expr.span,
+                    )
+                return other.sql
+            if of.form.words is not None:
+                raise no_word(".".join(expr.path), of.form.words, of.name, expr.span)
+            if of.form.type != "text":
+                raise self.unknown(expr)
+        if isinstance(expr, Value | Param | Word):
+            if isinstance(expr, Value):  # what is wrong of itself is said before anything is asked
+                check(expr.value, of.form, of.name, expr.span)
+            return self.place(expr, of.form, of.name)
+        raise fault(f"{of.name} is compared with a value", "not-a-value", expr.span)
+
+    @staticmethod
+    def _is_word_of(word: Word, form: Form) -> bool:
+        return form.words is not None and len(word.path) == 1 and form.words.of(word.path[0]) is not None
+
+    def place(self, node: Value | Param | Word, form: Form, what: str) -> str:
+        """A named place for a value."""
+        name = f"v{len(self.places)}"
+        self.places.append(Place(name, node, form, what))
+        return f":{name}"
+
+
+def _comparable(one: Form, other: Form) -> bool:
+    if "json" in (one.type, other.type):
+        return True
+    if one.words is not other.words or one.name != other.name:
+        return False
+    return one.type == other.type or (one.type in NUMBERS and other.type in NUMBERS)
+
+
+def _sorted(of: Term) -> str:
+    if of.form.words is not None and of.form.text is not None:
+        raise fault(f"the words of {of.name} have no order", "wrong-type", Span(0, 0), hint=f"write {of.name} IN (…)")
+    return of.sql
+
+
+def _nothing(of: Term) -> str:
+    return f"nullif({of.sql}, 0)" if of.form.name == "message" else of.sql
+
+
+def _form_of(value: object) -> Form:
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        return INTEGER
+    return REAL if isinstance(value, float) else TEXT
+
+
+_FLIPPED: dict[str, Comparison] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

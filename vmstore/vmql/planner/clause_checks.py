@@ -1,0 +1,44 @@
+"""Clauses that would change nothing where they stand: they are refused, because somebody meant something by them."""
+
+from __future__ import annotations
+
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import ContextAt, DiffContext, DiffSession, Tail
+
+MOMENTS = {"as_of": "AS OF", "since": "SINCE", "until": "UNTIL"}
+CHOICES = {"where": "WHERE", "by": "BY", "order": "ORDER BY", "limit": "LIMIT"}
+
+
+def check_context(statement: ContextAt) -> None:
+    """Refuses a second moment, and choosing from what is told as a whole."""
+    tail = statement.tail
+    if statement.moment is not None:
+        _refuse("CONTEXT AT", tail, MOMENTS, "a context is of one moment; keep AT")
+    _refuse("CONTEXT", tail, {"since": "SINCE", "until": "UNTIL"}, "a context is of one moment; write AT")
+    if statement.form != "pages":
+        form, whole = statement.form.upper(), "it tells a context as a whole; without it pages can be chosen"
+        if statement.columns:
+            column = statement.columns[0]
+            raise QueryError(f"{form} takes no columns", code="clause-unused", span=column.span, hint=whole)
+        _refuse(form, tail, CHOICES, whole)
+
+
+def check_diff(statement: DiffContext | DiffSession) -> None:
+    """Refuses moments beside those that are compared."""
+    at = "both moments stand after DIFF CONTEXT" if isinstance(statement, DiffContext) else "write AT"
+    _refuse("DIFF", statement.tail, MOMENTS, at)
+
+
+def check_metrics(tail: Tail) -> None:
+    """Refuses to begin later than a session does: its numbers are of all of it, up to a moment."""
+    since = {"since": "SINCE", "until": "UNTIL"}
+    _refuse("METRICS", tail, since, "they count from a session's beginning; AS OF says up to when")
+
+
+def _refuse(what: str, tail: Tail, clauses: dict[str, str], hint: str) -> None:
+    for field, written in clauses.items():
+        told = getattr(tail, field)
+        if told:
+            name = "BETWEEN" if tail.between and field in MOMENTS else written
+            span = (told[0] if isinstance(told, tuple) else told).span
+            raise QueryError(f"{what} takes no {name}", code="clause-unused", span=span, hint=hint)

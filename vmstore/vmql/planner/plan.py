@@ -1,0 +1,297 @@
+"""From a statement over a relation to one statement of SQL: which way to the rows, which joins, in which order."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from vmstore.core.page import Level, PageType, Tier
+from vmstore.core.page import Word as Words
+from vmstore.vmql.column_types import Form
+from vmstore.vmql.planner.bind import Binder, Term
+from vmstore.vmql.planner.scope import Params, given
+from vmstore.vmql.planner.values import Place
+from vmstore.vmql.relations.ctes import TABLES
+from vmstore.vmql.relations.relation import Path, Relation, Shape
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import And, Column, Compare, Expr, IsNull, Param, Tail, Value, Word
+
+
+class Shown(NamedTuple):
+    """A column of an answer: its name and how its values are kept."""
+
+    name: str
+    form: Form
+
+
+class Key(NamedTuple):
+    """What rows are ordered by."""
+
+    sql: str
+    descending: bool = False
+
+
+class Plan(NamedTuple):
+    """A statement of SQL with what it takes: the lane goes before `sql`, values into `places`.
+
+    `keys` counts the values at the end of each row that say where it stands in the order: a
+    limited answer goes on after them. `plain` plans only take rows as they are made.
+    """
+
+    relation: Relation
+    path: Path
+    shape: Shape
+    tables: tuple[str, ...]
+    joins: tuple[str, ...]
+    body: str
+    columns: tuple[Shown, ...]
+    places: tuple[Place, ...]
+    patterns: tuple[tuple[str, Value | Param | Word], ...]
+    keys: int
+    limit: Value | Param | None
+    after: Value | Param | None
+    wanted: tuple[str, ...]
+    plain: tuple[int, ...] | None = None
+
+    def sql(self, lane: str) -> str:
+        """The whole statement; what is made reads no lane."""
+        if self.relation.made:
+            return self.body
+        return f"WITH {', '.join([lane, *(TABLES[name][self.shape] for name in self.tables)])}\n{self.body}"
+
+    @property
+    def shows(self) -> list[tuple[int, Callable[[Any], Any]]]:
+        """The columns whose values are not yet as they are shown, and how they are."""
+        told = ((at, column.form) for at, column in enumerate(self.columns))
+        late = self.plain is not None  # else SQL shows what it can
+        return [(at, form.show) for at, form in told if form.show is not None and (late or form.text is None)]
+
+
+def plan(relation: Relation, columns: Sequence[Column], tail: Tail, shape: Shape, path: str | None = None) -> Plan:
+    """How the rows of a relation are had, in a scope of some shape; QueryError where the text does not fit it."""
+    binder = Binder(relation, shape)
+    way = relation.paths[path] if path is not None else _way(relation, tail.where)
+    keys_by = [binder.term(word) for word in tail.by]
+    terms, names = _columns(binder, columns, tail, keys_by)
+    summed = bool(tail.by) or any(term.sums for term in terms)
+    condition = binder.condition(tail.where) if tail.where is not None else ""
+    keys = _keys(binder, tail, terms, names, keys_by if summed else None)
+    _after_keys(binder, tail, keys)
+    limited = tail.limit is not None
+    selected = [term.text for term in terms] + ([key.sql for key in keys] if limited else [])
+    clauses = [f"SELECT {', '.join(selected)}", way.start[shape]]
+    joins = [name for name in binder.needs if name not in way.joined]
+    clauses += [relation.joins[name].sql[shape] for name in joins]
+    beyond = _beyond(keys) if tail.after is not None else ""
+    where = [part for part in (condition, "" if summed else beyond) if part]
+    if where:
+        clauses.append("WHERE " + " AND ".join(where))
+    if tail.by:
+        clauses.append("GROUP BY " + ", ".join(term.sql for term in keys_by))
+        if beyond:
+            clauses.append("HAVING " + beyond)
+    if keys and not (way.sorted and not tail.order and not summed):
+        clauses.append("ORDER BY " + ", ".join(map(_ordered, keys)))
+    if limited:
+        clauses.append("LIMIT :limit + 1")
+    body = "\n".join(clauses)
+    plain = _plain(relation, terms, tail, condition) if relation.made and not summed else None
+    return Plan(
+        relation,
+        way,
+        shape,
+        tables_in(body),
+        tuple(joins),
+        body,
+        tuple(Shown(name, term.form) for name, term in zip(names, terms, strict=True)),
+        tuple(binder.places),
+        tuple(binder.patterns),
+        len(keys) if limited else 0,
+        tail.limit,
+        tail.after,
+        tuple(name for name, field in relation.fields.items() if f'"{name}"' in body) if relation.made else (),
+        plain,
+    )
+
+
+def tables_in(body: str) -> tuple[str, ...]:
+    """The common tables that SQL reads."""
+    return tuple(name for name in TABLES if re.search(rf"(FROM|JOIN) {name}\b", body))
+
+
+def _columns(
+    binder: Binder, columns: Sequence[Column], tail: Tail, keys: Sequence[Term]
+) -> tuple[list[Term], list[str]]:
+    """What is shown: the columns asked for, after the words of BY; all of the relation where none is."""
+    if not columns and not tail.by:
+        shown = binder.relation.shown
+        terms = [binder.term(Word(path=(field.name,))) for field in shown]
+        return terms, [field.name for field in shown]
+    told = [(binder.term(column.expr), column) for column in columns]
+    names = [column.name or term.name for term, column in told]
+    grouped = {term.sql for term in keys}
+    if tail.by or any(term.sums for term, _ in told):
+        for term, column in told:
+            if not term.sums and term.sql not in grouped and not isinstance(column.expr, Value | Param):
+                raise QueryError(
+                    f"{term.name} differs within a group",
+                    code="not-grouped",
+                    span=column.expr.span,
+                    hint=f"add it to BY, or write first({term.name})",
+                )
+    listed = {term.sql for term, _ in told}
+    before = [key for key in keys if key.sql not in listed]
+    return before + [term for term, _ in told], [key.name for key in before] + names
+
+
+def _keys(
+    binder: Binder, tail: Tail, terms: Sequence[Term], names: Sequence[str], by: Sequence[Term] | None
+) -> list[Key]:
+    """What rows are ordered by, to the last tie."""
+    named = dict(zip(names, terms, strict=True))
+    keys: list[Key] = []
+    for order in tail.order:
+        expr = order.expr
+        alias = isinstance(expr, Word) and expr.path[0] in named
+        term = named[expr.path[0]] if alias else binder.term(expr)  # type: ignore[union-attr]
+        if by is None and term.sums:
+            raise QueryError(
+                f"{term.name} is of a group, and there is none",
+                code="not-grouped",
+                span=expr.span,
+                hint=f"write BY, or show {term.name}",
+            )
+        if by is not None and not term.sums and term.sql not in {one.sql for one in by}:
+            raise QueryError(
+                f"groups cannot be ordered by {term.name}, which differs within one",
+                code="not-grouped",
+                span=expr.span,
+                hint="order by a word of BY or by an aggregate",
+            )
+        keys.append(Key(term.ordered, order.descending))
+    if by is not None:
+        return keys + [Key(term.ordered) for term in by]
+    relation = binder.relation
+    if not tail.order and relation.name == "SEARCH":
+        keys.append(Key("f.score", True))
+    if tail.limit is not None or tail.order or not _way(relation, tail.where).sorted:
+        for end in binder.order:
+            binder.need(end.needs)
+            keys.append(Key(end.sql))
+    return keys
+
+
+def _ordered(key: Key) -> str:
+    """Nulls come last, whichever way."""
+    return f"{key.sql} DESC NULLS LAST" if key.descending else f"{key.sql} NULLS LAST"
+
+
+def _after_keys(binder: Binder, tail: Tail, keys: Sequence[Key]) -> None:
+    if tail.after is not None and not keys:
+        raise QueryError("AFTER goes on where a limited answer ended", code="no-cursor", span=tail.after.span)
+
+
+def _beyond(keys: Sequence[Key]) -> str:
+    """The condition of the rows that come after the values :k0, :k1, …"""
+    ways: list[str] = []
+    same: list[str] = []
+    for at, key in enumerate(keys):
+        further = f"{key.sql} {'<' if key.descending else '>'} :k{at}"
+        ways.append(" AND ".join([*same, f"(:k{at} IS NOT NULL AND ({further} OR {key.sql} IS NULL))"]))
+        same.append(f"{key.sql} IS :k{at}")
+    return "(" + " OR ".join(f"({way})" for way in ways) + ")"
+
+
+def _way(relation: Relation, where: Expr | None) -> Path:
+    """The way to the rows: from the few pages in the prompt, where only those can be meant."""
+    paths = relation.paths
+    if "prompt" in paths:
+        parts = where.parts if isinstance(where, And) else () if where is None else (where,)
+        if any(map(_in_prompt, parts)):
+            return paths["prompt"]
+        if any(map(_of_few, parts)):
+            return paths["typed"]
+    return next(iter(paths.values()))
+
+
+def _in_prompt(part: Expr) -> bool:
+    """Whether a condition holds of pages in the prompt only."""
+    match part:
+        case Compare(op="=", left=Word(path=("tier",)), right=right):
+            return _number(right, Tier) == 0
+        case Compare(op="=" | ">" | ">=" as op, left=Word(path=("level",)), right=right):
+            number = _number(right, Level)
+            return number is not None and number >= (0 if op == ">" else 1)
+        case IsNull(operand=Word(path=("since_position",)), negated=True):
+            return True
+    return False
+
+
+def _of_few(part: Expr) -> bool:
+    """Whether a condition wants a type that few pages are of: an index holds those."""
+    match part:
+        case Compare(op="=", left=Word(path=("type",)), right=right):
+            number = _number(right, PageType)
+            return number is not None and number != PageType.TRANSCRIPT
+    return False
+
+
+def _number(expr: Expr, words: type[Words]) -> int | None:
+    told = expr.value if isinstance(expr, Value) else ".".join(expr.path) if isinstance(expr, Word) else None
+    if isinstance(told, str):
+        return words.of(told)
+    return told if isinstance(told, int) else None
+
+
+def _plain(relation: Relation, terms: Sequence[Term], tail: Tail, condition: str) -> tuple[int, ...] | None:
+    """Which values of each row as it is made are the answer, where nothing else is asked of the rows."""
+    if condition or tail.order or tail.limit is not None or tail.after is not None:
+        return None
+    places = {field.sql: at for at, field in enumerate(relation.fields.values())}
+    if any(term.sql not in places for term in terms):
+        return None
+    return tuple(places[term.sql] for term in terms)
+
+
+# ---- cursors
+
+
+def cursor(values: Sequence[Any]) -> str:
+    """Where a limited answer ended, as text."""
+    return base64.urlsafe_b64encode(json.dumps(list(values), separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+def after(node: Value | Param, params: Params, keys: int) -> list[Any]:
+    """The values a cursor stands for."""
+    text = given(node, params)
+    try:
+        data = base64.b64decode(str(text) + "=" * (-len(str(text)) % 4), b"-_", validate=True)
+        values = json.loads(data)
+    except (binascii.Error, ValueError):
+        values = None
+    if not isinstance(values, list) or len(values) != keys or not all(map(_single, values)):
+        raise QueryError(
+            f"{str(text)[:40]!r} is no cursor of this statement",
+            code="no-cursor",
+            span=node.span,
+            hint="pass the `next` of an answer to the same statement",
+        )
+    return values
+
+
+def _single(value: object) -> bool:
+    return value is None or isinstance(value, str | float) or (isinstance(value, int) and abs(value) < 1 << 63)
+
+
+def limit(node: Value | Param, params: Params) -> int:
+    """The number of rows asked for."""
+    value = given(node, params)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise QueryError(
+            f"LIMIT {value!r} is no number of rows", code="wrong-type", span=node.span, expected=("a whole number",)
+        )
+    return value

@@ -1,0 +1,60 @@
+"""What only Python can make of the views for a statement: rows that its SQL is handed as JSON.
+
+Each is made for all sessions a statement sees, when its SQL reads it. The first value of a row is
+the session where many are asked of, else 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from vmstore.views.reads.faults import kept, moves_of
+from vmstore.views.reads.page_calls import seen, turns_of
+from vmstore.views.reads.prefix_cache import invalidated
+from vmstore.vmql.relations.faults import Own
+
+Row = tuple[Any, ...]
+
+
+def _seen(own: Own) -> Iterator[Row]:
+    """How many calls saw each page, and the turn of the last."""
+    calls = seen(own.lane, own.high)
+    last = {page: max(some.stop for some in calls[page]) - 1 for page in calls}
+    turns = turns_of(own.lane, set(last.values()))
+    yield from ((page, sum(map(len, calls[page])), turns[last[page]]) for page in calls)
+
+
+def _moved(own: Own) -> Iterator[Row]:
+    """What happened in each turn: faults, evictions, searches, how full the prompt became."""
+    for turn, counts in moves_of(own.lane, own.until, own.low).items():
+        yield (turn, *counts)
+
+
+def _voided(own: Own) -> Iterator[Row]:
+    """The tokens that each call's changes voided of the request before."""
+    for position, tokens in invalidated(own.lane, own.high).items():
+        if position > own.low:
+            yield position, tokens
+
+
+def _kept(own: Own) -> Iterator[Row]:
+    """The stays that a decision began or somebody held: why, and whether."""
+    if own.lane.db.execute("SELECT EXISTS (SELECT 1 FROM decisions)").get:
+        yield from kept(own.lane, own.high)
+
+
+_MAKERS: dict[str, Callable[[Own], Iterator[Row]]] = {
+    "seen": _seen,
+    "moved": _moved,
+    "voided": _voided,
+    "kept": _kept,
+}
+HANDED = frozenset(_MAKERS)
+"""The names of what can be handed."""
+
+
+def handed(name: str, lanes: list[Own], *, many: bool) -> str:
+    """Rows by name, as JSON."""
+    return json.dumps([(own.session if many else 0, *row) for own in lanes for row in _MAKERS[name](own)])

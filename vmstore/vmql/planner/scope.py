@@ -1,0 +1,387 @@
+"""Whose rows a statement sees, and up to when: its sessions, its moment, and the basis of its answer."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any
+
+from vmstore.core.address import page_position
+from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
+from vmstore.core.page import Origin
+from vmstore.errors import InputError, UnknownError
+from vmstore.views.branch import NEVER, Lane
+from vmstore.views.projectors.lineage import outdated
+from vmstore.views.projectors.residency import knower
+from vmstore.views.projectors.sessions import NAMED
+from vmstore.views.reads.resolve_asof import Basis, basis, call_position, last, moment_at
+from vmstore.vmql.column_types import iso
+from vmstore.vmql.host import World
+from vmstore.vmql.planner.python_ctes import HANDED, handed
+from vmstore.vmql.planner.times import instant
+from vmstore.vmql.relations.faults import Own
+from vmstore.vmql.relations.mutations import Written
+from vmstore.vmql.relations.relation import ACROSS, CHAIN, LANE
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import AcrossSessions, InSession, Moment, Param, Span, Tail, Value, Word
+
+Params = dict[str, Any]
+UNITS: dict[str, type[Turn] | type[Call] | type[Position]] = {"turn": Turn, "call": Call, "position": Position}
+CLOCKS = {"time": "at_max", "logged_time": "logged_max"}
+
+
+def given(node: Value | Param | Word, params: Params) -> Any:
+    """The value of a literal, a parameter or a bare word."""
+    if isinstance(node, Value):
+        return node.value
+    if isinstance(node, Word):
+        return ".".join(node.path)
+    if node.name not in params:
+        raise QueryError(
+            f"there is no parameter ${node.name}",
+            code="unknown-parameter",
+            span=node.span,
+            expected=tuple(f"${name}" for name in params),
+            hint=f"pass {node.name}=… beside the text",
+        )
+    return params[node.name]
+
+
+def as_of(moment: Moment | None, params: Params, now: int) -> AsOf:
+    """A moment as the views are asked for it."""
+    if moment is None or moment.unit == "head" or moment.value is None:
+        return Head()
+    value = given(moment.value, params)
+    try:
+        if moment.unit in CLOCKS:
+            at = instant(value, now, moment.value.span)
+            return Time(at) if moment.unit == "time" else LoggedTime(at)
+        return UNITS[moment.unit](value)
+    except InputError as error:
+        raise told(error, moment.span) from error
+
+
+def told(error: Exception, span: Span, code: str = "no-such-moment") -> QueryError:
+    """What the views refuse, as a fault of the text."""
+    return error if isinstance(error, QueryError) else QueryError(str(error), code=code, span=span)
+
+
+class Scope(ABC):
+    """What a statement sees. `values` are the parameters its SQL takes by name, made when they are needed."""
+
+    shape: str
+    lane_sql: str
+    basis: dict[str, Any]
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.values: dict[str, Any] = {}
+
+    whole = False  # whether it sees all of all sessions
+
+    def need(self, name: str) -> Any:
+        """A parameter of its SQL."""
+        if name not in self.values:
+            if name in HANDED:
+                self.values[name] = handed(name, self.lanes(), many=self.shape == ACROSS)
+            else:
+                self.values[name] = getattr(self, f"_{name}")()
+        return self.values[name]
+
+    @abstractmethod
+    def lanes(self) -> list[Own]:
+        """Each session it sees, by name."""
+
+    @abstractmethod
+    def written(self, session: int | None = None) -> list[Written]:
+        """What each session wrote of the rows that are wanted, or one by its key, with the turn and the call before."""
+
+    @abstractmethod
+    def position_of(self, page: str, span: Span) -> int:
+        """The position a page's name stands for."""
+
+
+class OneSession(Scope):
+    """One session up to a moment, its past before its fork included."""
+
+    def __init__(self, world: World, lane: Lane, name: str, tail: Tail, params: Params) -> None:
+        super().__init__(world)
+        self.lane, self.name = lane, name
+        now = world.now() if _timed(tail) else 0
+        self.as_of = as_of(tail.as_of, params, now)
+        self.at = self._moment(tail.as_of, self.as_of)
+        self.since = -1 if tail.since is None else self._before(tail.since, params, now, between=tail.between)
+        until = self.at if tail.until is None else self._moment(tail.until, as_of(tail.until, params, now))
+        self.until = min(until.position, self.at.position)
+        self.basis = {"session": name, **self.at._asdict(), **_resolved(tail, params, now)}
+        stretches = lane.upto(self.at.position)
+        self.shape = LANE if len(stretches) < 2 else CHAIN
+        self.lane_sql = _LISTED if self.shape == CHAIN else _ONE
+        rows = [[s.session, s.low, s.high, max(s.low, self.since), min(s.high, self.until)] for s in stretches[::-1]]
+        if self.shape == CHAIN:
+            self.values["lane"] = json.dumps(rows)
+        else:
+            self.values.update(zip(("session", "low", "high", "since", "until"), rows[0], strict=True))
+        self.values.update(head=lane.session, since=self.since, until=self.until)
+
+    def _moment(self, moment: Moment | None, when: AsOf) -> Basis:
+        try:
+            return basis(self.lane, when)
+        except UnknownError as error:
+            assert moment is not None, "the head is there"
+            raise told(error, moment.span) from error
+
+    def _before(self, moment: Moment, params: Params, now: int, *, between: bool) -> int:
+        """The position after which rows are wanted: after the end of a moment, or, between, before its beginning."""
+        when = as_of(moment, params, now)
+        if isinstance(when, Time | LoggedTime):
+            return self._just_before(type(when)(max(when.at - between, 0)))
+        if not between:
+            return self._moment(moment, when).position
+        match when:
+            case Turn(number) if number > 0:
+                self._moment(moment, when)
+                return self._moment(moment, Turn(number - 1)).position
+            case Turn():
+                return -1
+            case Call(number):
+                self._moment(moment, when)
+                return call_position(self.lane, number, last(self.lane)) - 1
+        return self._moment(moment, when).position - 1
+
+    def _just_before(self, when: AsOf) -> int:
+        try:
+            return basis(self.lane, when).position
+        except UnknownError:  # nothing had happened by then
+            return -1
+
+    def lanes(self) -> list[Own]:
+        """The one it is."""
+        return [Own(self.lane, self.name, self.lane.session, 0, self.at.position, self.since, self.until)]
+
+    def written(self, session: int | None = None) -> list[Written]:
+        """Its stretches, the oldest first."""
+        found = []
+        for stretch in self.lane.upto(self.at.position)[::-1]:
+            low, high = max(stretch.low, self.since), min(stretch.high, self.until)
+            if low < high:
+                name = self.world.views.execute(_NAME, (stretch.session,)).get
+                found.append(Written(stretch.session, name, low, high, *moment_at(self.lane, low)))
+        return found
+
+    def position_of(self, page: str, span: Span) -> int:
+        """The page of that name in the session; a QueryError names the nearest."""
+        try:
+            return self.world.page_position(self.name, page)
+        except (UnknownError, InputError) as error:
+            raise told(error, span, "unknown-page") from error
+
+    def _knower(self) -> int:
+        return self._knows()["s"]
+
+    def _known(self) -> int:
+        return self._knows()["q"]
+
+    def _knows(self) -> dict[str, int]:
+        """Whose rows say what is in the prompt, and where they say it; nobody's before the first pack."""
+        return knower(self.lane, self.at.position) or {"s": -1, "q": 0}
+
+    def _stale(self) -> str:
+        return json.dumps([(self.lane.owner(page), page) for page in outdated(self.lane, self.at.position)])
+
+
+class ManySessions(Scope):
+    """Many sessions, each with the rows it wrote itself; all, those of a user, or those a pattern names."""
+
+    def __init__(self, world: World, tail: Tail, params: Params, rows: tuple[str, Params]) -> None:
+        super().__init__(world)
+        self.shape = ACROSS
+        now = world.now() if _timed(tail) else 0
+        self.values["never"] = NEVER
+        high = self._bound("as_of", tail.as_of, params, now) or "position"
+        since = self._bound("since", tail.since, params, now, early=tail.between) or "-1"
+        until = self._bound("until", tail.until, params, now) or "position"
+        condition, values = rows
+        self.values.update(values)
+        self.whole = condition == "1" and not (tail.as_of or tail.since or tail.until)
+        of = partial(_BOUNDS.format, high=high, since=since, until=until)
+        self.lane_sql = _MANY.format(of(condition=condition))
+        self._one_sql = _MANY.format(of(condition=f"({condition}) AND session = :key"))
+        count = world.views.execute(f"SELECT count(*) FROM ({of(condition=condition)})", self.values).get
+        ordinal = world.views.execute("SELECT min(ordinal) FROM positions").get
+        self.basis = {"sessions": count, "ordinal": ordinal, **_resolved(tail, params, now)}
+
+    def _bound(self, name: str, moment: Moment | None, params: Params, now: int, early: bool = False) -> str:
+        """The SQL of where each session stood at a time."""
+        if moment is None or moment.unit == "head":
+            return ""
+        if moment.unit not in CLOCKS:
+            raise QueryError(
+                f"a {moment.unit} is of one session; of many at once only TIME and LOGGED TIME can be asked",
+                code="moment-of-one-session",
+                span=moment.span,
+                expected=("TIME", "LOGGED TIME"),
+                hint="write AS OF TIME '2026-11-21', or IN SESSION and a name",
+            )
+        when = as_of(moment, params, now)
+        assert isinstance(when, Time | LoggedTime), "units of clocks are times"
+        self.values[name] = when.at - early
+        return (
+            f"coalesce((SELECT max(c.last) FROM commits c WHERE c.session = sessions.session"
+            f" AND c.{CLOCKS[moment.unit]} <= :{name}), -1)"
+        )
+
+    def lanes(self) -> list[Own]:
+        """Each of them by name."""
+        sql = f"WITH {self.lane_sql} SELECT lane.*, w.name FROM lane JOIN sessions w ON w.session = lane.session"
+        rows: list[Any] = self.world.views.execute(sql, self.values).fetchall()
+        return [Own(self.world.lane(key), name, key, *bounds) for key, *bounds, name in rows]
+
+    def written(self, session: int | None = None) -> list[Written]:
+        """What each wrote, by name."""
+        sql = f"""WITH {self.lane_sql if session is None else self._one_sql}
+          SELECT lane.session, w.name, lane.low, lane.since, lane.until, w.turn_before, w.call_before
+          FROM lane JOIN sessions w ON w.session = lane.session WHERE lane.until > lane.since"""
+        found = []
+        for key, name, low, since, until, turn, call in self.world.views.execute(sql, {**self.values, "key": session}):
+            before = (turn, call) if since <= low else moment_at(self.world.lane(key), since)
+            found.append(Written(key, name, since, until, *before))
+        return found
+
+    def position_of(self, page: str, span: Span) -> int:
+        """The position a name like p17 says; of many sessions a hint says no one page."""
+        position = page_position(page)
+        if position is None:
+            raise QueryError(
+                f"{page!r} can name a page in each session",
+                code="page-of-one-session",
+                span=span,
+                hint=f"write hint = '{page}', or IN SESSION and a name",
+            )
+        return position
+
+
+def scope_of(
+    world: World, tail: Tail, params: Params, session: str | None, *, wide: bool = False, where: Span | None = None
+) -> Scope:
+    """What a statement with a tail sees: the session it names, else the one handed in, else the only one."""
+    named = tail.scope
+    if isinstance(named, AcrossSessions):
+        return ManySessions(world, tail, params, _of_user(world, named, params))
+    if isinstance(named, InSession):
+        name = given(named.name, params)
+        if not isinstance(name, str):
+            raise QueryError(f"{name!r} names no session", code="not-text", span=named.span)
+        if "%" in name:
+            _check_any(world, name, named.span)
+            return ManySessions(world, tail, params, ("name LIKE :named", {"named": name}))
+        if not wide:
+            return OneSession(world, world.lane(key_of(world, name, named.span)), name, tail, params)
+        return _alone(world, tail, params, key_of(world, name, named.span), name)
+    if wide:
+        return ManySessions(world, tail, params, ("1", {}))
+    name = session if session is not None else _only(world, where)
+    return OneSession(world, world.lane(key_of(world, name, where)), name, tail, params)
+
+
+def _alone(world: World, tail: Tail, params: Params, key: int, name: str) -> Scope:
+    """One session among many: without the past it shares with its parent."""
+    one = OneSession(world, world.lane(key), name, tail, params)
+    low = one.lane.stretches[0].low
+    row = [key, low, max(one.at.position, low), max(low, one.since), max(one.until, low)]
+    one.shape, one.lane_sql = ACROSS, _ONE
+    one.values.update(zip(("session", "low", "high", "since", "until"), row, strict=True))
+    return one
+
+
+def key_of(world: World, name: str, span: Span | None) -> int:
+    """A session's key by its name; a QueryError names the nearest."""
+    key: int | None = world.views.execute(f"SELECT session FROM sessions WHERE name = ? AND {NAMED}", (name,)).get
+    if key is None:
+        names = names_of(world)
+        meant = near(name, names)
+        raise QueryError(
+            f"there is no session {name!r}" if names else f"there is no session {name!r}, nor any other yet",
+            code="unknown-session",
+            span=span or Span(0, 0),
+            expected=tuple(names[:20]),
+            hint=f"the nearest is '{meant}'" if meant else "SESSIONS lists them" if names else None,
+        )
+    return key
+
+
+def names_of(world: World) -> list[str]:
+    """The names of all sessions."""
+    return [row[0] for row in world.views.execute("SELECT name FROM sessions WHERE hidden = 0 ORDER BY name")]
+
+
+def _only(world: World, where: Span | None) -> str:
+    names = names_of(world)
+    if len(names) == 1:
+        return names[0]
+    some = ", ".join(f"'{name}'" for name in names[:5])
+    raise QueryError(
+        f"which of {len(names)} sessions is not said" if names else "there is no session yet",
+        code="which-session",
+        span=where or Span(0, 0),
+        expected=tuple(names[:20]),
+        hint=f"write IN SESSION and one of {some}{' …' if len(names) > 5 else ''}" if names else "record or import one",
+    )
+
+
+def _of_user(world: World, across: AcrossSessions, params: Params) -> tuple[str, Params]:
+    if across.user is None:
+        return "1", {}
+    user = given(across.user, params)
+    rows: list[Any] = world.views.execute(
+        "SELECT DISTINCT user FROM sessions WHERE hidden = 0 AND user IS NOT NULL ORDER BY user"
+    ).fetchall()
+    users = [one for (one,) in rows]
+    if user not in users:
+        meant = near(str(user), users)
+        raise QueryError(
+            f"no session is of user {user!r}",
+            code="unknown-user",
+            span=across.user.span,
+            expected=tuple(users[:20]),
+            hint=f"the nearest is '{meant}'" if meant else None,
+        )
+    return "user = :of_user", {"of_user": user}
+
+
+def _check_any(world: World, pattern: str, span: Span) -> None:
+    found = world.views.execute("SELECT 1 FROM sessions WHERE name LIKE ? AND hidden = 0 LIMIT 1", (pattern,)).get
+    if found is None:
+        raise QueryError(f"no session is named like {pattern!r}", code="unknown-session", span=span)
+
+
+def _resolved(tail: Tail, params: Params, now: int) -> dict[str, str]:
+    """The times a statement names, as they were understood."""
+    if not _timed(tail):
+        return {}
+    named = {"as_of": tail.as_of, "since": tail.since, "until": tail.until}
+    found = {}
+    for name, moment in named.items():
+        when = as_of(moment, params, now)
+        if isinstance(when, Time | LoggedTime):
+            found[f"{name}_{moment.unit}" if moment is not None else name] = iso(when.at)
+    return found
+
+
+def _timed(tail: Tail) -> bool:
+    return any(m is not None and m.unit in CLOCKS for m in (tail.as_of, tail.since, tail.until))
+
+
+_NAME = "SELECT name FROM sessions WHERE session = ?"
+_COLUMNS = "lane(session, low, high, since, until)"
+_ONE = f"{_COLUMNS} AS (VALUES(:session, :low, :high, :since, :until))"
+_LISTED = f"""{_COLUMNS} AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:lane))"""
+_BOUNDS = f"""
+ SELECT session, low, high, max(low, since), min(high, until) FROM (
+  SELECT session, name, iif(origin = {int(Origin.FORK)}, fork_position, 0) AS low,
+   {{high}} AS high, {{since}} AS since, {{until}} AS until
+  FROM sessions WHERE hidden = 0 AND {{condition}})
+ WHERE high > low"""
+_MANY = f"{_COLUMNS} AS MATERIALIZED ({{}} ORDER BY name)"

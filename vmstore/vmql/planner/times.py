@@ -1,0 +1,55 @@
+"""Times as people write them: ISO 8601, or a phrase, resolved once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from vmstore.vmql.column_types import EPOCH
+from vmstore.vmql.syntax.errors import QueryError
+from vmstore.vmql.syntax.nodes import Span
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+def instant(value: object, now: int, span: Span) -> int:
+    """Microseconds since 1970 of a time as it was written; `now` is what a phrase counts from."""
+    if isinstance(value, bool) or not isinstance(value, int | str | datetime):
+        raise _none(value, span)
+    if isinstance(value, int):
+        return value
+    moment = value if isinstance(value, datetime) else _parsed(value, now)
+    if moment is None:
+        raise _none(value, span)
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - EPOCH) // MICROSECOND
+
+
+def _parsed(text: str, now: int) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return _phrase(text, now)
+
+
+@lru_cache(64)
+def _phrase(text: str, now: int) -> datetime | None:
+    """A phrase like 'last friday' or '2 hours ago', in UTC."""
+    try:
+        import dateparser
+    except ImportError:
+        return None
+    base = (EPOCH + now * MICROSECOND).replace(tzinfo=None)
+    told = {"RELATIVE_BASE": base, "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": True, "PREFER_DATES_FROM": "past"}
+    found: datetime | None = dateparser.parse(text, languages=["en"], settings=told)
+    return found
+
+
+def _none(value: object, span: Span) -> QueryError:
+    return QueryError(
+        f"{value!r} is no time",
+        code="not-a-time",
+        span=span,
+        expected=("a time",),
+        hint="write it like '2026-11-21T22:55:01Z'; phrases like '2 hours ago' need `pip install vmstore[shell]`",
+    )

@@ -1,0 +1,117 @@
+"""Values of a text as the views keep them: read, checked, and refused with their place in the text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from vmstore.core.page import Word as Words
+from vmstore.vmql.column_types import Form
+from vmstore.vmql.planner.scope import Params, Scope, given
+from vmstore.vmql.planner.times import instant
+from vmstore.vmql.syntax.errors import QueryError, near
+from vmstore.vmql.syntax.nodes import Param, Span, Value, Word
+
+LISTS = (list, tuple, set, frozenset)
+"""What can be handed in where a list is wanted."""
+
+
+class Place(NamedTuple):
+    """Where a value goes: the literal or parameter it comes from and the form it must have.
+
+    Where there may be `many`, they go there as a JSON list.
+    """
+
+    name: str
+    node: Value | Param | Word
+    form: Form
+    what: str
+    many: bool = False
+
+
+def check(value: Any, form: Form, what: str, span: Span) -> None:
+    """Refuses a value that a column of a form can never have."""
+    if value is None or form.type == "json":
+        return
+    if form.words is not None:
+        _number(value, form.words, what, span)
+        return
+    fits = {
+        "integer": isinstance(value, int | float) and not isinstance(value, bool),
+        "real": isinstance(value, int | float) and not isinstance(value, bool),
+        "text": isinstance(value, str),
+        "boolean": isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)),
+        "time": isinstance(value, str | int) and not isinstance(value, bool),
+        "list": True,
+    }
+    if form.name and isinstance(value, int):
+        return
+    if not fits[form.type] and not hasattr(value, "isoformat"):
+        hint = f"write {what} = '{value}'" if form.type == "text" else None
+        raise fault(f"{what} is {a_type(form.type)}, and {value!r} is not", "wrong-type", span, (form.type,), hint)
+
+
+def kept(place: Place, params: Params, scope: Scope) -> Any:
+    """A value as the views keep it."""
+    value = given(place.node, params)
+    if place.many:
+        values = value if isinstance(value, LISTS) else [value]
+        return json.dumps([_kept(place, one, scope) for one in values])
+    return _kept(place, value, scope)
+
+
+def _kept(place: Place, value: Any, scope: Scope) -> Any:
+    form, span = place.form, place.node.span
+    if value is None:
+        return None
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise fault(f"{value} is larger than anything a store can hold", "wrong-type", span)
+    check(value, form, place.what, span)
+    if form.words is not None:
+        number = _number(value, form.words, place.what, span)
+        return form.words(number).word if form.text is None and form.type == "text" else number
+    if form.name == "page":
+        return value if isinstance(value, int) else scope.position_of(value, span)
+    if form.name == "message":
+        return value if isinstance(value, int) else _message(value, span)
+    if form.type == "time":
+        return instant(value, scope.world.now(), span)
+    if isinstance(value, dict | list | tuple):
+        raise fault(f"{value!r} is no single value", "wrong-type", span)
+    return value
+
+
+def _message(value: str, span: Span) -> int:
+    if value[:1] == "m" and value[1:].isdecimal():
+        return int(value[1:])
+    raise fault(f"{value!r} names no message", "unknown-message", span, hint="messages are named like m12")
+
+
+def _number(value: Any, words: type[Words], what: str, span: Span) -> int:
+    """The number of a word of an enumeration, by its word or its number."""
+    found = word_of(value, words)
+    if found is None:
+        raise no_word(value, words, what, span)
+    return int(found)
+
+
+def word_of(value: Any, words: type[Words]) -> Words | None:
+    """The word of an enumeration that a word or a number says; None where it says none."""
+    if isinstance(value, bool):
+        return None
+    return words.of(value) if isinstance(value, str) else next((one for one in words if one == value), None)
+
+
+def no_word(value: Any, words: type[Words], what: str, span: Span) -> QueryError:
+    known = tuple(one.word for one in words)
+    meant = near(value, known) if isinstance(value, str) else None
+    hint = f"did you mean {meant}?" if meant else f"there are {', '.join(known)}"
+    return fault(f"{what} is never {value!r}", "unknown-word", span, known, hint)
+
+
+def fault(message: str, code: str, span: Span, expected: tuple[str, ...] = (), hint: str | None = None) -> QueryError:
+    return QueryError(message, code=code, span=span, expected=expected, hint=hint)
+
+
+def a_type(type_: str) -> str:
+    return f"an {type_}" if type_[0] in "aeiou" else f"a {type_}"

@@ -1,0 +1,1 @@
+"""The relations, by name: fields and the tables behind them."""

@@ -1,0 +1,273 @@
+"""CALLS, TURNS, SESSIONS and MESSAGES: what was asked of the model, when, by whom."""
+
+from __future__ import annotations
+
+from vmstore.core.decision import Load
+from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
+from vmstore.core.redaction import Redaction
+from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
+from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.relations.shared_columns import LATER, SESSION, WRITER, beside, scan
+
+
+def _seen(column: str, otherwise: str = "NULL") -> str:
+    """What the last reply that is seen says of a call: that in its row, or one of the others."""
+    own = "c.replied <= lane.high AND c.replied > coalesce(o.position, 0)"
+    return f"CASE WHEN {own} THEN c.{column} WHEN o.call IS NOT NULL THEN o.{column} ELSE {otherwise} END"
+
+
+def _ended(name: str, form: Form, meaning: str, sql: str) -> Field:
+    """A column that the reply says."""
+    return Field(name, form, meaning, sql, ("others",))
+
+
+def _aside(key: str) -> str:
+    """What the source keeps beside a reply."""
+    return f"vm_aside(c.session, c.position, {_seen('aside')}, {_seen('aside_commitment')}, '{key}')"
+
+
+_REPLIED = "CASE WHEN c.replied <= lane.high AND c.replied > coalesce(o.position, 0) THEN c.replied ELSE o.position END"
+_SEALED = f"{_seen('aside')}, {_seen('aside_commitment')}"
+_RESPONSE = f"vm_response(c.session, c.call, c.position, {_REPLIED}, {_SEALED})"
+_CHOSEN = """SELECT x.budget FROM choices x WHERE x.session = c.session AND x.position <= c.position
+ ORDER BY x.position DESC LIMIT 1"""
+_BUDGET = f"({_CHOSEN}) * 1000000 / iif(c.factor_ppm > 0, c.factor_ppm, NULL)"
+
+CALLS = Relation(
+    "CALLS",
+    "every request to the model, how it ended and what it cost",
+    fields(
+        SESSION,
+        Field("call", INTEGER, "its number", "c.call"),
+        Field("turn", INTEGER, "the turn it was made in", "c.turn"),
+        Field("position", INTEGER, "the position of its pack", "c.position"),
+        Field("at", TIME, "when it was made", "c.at"),
+        _ended("model", TEXT, "the model asked, or the one that answered", f"coalesce(c.model, {_aside('model')})"),
+        _ended("status", word(Status), "how it ended", _seen("status", "0")),
+        Field("fidelity", word(Fidelity), "whether the source held the request, or it was rebuilt", "c.fidelity"),
+        Field("tokens", INTEGER, "estimated tokens of what it was sent", "coalesce(c.sent_tokens, c.tokens)"),
+        _ended("tokens_reported", INTEGER, "tokens of it by the provider's count", _seen("tokens_in")),
+        _ended("tokens_cached", INTEGER, "those of them read from a cache", _seen("tokens_cached")),
+        _ended("tokens_out", INTEGER, "tokens answered, by the provider's count", _seen("tokens_out")),
+        _ended("cost", REAL, "what it cost, in dollars", f"({_seen('cost')}) / 1000000000.0"),
+        _ended("latency_ms", REAL, "how long the answer took, in milliseconds", f"({_seen('latency')}) / 1000.0"),
+        Field("budget", INTEGER, "estimated tokens it could have held; null without a kernel", _BUDGET),
+        Field("pages", INTEGER, "pages in its context", "c.leaves"),
+        Field(
+            "invalidated",
+            INTEGER,
+            "estimated tokens of the request before, from the first place on that it changed: what no cache serves",
+            "coalesce(z.tokens, 0)",
+            ("voided",),
+            True,
+        ),
+        _ended("stop", TEXT, "why the answer ended, in the provider's word", _aside("stop")),
+        _ended("error", TEXT, "what failed", _aside("error")),
+        Field(
+            "metadata",
+            JSON,
+            "the request's other fields; a path leads in: metadata.temperature",
+            "vm_text(c.rest, c.rest_commitment)",
+            asked=True,
+        ),
+        Field(
+            "response",
+            JSON,
+            "the response's body, null where none is held whole; a path leads in: response.usage.total_tokens",
+            _RESPONSE,
+            ("others",),
+            True,
+        ),
+    ),
+    scan("calls", "c", "c.position"),
+    {"writer": WRITER, "voided": beside("voided z", "c", "position"), "others": beside("others o", "c", "call")},
+    (Order("c.position"),),
+    moment="c.position",
+)
+
+TURNS = Relation(
+    "TURNS",
+    "every turn: from a human message after a final answer to the next",
+    fields(
+        SESSION,
+        Field("turn", INTEGER, "its number", "t.turn"),
+        Field("position", INTEGER, "the position that opened it", "t.position"),
+        Field("at", TIME, "when it opened", "t.at"),
+        Field("calls", INTEGER, "calls made in it", "coalesce(n.calls, 0)", ("called",)),
+        Field("tokens", INTEGER, "estimated tokens of the pages made in it", "coalesce(m.tokens, 0)", ("made",)),
+        Field("user_tokens", INTEGER, "those of them by the user", "coalesce(m.user_tokens, 0)", ("made",)),
+        Field("reply_tokens", INTEGER, "those of them by the assistant", "coalesce(m.reply_tokens, 0)", ("made",)),
+        Field(
+            "faults",
+            INTEGER,
+            "times a page was asked for, or without a kernel came back",
+            "coalesce(v.faults, 0)",
+            ("moved",),
+            True,
+        ),
+        Field("evictions", INTEGER, "times a page left the context", "coalesce(v.evictions, 0)", ("moved",), True),
+        Field("searches", INTEGER, "times the agent searched", "coalesce(v.searches, 0)", ("moved",), True),
+        Field(
+            "load",
+            word(Load),
+            "the fullest class its prompt came to; null where it stayed in the one it had",
+            "v.load",
+            ("moved",),
+            True,
+        ),
+    ),
+    scan("turns", "t", "t.position"),
+    {
+        "writer": WRITER,
+        "made": beside("made m", "t", "turn"),
+        "called": beside("called n", "t", "turn"),
+        "moved": beside("moved v", "t", "turn"),
+    },
+    (Order("t.position"),),
+    moment="t.position",
+)
+
+_IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1)"""
+_THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
+
+
+def _counted(now: str, table: str, alias: str, moment: str, what: str = "count(*)", also: str = "") -> str:
+    """A count of a session's row, counted again where it is asked of the past."""
+    within = f"FROM {table} {alias} WHERE {alias}.session = s.session AND {moment} <= lane.high{also}"
+    return _THEN.format(now=now, then=f"{what} {within}")
+
+
+SESSIONS = Relation(
+    "SESSIONS",
+    "every session: who it is, where it came from, how much it holds",
+    fields(
+        Field("session", TEXT, "its name", "s.name"),
+        Field("user", TEXT, "whose it is", "s.user"),
+        Field("agent", TEXT, "which agent's", "s.agent"),
+        Field("origin", word(Origin), "how it began", "s.origin"),
+        Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
+        Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
+        Field("title", TEXT, "what it is about", "s.title"),
+        Field("status", TEXT, "whether it goes on", "'open'", later=LATER),
+        Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),
+        Field(
+            "turns",
+            INTEGER,
+            "the number of its last turn",
+            _counted("turns", "turns", "t", "t.position", "coalesce(max(t.turn), s.turn_before)"),
+        ),
+        Field(
+            "calls",
+            INTEGER,
+            "the number of its last call",
+            _counted("calls", "calls", "c", "c.position", "coalesce(max(c.call), s.call_before)"),
+        ),
+        Field(
+            "pages",
+            INTEGER,
+            "pages it made itself",
+            _counted("pages", "pages", "p", "p.page"),
+        ),
+        Field(
+            "messages",
+            INTEGER,
+            "messages it took in itself",
+            _counted("messages", "messages", "m", "m.message"),
+        ),
+        Field("mutations", INTEGER, "mutations it wrote itself", "min(lane.high, s.position) - lane.low"),
+        Field(
+            "tokens",
+            INTEGER,
+            "estimated tokens of the pages it made",
+            _counted("tokens", "pages", "p", "p.page", "coalesce(sum(p.tokens), 0)"),
+        ),
+        Field(
+            "tools",
+            INTEGER,
+            "pages that tools answered with",
+            "(SELECT count(*) FROM pages p WHERE p.session = s.session AND p.page <= lane.high"
+            f" AND p.role = {int(Role.TOOL)})",
+            asked=True,
+        ),
+        Field("redaction", word(Redaction), "what it does with secrets now", "s.redaction", asked=True),
+        Field(
+            "redactions",
+            INTEGER,
+            "secrets and personal data that were masked before it was written",
+            _counted("redactions", "redactions", "r", "r.position", "coalesce(sum(r.count), 0)"),
+            asked=True,
+        ),
+        Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
+        Field("opened_at", TIME, "when it began", "s.opened_at"),
+        Field("closed_at", TIME, "when it ended", "NULL", later=LATER),
+        Field(
+            "budget",
+            INTEGER,
+            "the tokens its prompt may hold; null without a kernel",
+            _IN_FORCE.format("x.budget"),
+            asked=True,
+        ),
+        Field(
+            "policy",
+            TEXT,
+            "the policy by which pages give way; null without a kernel",
+            _IN_FORCE.format("x.told ->> '$.policy'"),
+            asked=True,
+        ),
+        Field("source", TEXT, "the file it was imported from", "s.source"),
+    ),
+    {
+        "scan": Path(
+            "scan",
+            by(
+                "FROM lane CROSS JOIN sessions s ON s.session = lane.session"
+                " AND lane.low + 1 > lane.since AND lane.low + 1 <= lane.until"
+            ),
+            sorted=True,
+        )
+    },
+    {"parent": Join(by("LEFT JOIN sessions o ON o.session = s.parent"))},
+    (Order("s.name"),),
+    moment="lane.low + 1",
+    across=(),
+    wide=True,
+)
+
+MESSAGES = Relation(
+    "MESSAGES",
+    "every chat message that arrived",
+    fields(
+        Field("message", MESSAGE, "its name", "m.message"),
+        SESSION,
+        Field("turn", INTEGER, "the turn it arrived in", "m.turn"),
+        Field("call", INTEGER, "the last call before it", "m.call"),
+        Field("position", INTEGER, "the position it arrived at", "m.message"),
+        Field("at", TIME, "when it arrived", "m.at"),
+        Field("role", word(Role), "who speaks", "m.role"),
+        Field("slot", word(Slot), "the part of a request it stands in", "m.slot"),
+        Field(
+            "status",
+            word(Status),
+            "how the call it answers ended",
+            "coalesce((SELECT o.status FROM others o WHERE o.call = m.reply_to AND o.session IN (0, m.session)"
+            " AND o.position > coalesce((SELECT c.replied FROM calls c WHERE c.session = m.session"
+            " AND c.call = m.reply_to AND c.replied <= lane.high), 0)),"
+            " (SELECT c.status FROM calls c WHERE c.session = m.session AND c.call = m.reply_to"
+            " AND c.replied <= lane.high))",
+        ),
+        Field("tokens", INTEGER, "estimated tokens of its pages", "coalesce(n.tokens, 0)", ("parts",)),
+        Field("pages", INTEGER, "how many pages it has", "coalesce(n.pages, 0)", ("parts",)),
+        Field(
+            "text",
+            TEXT,
+            "the text of its pages, joined by line ends",
+            "vm_said(m.session, m.message, lane.high)",
+            asked=True,
+        ),
+    ),
+    scan("messages", "m", "m.message"),
+    {"writer": WRITER, "parts": beside("parts n", "m", "message")},
+    (Order("m.message"),),
+    moment="m.message",
+)

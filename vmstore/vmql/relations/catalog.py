@@ -1,0 +1,24 @@
+"""What can be asked for: every relation by name, said once and read by all who need it."""
+
+from __future__ import annotations
+
+from vmstore.vmql.relations.calls import CALLS, MESSAGES, SESSIONS, TURNS
+from vmstore.vmql.relations.links import LINKS, RESIDENCIES, VERSIONS
+from vmstore.vmql.relations.pages import PAGES, SEARCH
+from vmstore.vmql.relations.python_rows import CONTEXT, DIFF, FAULTS, HISTORY, LINEAGE, METRICS, MOVES, MUTATIONS, WHY
+from vmstore.vmql.relations.relation import Relation
+
+RELATIONS: dict[str, Relation] = {
+    relation.name: relation
+    for relation in (
+        *(PAGES, MESSAGES, MUTATIONS, SESSIONS, TURNS, CALLS, LINKS, FAULTS, VERSIONS, RESIDENCIES),
+        *(MOVES, METRICS),
+    )
+}
+"""Those that can be asked for by their name alone."""
+
+DESCRIBED: dict[str, Relation] = {
+    **RELATIONS,
+    **{relation.name: relation for relation in (CONTEXT, DIFF, HISTORY, LINEAGE, WHY, SEARCH)},
+}
+"""Those that DESCRIBE tells about."""

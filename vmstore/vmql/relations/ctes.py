@@ -1,0 +1,161 @@
+"""The common tables of VMQL's SQL: what is in the prompt, what a page's last version is, who stayed when.
+
+`lane(session, low, high, since, until)` is what the statement sees: positions above `low` up to
+`high`, of which rows above `since` up to `until` are wanted. A common table is written once for
+each shape of it: one session's own stretch, a chain of stretches, or every session for itself.
+"""
+
+from __future__ import annotations
+
+from vmstore.core.page import LinkKind, Role
+from vmstore.vmql.relations.relation import Shape, by
+
+_AT = "x.page, x.content, x.level, x.rank, x.since"
+_HERE = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
+ SELECT 0, {_AT} FROM classes k CROSS JOIN spans x ON x.session = :knower AND x.k = k.k
+   AND x.f > :known - (1 << k.k) AND x.f <= :known AND x.t > :known WHERE k.session = :knower
+ UNION ALL SELECT 0, {_AT} FROM residents x WHERE x.session = :knower AND x.f <= :known)"""
+_HERE_ACROSS = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
+ SELECT lane.session, {_AT} FROM lane CROSS JOIN classes k ON k.session = lane.session
+   CROSS JOIN spans x ON x.session = lane.session AND x.k = k.k
+   AND x.f > lane.high - (1 << k.k) AND x.f <= lane.high AND x.t > lane.high
+ UNION ALL SELECT lane.session, {_AT} FROM lane CROSS JOIN residents x ON x.session = lane.session
+   AND x.f <= lane.high)"""
+
+_LATEST = """latest(page, position, version, size, tokens, cell, commitment) AS MATERIALIZED (
+ SELECT x.page, max(x.position), x.version, x.size, x.tokens, x.cell, x.commitment
+ FROM lane CROSS JOIN changes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.level = 0 GROUP BY x.page)"""
+
+_STALE = "stale(session, page) AS MATERIALIZED (SELECT value ->> 0, value ->> 1 FROM json_each(:stale))"
+_STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
+ SELECT DISTINCT lane.session, k.source FROM lane
+ CROSS JOIN changes c ON c.session = lane.session AND c.position <= lane.high AND c.level = 0
+ CROSS JOIN links k ON k.session = c.session AND k.target = c.page AND k.position < c.position
+   AND k.kind = {int(LinkKind.DERIVES)}
+ WHERE c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
+   AND y.page = k.source AND y.level = 0 AND y.position <= lane.high), 0))"""
+
+_SAID = """{name}(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
+ SELECT {of} AS session, x.page AS page, x.{column} AS value, max(x.position) FROM lane
+ CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ WHERE x.{column} IS NOT NULL GROUP BY 1, 2))"""
+_TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
+ SELECT session, page, json_group_array(tag) FROM (
+ SELECT {of} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position) FROM lane
+ CROSS JOIN tags x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3) WHERE held GROUP BY 1, 2)"""
+_ANCHORED = """anchored(session, page, anchors) AS MATERIALIZED (
+ SELECT session, page, json_group_object(name, json(told)) FROM (
+ SELECT {of} AS session, x.page AS page, e.key AS name, x.anchors -> e.fullkey AS told, e.type AS type, max(x.position)
+ FROM lane CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ CROSS JOIN json_each(x.anchors) e WHERE x.anchors IS NOT NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3)
+ WHERE type <> 'null' GROUP BY 1, 2)"""
+_STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
+ SELECT session, page, json_group_array('p' || target) FROM (
+ SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
+ CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
+ WHERE k.kind = {int(LinkKind.REPRESENTS)} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
+_HELD = """held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FROM (
+ SELECT {of} AS session, x.page AS page, x.held AS held, max(x.position) FROM lane
+ CROSS JOIN pins x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, 2, x.holder) WHERE held)"""
+_OTHERS = """others(session, call, status, tokens_in, tokens_cached, tokens_out, cost, latency, aside, aside_commitment,
+ position) AS MATERIALIZED (
+ SELECT {of}, x.call, x.status, x.tokens_in, x.tokens_cached, x.tokens_out, x.cost, x.latency, x.aside,
+  x.aside_commitment, max(x.position) FROM lane
+ CROSS JOIN replies x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, x.call)"""
+SAID = ("importance", "status", "valid_from", "valid_to")
+"""What annotations say of a page: the table `said_<name>` holds the last of each."""
+
+
+def _last_said(text: str, **told: str) -> dict[Shape, str]:
+    """What was said last, by the one session asked or what it inherits, or by each for itself."""
+    return by(text.format(of="0", **told), across=text.format(of="lane.session", **told))
+
+
+_STAY = "x.content, x.level, x.rank, x.since"
+_STAYS = f"""
+ SELECT lane.session AS session, x.page AS page, x.f AS f, iif(x.t <= lane.high, x.t, NULL) AS t, {_STAY},
+   lane.since AS lo, lane.until AS hi
+ FROM lane CROSS JOIN spans x ON x.session = lane.session AND x.f <= lane.high
+ UNION ALL SELECT lane.session, x.page, x.f, NULL, {_STAY}, lane.since, lane.until
+ FROM lane CROSS JOIN residents x ON x.session = lane.session AND x.f <= lane.high"""
+_NAMES = "(session, page, f, t, content, level, rank, since, lo, hi)"
+_STAYS_NAMED, _STAYS_OF_NAMED = f"stays{_NAMES}", f"stays_of{_NAMES}"
+_STAYS_OF = _STAYS.replace("x.session = lane.session", "x.session = lane.session AND x.page = :page").replace(
+    "JOIN spans x", "JOIN spans x INDEXED BY spans_page"
+)
+
+
+# What a session inherits it may hold again in rows of its own, which know its end there.
+def _chained(stays: str) -> str:
+    return f"""SELECT vm_owner(:head, x.f), x.page, x.f, max(x.t), {_STAY}, :since, :until
+ FROM ({stays}) x GROUP BY x.page, x.f"""
+
+
+_SPOKEN = f"""sum(p.tokens) FILTER (WHERE p.role = {int(Role.USER)}),
+   sum(p.tokens) FILTER (WHERE p.role = {int(Role.ASSISTANT)})"""
+_ITS_PAGES = """FROM lane CROSS JOIN pages p ON p.session = lane.session
+   AND p.page > lane.low AND p.page <= lane.high"""
+
+
+def _grouped(name: str, columns: str, key: str, select: str, source: str) -> dict[Shape, str]:
+    """A table of sums by a key of one session, or of each."""
+    text = "{name}(session, {columns}) AS MATERIALIZED (SELECT {of}, {key}, {select} {source} GROUP BY 1, 2)"
+    said = {"name": name, "columns": columns, "key": key, "select": select, "source": source}
+    return by(text.format(of="0", **said), across=text.format(of="lane.session", **said))
+
+
+TABLES: dict[str, dict[Shape, str]] = {
+    "here": by(_HERE, across=_HERE_ACROSS),
+    "latest": by(_LATEST),
+    "stale": by(_STALE, across=_STALE_ACROSS),
+    **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
+    "tagged": _last_said(_TAGGED),
+    "held": _last_said(_HELD),
+    "others": _last_said(_OTHERS),
+    "anchored": _last_said(_ANCHORED),
+    "stands_for": _last_said(_STANDS_FOR),
+    "seen": by(
+        """seen(session, page, calls, turn) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:seen))"""
+    ),
+    "stays": by(
+        f"{_STAYS_NAMED} AS MATERIALIZED ({_STAYS})", chain=f"{_STAYS_NAMED} AS MATERIALIZED ({_chained(_STAYS)})"
+    ),
+    "stays_of": by(
+        f"{_STAYS_OF_NAMED} AS MATERIALIZED ({_STAYS_OF})",
+        chain=f"{_STAYS_OF_NAMED} AS MATERIALIZED ({_chained(_STAYS_OF)})",
+    ),
+    "made": _grouped(
+        "made", "turn, tokens, user_tokens, reply_tokens", "p.turn", f"sum(p.tokens), {_SPOKEN}", _ITS_PAGES
+    ),
+    "called": _grouped(
+        "called",
+        "turn, calls",
+        "c.turn",
+        "count(*)",
+        """FROM lane CROSS JOIN calls c ON c.session = lane.session
+   AND c.position > lane.low AND c.position <= lane.high""",
+    ),
+    "moved": by(
+        """moved(session, turn, faults, evictions, searches, load) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(:moved))"""
+    ),
+    "kept": by(
+        """kept(session, page, f, reason, pinned) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:kept))"""
+    ),
+    "voided": by(
+        """voided(session, position, tokens) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:voided))"""
+    ),
+    "parts": _grouped("parts", "message, pages, tokens", "p.message", "count(*), sum(p.tokens)", _ITS_PAGES),
+    "hits": by(
+        """hits(session, page, score) AS MATERIALIZED (
+ SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:hits))"""
+    ),
+}
+"""Each common table by name and shape; what a parameter holds is made when a statement needs it."""

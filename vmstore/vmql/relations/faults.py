@@ -1,0 +1,77 @@
+"""FAULTS and MOVES: pages that were asked for, that came and went, as a statement sees sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from vmstore.core.decision import Denial
+from vmstore.core.page import Tier
+from vmstore.views.branch import Lane
+from vmstore.views.reads.context_changes import moves_at
+from vmstore.views.reads.faults import faults_at
+from vmstore.views.reads.reasons import use_of, word_of
+from vmstore.views.reads.resolve_asof import moment_at
+
+
+class Own(NamedTuple):
+    """A session as a statement sees it: what it wrote above `low` up to `high`.
+
+    Rows above `since` up to `until` are wanted.
+    """
+
+    lane: Lane
+    name: str
+    session: int
+    low: int
+    high: int
+    since: int
+    until: int
+
+
+def named(own: Own) -> Callable[[int], str]:
+    """Tells the session that wrote a position of another's past, by name."""
+    names: dict[int, str] = {own.session: own.name}
+
+    def name(position: int) -> str:
+        session = own.lane.owner(position)
+        if session not in names:
+            names[session] = own.lane.db.execute("SELECT name FROM sessions WHERE session = ?", (session,)).get
+        return names[session]
+
+    return name
+
+
+def faults_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
+    """The rows of FAULTS: each page asked for, or come back, by the session in which it was."""
+    for own in lanes:
+        name = named(own)
+        for one in faults_at(own.lane, own.until):
+            if one.position > max(own.low, own.since):
+                asked = one.asked
+                reason = None if asked is None else use_of(asked.word, asked.reason, asked.signal)
+                level = None if asked is None else asked.level
+                told = (reason, level, one.level, one.tier, one.out_since, one.tokens)
+                denied = (int(one.denied is None), word_of(Denial, one.denied))
+                yield (
+                    one.position,
+                    name(one.position),
+                    *moment_at(own.lane, one.position),
+                    one.page or None,
+                    *told,
+                    *denied,
+                )
+
+
+def moves_of(lanes: Iterable[Own]) -> Iterator[tuple[Any, ...]]:
+    """The rows of MOVES: each change of the prompt, by the session whose pack says it."""
+    for own in lanes:
+        name = named(own)
+        moments: dict[int, tuple[str, int, int]] = {}  # of packs, which move many pages
+        for one in moves_at(own.lane, own.until):
+            if one.position > max(own.low, own.since):
+                if one.position not in moments:
+                    moments[one.position] = name(one.position), *moment_at(own.lane, one.position)
+                tiers = int(Tier.L2 if one.came else Tier.L0), int(Tier.L2 if one.left else Tier.L0)
+                shown = (one.level_before, one.level_after, one.tokens, one.cause, one.reason)
+                yield (one.position, *moments[one.position], one.page, *tiers, *shown)

@@ -1,0 +1,129 @@
+"""LINKS, VERSIONS and RESIDENCIES: how pages relate, what they held, when they were in the prompt."""
+
+from __future__ import annotations
+
+from vmstore.core.page import Level, LinkKind, Method, Role, Tier
+from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
+from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, maker, rows
+
+_ROLE = case({int(role): role.word for role in Role}).format("p.role")
+
+
+def _contents(also: str = "", index: str = "") -> str:
+    """Every content that is wanted: a page's first, and those it was given later."""
+    rows = "FROM lane CROSS JOIN {0} x ON x.session = lane.session AND {1} > lane.since AND {1} <= lane.until"
+    first = f"""SELECT x.session, x.page AS position, x.page, 1 AS version, 0 AS level, x.size, x.tokens, x.cell,
+  x.commitment, NULL AS method {rows.format("pages", "x.page")}{also}"""
+    later = f"""SELECT x.session, x.position, x.page, x.version, x.level, x.size, x.tokens, x.cell, x.commitment,
+  x.method {rows.format("changes", "x.position").replace(" x ON", f" x {index} ON")}{also}"""
+    return f"FROM ({first} UNION ALL {later}) v CROSS JOIN lane ON lane.session = v.session"
+
+
+def _content(owner: str) -> str:
+    """What a stay showed: a page's first content, or one it was given later."""
+    return (
+        f"LEFT JOIN pages v ON v.session = {owner} AND v.page = r.content"
+        f" LEFT JOIN changes x ON v.page IS NULL AND x.session = {owner} AND x.position = r.content"
+    )
+
+
+LINKS = Relation(
+    "LINKS",
+    "every link: source was made from, replaces or otherwise relates to target",
+    fields(
+        SESSION,
+        Field("source", PAGE, "the page that relates", "k.source"),
+        Field("target", PAGE, "the page it relates to", "k.target"),
+        Field("kind", word(LinkKind), "how", "k.kind"),
+        Field("position", INTEGER, "the position that said so", "k.position"),
+        Field("valid_from", TIME, "since when it holds in the world", "k.valid_from"),
+        Field("valid_to", TIME, "until when it holds in the world", "k.valid_to"),
+    ),
+    {"scan": Path("scan", by(rows("links", "k", "k.position")))},
+    {"writer": WRITER},
+    (Order("k.position"), Order("k.source"), Order("k.target"), Order("k.kind")),
+    moment="k.position",
+)
+
+VERSIONS = Relation(
+    "VERSIONS",
+    "every content of every page: its versions, and shorter forms of them",
+    fields(
+        Field("page", PAGE, "whose content it is", "v.page"),
+        SESSION,
+        Field("version", INTEGER, "which version", "v.version"),
+        Field(
+            "parent", INTEGER, "the version it was made from", "iif(v.level > 0, v.version, nullif(v.version - 1, 0))"
+        ),
+        Field("position", INTEGER, "the position that brought it", "v.position"),
+        Field("level", numbered(Level), "0 is full content, above it a shorter form", "v.level"),
+        Field("bytes", INTEGER, "its bytes", "v.size"),
+        Field("tokens", INTEGER, "its estimated tokens", "v.tokens"),
+        Field("actor", TEXT, "who made the page", maker(_ROLE), ("page",)),
+        Field("method", word(Method), "how a shorter form was made", "v.method"),
+        Field("text", TEXT, "the content as text; null where it is none", "vm_text(v.cell, v.commitment)", (), True),
+    ),
+    {
+        "scan": Path("scan", by(_contents())),
+        "page": Path("page", by(_contents(" AND x.page = :page", "INDEXED BY changes_page"))),
+    },
+    {
+        "writer": WRITER,
+        "page": Join(
+            by("LEFT JOIN pages p ON p.session = vm_owner(lane.session, v.page) AND p.page = v.page"),
+        ),
+    },
+    (Order("v.position"),),
+    moment="v.position",
+)
+
+RESIDENCIES = Relation(
+    "RESIDENCIES",
+    "which pages were in the prompt from when to when",
+    fields(
+        Field("page", PAGE, "the page that stayed", "r.page"),
+        Field("session", TEXT, "the session whose pack let it in", "w.name", ("writer",)),
+        Field("tier", numbered(Tier), "where it stayed: 0, the prompt", NO),
+        Field("level", numbered(Level), "how much of it was shown", "r.level"),
+        Field("from_position", INTEGER, "since the pack at this position", "r.f"),
+        Field("to_position", INTEGER, "until the pack at this one; null where it stays", "r.t"),
+        Field("from_call", INTEGER, "since this call", "cf.call", ("from",)),
+        Field("to_call", INTEGER, "until this call, which no longer had it", "ct.call", ("to",)),
+        Field("since_position", INTEGER, "since when it is there, whatever was shown of it", "r.since"),
+        Field("tokens", INTEGER, "estimated tokens of what was shown", "coalesce(v.tokens, x.tokens)", ("content",)),
+        Field("pinned", BOOLEAN, "whether somebody held it meanwhile", "coalesce(e.pinned, 0)", ("kept",)),
+        Field(
+            "reason", TEXT, "what let it in or showed it so, and why; null without a decision", "e.reason", ("kept",)
+        ),
+    ),
+    {
+        "scan": Path("scan", by("FROM (SELECT 1) CROSS JOIN stays r ON r.f > r.lo AND r.f <= r.hi")),
+        "page": Path("page", by("FROM (SELECT 1) CROSS JOIN stays_of r ON r.f > r.lo AND r.f <= r.hi")),
+    },
+    {
+        "writer": Join(by("CROSS JOIN sessions w ON w.session = r.session")),
+        "from": Join(by("LEFT JOIN calls cf ON cf.session = r.session AND cf.position = r.f")),
+        "to": Join(
+            by(
+                "LEFT JOIN calls ct ON ct.session = r.session AND ct.position = r.t",
+                chain="LEFT JOIN calls ct ON ct.session = vm_owner(:head, r.t) AND ct.position = r.t",
+            )
+        ),
+        "kept": Join(
+            by(
+                "LEFT JOIN kept e ON e.page = r.page AND e.f = r.f",
+                across="LEFT JOIN kept e ON e.page = r.page AND e.f = r.f AND e.session = r.session",
+            )
+        ),
+        "content": Join(
+            by(
+                _content("vm_owner(r.session, r.content)"),
+                lane=_content("r.session"),
+                chain=_content("vm_owner(:head, r.content)"),
+            )
+        ),
+    },
+    (Order("r.f"), Order("r.page")),
+    moment="r.f",
+)

@@ -1,0 +1,165 @@
+"""PAGES and SEARCH: every page as it stood at a moment, and those that hold words."""
+
+from __future__ import annotations
+
+from vmstore.core.page import MIME_TYPES, Level, Modality, PageType, Role, Standing, Tier
+from vmstore.vmql import column_types
+from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
+from vmstore.vmql.relations.ctes import SAID
+from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
+from vmstore.vmql.relations.shared_columns import LATER, SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
+
+_ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
+_MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
+
+
+PAGES = Relation(
+    "PAGES",
+    "every page there was at a moment, in the context or out of it",
+    fields(
+        Field("page", PAGE, "the page's name", "p.page"),
+        SESSION,
+        USER,
+        Field("message", MESSAGE, "the message it is part of", "p.message"),
+        Field("type", word(PageType), "what it is for", "p.type"),
+        Field("role", word(Role), "who speaks in its message", "p.role"),
+        Field("modality", word(Modality), "what kind of content it holds", "p.modality"),
+        Field("mime", TEXT, "its content type", f"coalesce(iif(p.mime = 9, p.labels ->> '$.mime', NULL), {_MIME})"),
+        Field("tier", numbered(Tier), "0 in the prompt, 2 in the event store", "iif(h.page IS NULL, 2, 0)", ("here",)),
+        Field("level", numbered(Level), "how much of it is shown, 0 is full", "coalesce(h.level, 0)", ("here",)),
+        Field(
+            "tokens",
+            INTEGER,
+            "estimated tokens of what is shown of it, or of its full content",
+            "coalesce(s.tokens, c.tokens, p.tokens)",
+            ("shown", "latest"),
+        ),
+        Field("bytes", INTEGER, "bytes of the same", "coalesce(s.size, c.size, p.size)", ("shown", "latest")),
+        Field(
+            "importance",
+            REAL,
+            "how important it is, from 0 to 1",
+            "coalesce(said_importance.value, p.importance) / 1000000.0",
+            ("said_importance",),
+        ),
+        Field("version", INTEGER, "the number of its last version", "coalesce(c.version, 1)", ("latest",)),
+        Field("pinned", BOOLEAN, "whether somebody holds it in the prompt", "held.page IS NOT NULL", ("held",)),
+        Field(
+            "dirty",
+            BOOLEAN,
+            "whether it was made from one that changed since",
+            "(p.session, p.page) IN (SELECT session, page FROM stale)",
+            ("stale",),
+        ),
+        Field("last_flushed", TIME, "when it was last written out", "NULL", later=LATER),
+        Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
+        Field("hint", TEXT, "the name its maker gave it", "p.hint"),
+        Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),
+        Field("status", word(Standing), "whether what it says goes on", "said_status.value", ("said_status",), True),
+        Field(
+            "valid_from", TIME, "since when it holds in the world", "said_valid_from.value", ("said_valid_from",), True
+        ),
+        Field("valid_to", TIME, "until when it holds in the world", "said_valid_to.value", ("said_valid_to",), True),
+        Field("represents", LIST, "the pages it stands for", "coalesce(b.pages, '[]')", ("stands_for",)),
+        Field(
+            "anchors",
+            JSON,
+            "values by name; a path leads in: anchors.file",
+            "coalesce(a.anchors, '{}')",
+            ("anchored",),
+            True,
+        ),
+        Field("created_turn", INTEGER, "the turn in which it was made", "p.turn"),
+        Field("created_call", INTEGER, "the call before which it was made", "p.call"),
+        Field("created_at", TIME, "when it was made", "p.at"),
+        Field("last_access_turn", INTEGER, "the turn of the last call that saw it", "v.turn", ("seen",), True),
+        Field("access_count", INTEGER, "how many calls saw it", "coalesce(v.calls, 0)", ("seen",), True),
+        Field("position", INTEGER, "the position that made it", "p.page"),
+        Field(
+            "since_position",
+            INTEGER,
+            "the position since when it is in the prompt, unbroken",
+            "h.since",
+            ("here",),
+            True,
+        ),
+        Field("metadata", JSON, "what its source says of it; a path leads in: metadata.reason", "p.labels", (), True),
+        Field(
+            "text",
+            TEXT,
+            "its full content as text; null where it is none",
+            "vm_text(coalesce(c.cell, p.cell), iif(c.cell IS NULL, p.commitment, c.commitment))",
+            ("latest",),
+            True,
+        ),
+    ),
+    {
+        **scan("pages", "p", "p.page"),
+        "typed": Path(
+            "typed",
+            by(
+                rows("pages", "p", "p.page").replace("pages p ON", "pages p INDEXED BY pages_type ON")
+                + f" AND p.type <> {int(PageType.TRANSCRIPT)}"
+            ),
+            sorted=True,
+        ),
+        "prompt": Path(
+            "prompt",
+            by(
+                f"FROM here h CROSS JOIN lane ON {WITHIN.format('h.page')}"
+                " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
+                across=f"FROM here h CROSS JOIN lane ON lane.session = h.session AND {WITHIN.format('h.page')}"
+                " CROSS JOIN pages p ON p.session = lane.session AND p.page = h.page",
+            ),
+            joined=("here",),
+        ),
+        "found": Path(
+            "found",
+            by(
+                f"FROM hits f CROSS JOIN lane ON lane.session = f.session AND {WITHIN.format('f.page')}"
+                " CROSS JOIN pages p ON p.session = f.session AND p.page = f.page"
+            ),
+        ),
+    },
+    {
+        "writer": WRITER,
+        "here": beside("here h", "p", "page"),
+        "latest": Join(
+            by(
+                "LEFT JOIN changes c ON c.session = p.session AND c.position = (SELECT x.position FROM changes x"
+                " INDEXED BY changes_page WHERE x.session = p.session AND x.page = p.page AND x.level = 0"
+                " AND x.position <= lane.high"
+                " ORDER BY x.position DESC LIMIT 1)",
+                chain="LEFT JOIN latest c ON c.page = p.page",
+            )
+        ),
+        "shown": Join(
+            by(
+                "LEFT JOIN changes s ON h.level > 0 AND s.session = p.session AND s.position = h.content",
+                chain="LEFT JOIN changes s ON h.level > 0 AND s.session = vm_owner(:head, h.content)"
+                " AND s.position = h.content",
+            ),
+            needs=("here",),
+        ),
+        "stale": Join(by("")),
+        **{f"said_{column}": beside(f"said_{column}", "p", "page") for column in SAID},
+        "tagged": beside("tagged g", "p", "page"),
+        "held": beside("held", "p", "page"),
+        "seen": beside("seen v", "p", "page"),
+        "anchored": beside("anchored a", "p", "page"),
+        "stands_for": beside("stands_for b", "p", "page"),
+    },
+    (Order("p.page"),),
+    moment="p.page",
+)
+
+SEARCH = PAGES._replace(
+    name="SEARCH",
+    meaning="pages that hold words, best first",
+    fields={
+        "page": PAGES.fields["page"],
+        "score": Field("score", REAL, "how well it fits, by BM25; greater is better", "f.score"),
+        **{name: field for name, field in PAGES.fields.items() if name != "page"},
+    },
+    paths={"found": PAGES.paths["found"]},
+)

@@ -1,0 +1,94 @@
+"""What a relation is: fields, each an expression over views, and the tables it needs them joined from.
+
+The catalog is made of these and of nothing else: names, types and meanings are said once, here
+DESCRIBE, completion, the reference and the planner read them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from vmstore.vmql.column_types import Form
+
+Shape = str
+"""How many see each other: "lane", one session's own rows; "chain", with its ancestors'; "across", each its own."""
+
+LANE, CHAIN, ACROSS = "lane", "chain", "across"
+
+
+class Field(NamedTuple):
+    """A column: how its values are kept, what they mean, and the SQL of them.
+
+    `needs` are the joins it reads from. `asked` ones are long or dear, and given only where named.
+    `later` says what will fill it where it is empty until then.
+    """
+
+    name: str
+    form: Form
+    meaning: str
+    sql: str
+    needs: tuple[str, ...] = ()
+    asked: bool = False
+    later: str = ""
+
+
+class Join(NamedTuple):
+    """A table joined where a field needs it; by shape, the shape "" serves the others."""
+
+    sql: dict[Shape, str]
+    needs: tuple[str, ...] = ()  # joins
+
+
+class Order(NamedTuple):
+    """A key of the order that answers have when none is asked for, which tells any two rows apart."""
+
+    sql: str
+    needs: tuple[str, ...] = ()
+
+
+class Path(NamedTuple):
+    """A way to the rows: where to start, and what that has joined already."""
+
+    name: str
+    start: dict[Shape, str]
+    joined: tuple[str, ...] = ()
+    sorted: bool = False  # whether rows come in the relation's order
+
+
+class Relation(NamedTuple):
+    """Rows of one kind: its fields, ways to them, joins, and the order of an answer that asks for none.
+
+    `moment` is the position of a row in its session, which SINCE, UNTIL and AS OF bound.
+    """
+
+    name: str
+    meaning: str
+    fields: dict[str, Field]
+    paths: dict[str, Path]
+    joins: dict[str, Join]
+    order: tuple[Order, ...]
+    moment: str = ""
+    across: tuple[Order, ...] = (Order("w.name", ("writer",)),)  # what comes first where many sessions are asked
+    wide: bool = False  # asked of all sessions unless one is named in it
+    made: bool = False  # rows are made in Python, not kept in a view
+
+    @property
+    def shown(self) -> list[Field]:
+        """The fields an answer has where none is named."""
+        return [field for field in self.fields.values() if not field.asked]
+
+
+def fields(*listed: Field) -> dict[str, Field]:
+    """Fields by name."""
+    return {field.name: field for field in listed}
+
+
+def by(sql: str, **shapes: str) -> dict[Shape, str]:
+    """SQL by shape: one for all but those named."""
+    return {LANE: sql, CHAIN: sql, ACROSS: sql, **shapes}
+
+
+def made(name: str, meaning: str, *listed: Field, order: str = "row") -> Relation:
+    """A relation whose rows are made in Python, its fields in their order."""
+    start = Path("made", by(f"FROM vm_{name.lower()}(:rows) g"), sorted=True)
+    return Relation(name, meaning, fields(*listed), {"made": start}, {}, (Order(f"g.{order}"),), across=(), made=True)

@@ -1,0 +1,71 @@
+"""What is wrong with a VMQL text, told with its place in it and with the words that were meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from vmstore.errors import InputError
+from vmstore.vmql.syntax.nodes import NOWHERE, Span
+
+NEAR_MIN = 0.7  # of difflib's ratio: `lmit` finds LIMIT, `banana` finds nothing
+NEAR_CHARS_MAX = 40  # what is longer is no slip of the finger, and costs the square of its length
+LINE_CHARS_MAX = 100  # of the line that is shown over the caret
+
+
+class QueryError(InputError):
+    """A query that cannot be answered; nothing was written.
+
+    `code` is stable ("unknown-column"), `span` the place in `text`, `expected` the words that can
+    stand there, `hint` the VMQL for what was meant, or a near word.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        text: str = "",
+        span: Span = NOWHERE,
+        expected: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.text = text
+        self.span = span
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}; {self.hint}"
+
+    def pointed(self) -> str:
+        """The line of the text that is wrong and a caret under the place; "" where there is no text."""
+        if not self.text:
+            return ""
+        start = min(self.span.start, len(self.text))
+        first = self.text.rfind("\n", 0, start) + 1
+        last = self.text.find("\n", start)
+        line = self.text[first : len(self.text) if last < 0 else last]
+        number = self.text.count("\n", 0, start) + 1
+        before = start - first
+        if cut := max(0, before - LINE_CHARS_MAX // 2):
+            line, before = "…" + line[cut + 1 :], before - cut
+        if len(line) > LINE_CHARS_MAX:
+            line = line[: LINE_CHARS_MAX - 1] + "…"
+        width = max(1, min(self.span.end - start, len(line) - before))
+        # Tabs stay tabs, so that the caret stands where the eye sees the place.
+        indent = "".join("\t" if sign == "\t" else " " for sign in line[:before])
+        head = f"line {number}: "
+        return f"{head}{line}\n{' ' * len(head)}{indent}{'^' * width}"
+
+
+def near(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, whatever its case; None where none is near enough."""
+    if not word or len(word) > NEAR_CHARS_MAX:
+        return None
+    folded = {each.casefold(): each for each in known}
+    found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=NEAR_MIN)
+    return folded[found[0]] if found else None
