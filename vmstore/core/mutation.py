@@ -40,11 +40,12 @@ from vmstore.errors import CorruptError
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure",
-    "Create", "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark",
-    "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference",
-    "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin",
-    "Update", "body", "cell_refs", "decode", "encode", "readable", "sealed_again", "wire",
+    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
+    "Configure", "Create", "Decision", "Delete", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
+    "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure",
+    "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
+    "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
+    "decode", "encode", "readable", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -115,6 +116,17 @@ class Mark(Mutation, frozen=True, array_like=True, tag=5):
     back_to: int = 0
 
 
+class Close(Mutation, frozen=True, array_like=True, tag=6):
+    """A session ends, and how: completed or abandoned. A message that follows takes it up again.
+
+    `reason` is a cell of text.
+    """
+
+    NUMBER: ClassVar[int] = 6
+    status: int
+    reason: CellRef | None = None
+
+
 class Create(Mutation, frozen=True, array_like=True, tag=10):
     """A page comes to be, named by this mutation's position.
 
@@ -177,6 +189,29 @@ class Link(Mutation, frozen=True, array_like=True, tag=13):
     link: int
     valid_from: int | None = None
     valid_to: int | None = None
+
+
+class Unlink(Mutation, frozen=True, array_like=True, tag=14):
+    """Every link of a kind from `source` to `target` holds no more; one that is made later does."""
+
+    NUMBER: ClassVar[int] = 14
+    source: int
+    target: int
+    link: int
+
+
+class Delete(Mutation, frozen=True, array_like=True, tag=15):
+    """A page holds no more: no kernel brings it back by itself; an annotation that it is active does."""
+
+    NUMBER: ClassVar[int] = 15
+    page: int
+
+
+class Flush(Mutation, frozen=True, array_like=True, tag=29):
+    """A page is up to date with what it was made from, as that stands now; its content stays."""
+
+    NUMBER: ClassVar[int] = 29
+    page: int
 
 
 class Compress(Mutation, frozen=True, array_like=True, tag=26):
@@ -271,8 +306,9 @@ Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
+ByHand = Close | Unlink | Delete | Flush
 Granting = Share | Revoke
-Known = Recorded | Erase | Stimulus | Decision | Granting
+Known = Recorded | Erase | Stimulus | Decision | Granting | ByHand
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -359,6 +395,7 @@ _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
 CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name", "note"),
+    Close: ("reason",),
     Create: ("content", "labels"),
     Update: ("content",),
     Annotate: ("tags", "untags", "anchors"),

@@ -129,12 +129,18 @@ class Redrive:
                 act.tell(m.Update(page, mutation.version, content, mutation.size, mutation.tokens))
             case m.Link():
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
+            case m.Unlink():
+                act.tell(m.Unlink(self._at[mutation.source], self._at[mutation.target], mutation.link))
             case m.Annotate() if mutation.status == Standing.SUPERSEDED and mutation.page in self._at:
                 said_of = None if mutation.anchors is None else act.cell(self._bytes(mutation.anchors))
-                page = self._at[mutation.page]
-                act.tell(m.Annotate(page, status=mutation.status, anchors=said_of))
-                for claim in act.spoken.claims_of(page):  # found in the meantime in what the source took back
-                    act.tell(m.Annotate(claim, status=mutation.status))
+                self._past(act, m.Annotate(self._at[mutation.page], status=mutation.status, anchors=said_of))
+            case m.Delete() if mutation.page in self._at:
+                self._past(act, m.Delete(self._at[mutation.page]))
+            case m.Flush() if mutation.page in self._at:
+                act.tell(m.Flush(self._at[mutation.page]))
+            case m.Close():
+                said_of = None if mutation.reason is None else act.cell(self._bytes(mutation.reason))
+                act.tell(m.Close(mutation.status, said_of))
             case m.Configure():
                 act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm), act.state.beside))
             case m.Reply():
@@ -146,6 +152,13 @@ class Redrive:
                     if page in self._at:
                         act.tell(m.Reference(self._at[page], use, mutation.call))
                 pack(act, {})
+
+    @staticmethod
+    def _past(act: Act, said: m.Annotate | m.Delete) -> None:
+        """Lets a page hold no more, and the claims found meanwhile in what the source took back."""
+        act.tell(said)
+        for claim in act.spoken.claims_of(said.page):
+            act.tell(m.Annotate(claim, status=Standing.SUPERSEDED))
 
     def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)

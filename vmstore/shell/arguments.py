@@ -333,6 +333,12 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_close(parser: argparse.ArgumentParser) -> None:
+    """How a session ended."""
+    parser.add_argument("--status", default="completed", metavar="S", help="completed (default) or abandoned")
+    parser.add_argument("--because", metavar="TEXT", help="why it ended")
+
+
 def add_tail(parser: argparse.ArgumentParser) -> None:
     """Which stretch of the log."""
     parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")

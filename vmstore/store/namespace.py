@@ -14,7 +14,7 @@ import apsw
 from vmstore.cells.storekey import StoreKey
 from vmstore.core import process
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.page import Origin
+from vmstore.core.page import Origin, Standing
 from vmstore.core.patience import MINE, WAIT_S, queued
 from vmstore.core.redaction import Redaction
 from vmstore.engine.apart import Warden
@@ -389,6 +389,7 @@ class Namespace(process.Owner):
             source=s["source"],
             redaction=Redaction(s["redaction"]).word,
             redactions=s["redactions"],
+            status=Standing(s["status"]).word,
         )
 
     @staticmethod

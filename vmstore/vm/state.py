@@ -13,7 +13,7 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Load, Use
-from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role
+from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Standing
 from vmstore.vm.held import Form, Held
 from vmstore.vm.policies.registry import policy
 from vmstore.vm.policy import Now, Policy
@@ -171,6 +171,14 @@ class State:
     def _on_link(self, position: int, link: m.Link) -> None:
         self._related(link.source, link.target, link.link)
 
+    def _on_unlink(self, position: int, ends: m.Unlink) -> None:
+        source, target, kind = ends.source, ends.target, ends.link
+        if kind == LinkKind.HAS_CAPTION:
+            source, target, kind = target, source, LinkKind.REPRESENTS
+        held = self.pages.get(source)
+        if held is not None and kind == LinkKind.REPRESENTS and held.origin == target:
+            held.origin = 0
+
     def _related(self, source: int, target: int, kind: int) -> None:
         """Keeps which pages belong together: an answer and its call, a page and what was written to stand for it."""
         if kind == LinkKind.HAS_CAPTION:
@@ -211,6 +219,9 @@ class State:
             self._touched(held)
         if said.status is not None:
             self.retracted.say(held.page, said.status, self.here)
+
+    def _on_delete(self, position: int, gone: m.Delete) -> None:
+        self.retracted.say(gone.page, Standing.SUPERSEDED, self.here)
 
     # ---- uses
 
@@ -441,8 +452,10 @@ _FOLDS: dict[type, Callable[[State, int, Any], None]] = {
     m.Create: State._on_create,
     m.Update: State._on_update,
     m.Link: State._on_link,
+    m.Unlink: State._on_unlink,
     m.Compress: State._on_compress,
     m.Annotate: State._on_annotate,
+    m.Delete: State._on_delete,
     m.Reference: State._on_reference,
     m.Cite: State._on_cite,
     m.FaultIn: State._on_fault_in,

@@ -29,6 +29,7 @@ from vmstore.views.decisions import (
 )
 from vmstore.views.faults import before, gone
 from vmstore.views.lane import Lane
+from vmstore.views.lineage import ended
 from vmstore.views.moment import moment_at
 from vmstore.views.reasons import contest, policy_name, reason_of, word_of
 from vmstore.views.residency import residents_at
@@ -274,11 +275,12 @@ def _instead(lane: Lane, page: int, event: Any) -> Iterator[Row]:
 
 def _made_from(lane: Lane, page: int, position: int) -> set[int]:
     found: set[int] = set()
+    gone = ended(lane, position)
     for stretch in lane.upto(position):
         rows = lane.db.execute(_DERIVED, (stretch.session, page, stretch.high))
-        found.update(source for (source,) in rows)
+        found.update(source for source, kind, at in rows if at > gone.get((source, page, kind), 0))
     return found
 
 
-_DERIVED = f"""SELECT source FROM links WHERE session = ? AND target = ? AND position <= ?
+_DERIVED = f"""SELECT source, kind, position FROM links WHERE session = ? AND target = ? AND position <= ?
   AND kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REPRESENTS)}, {int(LinkKind.SUPERSEDES)})"""
