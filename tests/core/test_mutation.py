@@ -72,7 +72,7 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "meta": st.none() | REF, "source": st.none() | REF, "key": st.none() | REF, "hidden": st.integers(0, 2),
         "spawned_by": st.none() | POSITION,
     },
-    Turn: {"number": COUNT},
+    Turn: {"number": COUNT, "alike": st.lists(st.tuples(POSITION, COUNT), max_size=3).map(tuple)},
     Configure: {"estimator": SMALL, "factor_ppm": COUNT, "beside": COUNT},
     Mark: {
         "reason": SMALL, "records": COUNT, "digest": st.none() | UID, "name": st.none() | REF,
@@ -208,6 +208,7 @@ def test_trailing_defaults_are_not_written(mutation: Any) -> None:
     ("mutation", "row"),
     [
         (Turn(3), [2, 3]),
+        (Turn(3, ((7, 9),)), [2, 3, [[7, 9]]]),
         (Link(1, 2, 0), [13, 1, 2, 0]),
         (Link(1, 2, 0, None, 7), [13, 1, 2, 0, None, 7]),
         (Close(2), [6, 2]),

@@ -77,10 +77,15 @@ class Open(Mutation, frozen=True, array_like=True, tag=1):
 
 
 class Turn(Mutation, frozen=True, array_like=True, tag=2):
-    """A human message after a final answer opens turn `number`; the first of its commit."""
+    """A human message after a final answer opens turn `number`; the first of its commit.
+
+    `alike` are pages in the prompt with how alike each is to the message, in parts per million, where the
+    policy weighs it.
+    """
 
     NUMBER: ClassVar[int] = 2
     number: int
+    alike: tuple[tuple[int, int], ...] = ()
 
 
 class Configure(Mutation, frozen=True, array_like=True, tag=4):
@@ -419,6 +424,7 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Configure: {"beside": 0},
     Mark: {"back_to": 0},
     Pack: {"sent": None, "sent_tokens": 0},
+    Turn: {"alike": ()},
 }
 """Fields that a kind got after it was first written, and their defaults."""
 

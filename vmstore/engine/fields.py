@@ -49,6 +49,7 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Share,
+    Turn,
     Unlink,
     Unpin,
     Update,
@@ -128,6 +129,7 @@ COUNTS: dict[type, tuple[str, ...]] = {
 
 PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Create: lambda m: [page for _, page in m.links] if m.links else (),
+    Turn: lambda m: [page for page, _ in m.alike] if m.alike else (),
     Update: lambda m: (m.page,),
     Annotate: lambda m: (m.page,),
     Compress: lambda m: (m.page,),

@@ -18,9 +18,11 @@ from vmstore.capture.skeleton import dumps
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import Gone
+from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
 from vmstore.live import recall, remembering
 from vmstore.live.facts import Facts, Told
+from vmstore.live.likeness import turn
 from vmstore.live.packing import pack
 from vmstore.live.runtime import Act
 from vmstore.live.saying import TOPIC_BYTES_MAX, Spoke, corrected, hold
@@ -64,6 +66,7 @@ class Uses:
                         yield Written(position, content.decode("utf-8", "replace"))
 
 
+_SPOKEN = (Role.USER, Modality.TEXT)
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
@@ -107,6 +110,16 @@ class Redrive:
         if not act.ended:
             self._notice(act, said)
 
+    def _begun(self) -> str:
+        """What a person says at the beginning of a turn, in the commit under way."""
+        told = decode(self._commit.body) if self._commit is not None else []
+        texts = [
+            self._bytes(one.content)
+            for one in told
+            if isinstance(one, m.Create) and one.content is not None and (one.role, one.modality) == _SPOKEN
+        ]
+        return "\n".join(text.decode("utf-8", "replace") for text in texts if not isinstance(text, Gone))
+
     def _bytes(self, ref: m.CellRef) -> bytes:
         assert self._commit is not None, "a cell is read as its commit is met"
         return self._facts.sealed(self._commit, ref)
@@ -114,7 +127,7 @@ class Redrive:
     def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, Spoke]) -> None:
         match mutation:
             case m.Turn():
-                act.tell(m.Turn(act.state.turn + 1))
+                act.tell(turn(act, self._begun()))
             case m.Message():
                 skeleton = self._bytes(mutation.envelope)
                 envelope = act.cell(skeleton)
