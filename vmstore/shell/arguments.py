@@ -178,6 +178,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         metavar="off|mask|refuse",
         help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
     )
+    parser.add_argument("--uses", action="store_true", help="log what each call used of the pages, and topics: slower")
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 
