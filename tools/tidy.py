@@ -30,6 +30,7 @@ LAZY: frozenset[tuple[str, str]] = frozenset(
         ("vmstore/core/process.py", "ctypes"),
         ("vmstore/cells/storekey.py", "cryptography"),
         ("vmstore/capture/sources/packed.py", "zstandard"),
+        ("vmstore/store/imports.py", "vmstore"),
         ("vmstore/exports/database.py", "sqlite_utils"),
         ("vmstore/exports/database.py", "sqlite3"),
         ("vmstore/exports/parquet.py", "duckdb"),
