@@ -14,11 +14,11 @@ from collections import Counter, namedtuple
 from collections.abc import Iterator, Sequence
 
 from vmstore.core import mutation as m
-from vmstore.core.page import Level, Origin, Tier
+from vmstore.core.page import Level, Origin, Standing, Tier
 
 HEAD = 1 << 62
 OF_A_PAGE = m.Update | m.Compress | m.Annotate | m.FaultIn | m.FaultDenied | m.Prefetch | m.Evict | m.Pin | m.Unpin
-OF_A_PAGE |= m.Reference | m.Cite | m.Recall
+OF_A_PAGE |= m.Reference | m.Cite | m.Recall | m.Delete | m.Flush
 
 # One mutation: whose, where in its session, when it happened, the cells of its commit.
 Fact = namedtuple("Fact", "session position mutation at cells")
@@ -95,6 +95,17 @@ class Model:
         made = Counter(call.turn for call in self.calls(session, position).values())
         return [(turn, where, made[turn]) for turn, where in opened]
 
+    def status(self, session: str) -> str:
+        """How a session ended; a message that came after the end took it up again."""
+        found = Standing.ACTIVE
+        for fact in self.own(session):
+            match fact.mutation:
+                case m.Close(status=status):
+                    found = Standing(status)
+                case m.Message():
+                    found = Standing.ACTIVE
+        return found.word
+
     def calls(self, session: str, position: int = HEAD) -> dict[int, Call]:
         """The calls by number; of several replies to one the last holds."""
         found: dict[int, Call] = {}
@@ -168,7 +179,7 @@ class Model:
                     events = ["create", *("link" for _ in set(links))]
                 case _ if isinstance(fact.mutation, OF_A_PAGE) and fact.mutation.page == page:
                     events = [fact.mutation.kind]
-                case m.Link(source=told) | m.Segment(summary=told) if told == page:
+                case m.Link(source=told) | m.Unlink(source=told) | m.Segment(summary=told) if told == page:
                     events = [fact.mutation.kind]
                 case m.Search(found=told) if page in told:
                     events = ["search"]
@@ -178,7 +189,7 @@ class Model:
         return found
 
     def links(self, session: str, position: int = HEAD) -> set[Edge]:
-        """Every link: those pages were born with, and those made later."""
+        """Every link that holds: those pages were born with, those made later, without those that were ended since."""
         found: set[Edge] = set()
         for fact in self.seen(session, position):
             match fact.mutation:
@@ -186,6 +197,8 @@ class Model:
                     found |= {Edge(0, fact.position, kind, target, fact.position) for kind, target in links}
                 case m.Link(source=source, target=target, link=kind):
                     found.add(Edge(0, source, kind, target, fact.position))
+                case m.Unlink() as ends:
+                    found = {edge for edge in found if edge[1:4] != (ends.source, ends.link, ends.target)}
         return found
 
     def walk(self, session: str, page: int, position: int = HEAD, *, up: bool, depth: int = HEAD) -> set[Edge]:

@@ -51,6 +51,8 @@ def notes_of(model: Model, name: str, position: int) -> dict[int, Note]:
         if isinstance(told, kinds.Create):
             tags = set(_words(model, fact, told.labels).get("tags", ()))
             found[fact.position] = Note(told.importance, None, None, None, tags, {})
+        elif isinstance(told, kinds.Delete):
+            found[told.page] = found[told.page]._replace(status=Standing.SUPERSEDED)
         elif isinstance(told, kinds.Annotate):
             old, said = found[told.page], (told.importance, told.status, told.valid_from, told.valid_to)
             kept: Iterable[Any] = (was if new is None else new for was, new in zip(old, said, strict=False))
@@ -66,7 +68,8 @@ def _words(model: Model, fact: Fact, ref: kinds.CellRef | None) -> Any:
 
 
 def _outdated(model: Model, name: str, position: int) -> set[int]:
-    """The pages made from one that has a later version than they and their link to it."""
+    """The pages made from one that has a later version than they and their link to it, and were not flushed since."""
+    flushed = {f.mutation.page: f.position for f in model.seen(name, position) if isinstance(f.mutation, kinds.Flush)}
     last = {
         page: [content.position for content in contents if content.level == Level.FULL][-1]
         for page, contents in model.versions(name, position).items()
@@ -74,7 +77,8 @@ def _outdated(model: Model, name: str, position: int) -> set[int]:
     return {
         edge.source
         for edge in model.links(name, position)
-        if edge.kind == LinkKind.DERIVES and last[edge.target] > max(edge.position, last[edge.source])
+        if edge.kind == LinkKind.DERIVES
+        and last[edge.target] > max(edge.position, last[edge.source], flushed.get(edge.source, 0))
     }
 
 

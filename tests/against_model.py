@@ -80,6 +80,7 @@ def _whole_session(model: Model, name: str, session: Session) -> None:
     assert (info.position, info.turns, info.calls) == model.last(name)
     assert (info.mutations, info.pages, info.tokens) == (len(own), len(born), sum(one.tokens for one in born))
     assert info.messages == sum(isinstance(fact.mutation, kinds.Message) for fact in own)
+    assert info.status == model.status(name)
     derived = any(call.pack.fidelity == Fidelity.DERIVED for call in model.calls(name).values())
     assert info.fidelity == ("derived" if derived else "recorded"), "one derived call makes a session derived"
     assert [(turn.turn, turn.position, turn.calls) for turn in session.turns()] == model.turns(name)

@@ -15,13 +15,16 @@ from vmstore.core.mutation import (
     Annotate,
     Approve,
     Cite,
+    Close,
     Compress,
     Configure,
     Create,
+    Delete,
     Erase,
     Evict,
     FaultDenied,
     FaultIn,
+    Flush,
     Known,
     Link,
     Mark,
@@ -43,6 +46,7 @@ from vmstore.core.mutation import (
     Share,
     Turn,
     Unknown,
+    Unlink,
     Unpin,
     Update,
     cell_refs,
@@ -68,12 +72,16 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
         "meta": st.none() | REF, "source": st.none() | REF, "key": st.none() | REF, "hidden": st.integers(0, 2),
         "spawned_by": st.none() | POSITION,
     },
-    Turn: {"number": COUNT},
+    Turn: {"number": COUNT, "alike": st.lists(st.tuples(POSITION, COUNT), max_size=3).map(tuple)},
     Configure: {"estimator": SMALL, "factor_ppm": COUNT, "beside": COUNT},
     Mark: {
         "reason": SMALL, "records": COUNT, "digest": st.none() | UID, "name": st.none() | REF,
         "note": st.none() | REF, "back_to": COUNT,
     },
+    Close: {"status": SMALL, "reason": st.none() | REF},
+    Unlink: {"source": POSITION, "target": POSITION, "link": SMALL},
+    Delete: {"page": POSITION},
+    Flush: {"page": POSITION},
     Create: {
         "type": SMALL, "modality": SMALL, "role": SMALL, "message": COUNT, "part": SMALL,
         "content": st.none() | REF, "size": COUNT, "tokens": COUNT, "mime": SMALL,
@@ -147,6 +155,7 @@ CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope
 CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by", "who"}
 POSITIONS = {
     (Link, "source"),
+    (Unlink, "source"),
     (Cite, "by"),
     (Redact, "by"),
     *((kind, "content") for kind in (FaultIn, Prefetch, Evict)),
@@ -199,8 +208,14 @@ def test_trailing_defaults_are_not_written(mutation: Any) -> None:
     ("mutation", "row"),
     [
         (Turn(3), [2, 3]),
+        (Turn(3, ((7, 9),)), [2, 3, [[7, 9]]]),
         (Link(1, 2, 0), [13, 1, 2, 0]),
         (Link(1, 2, 0, None, 7), [13, 1, 2, 0, None, 7]),
+        (Close(2), [6, 2]),
+        (Close(3, 0), [6, 3, 0]),
+        (Unlink(1, 2, 0), [14, 1, 2, 0]),
+        (Delete(7), [15, 7]),
+        (Flush(7), [29, 7]),
         (Message(0, 2, 0), [30, 0, 2, 0]),
         (Message(0, 2, (5, 1), 0, None, 1), [30, 0, 2, [5, 1], 0, None, 1]),
         (Reply(1, 1), [33, 1, 1]),
@@ -278,6 +293,7 @@ def test_every_cell_a_mutation_names_is_found(mutation: Any) -> None:
     """`cell_refs` names each field drawn as a cell, and nothing else."""
     kind = type(mutation)
     expected = [getattr(mutation, name) for name in FIELDS[kind] if name in CELLS and (kind, name) not in POSITIONS]
+    expected += [mutation.reason] if isinstance(mutation, Close) else []
     if isinstance(mutation, Pack):
         expected += [ref for _, ref in mutation.envelopes]
     assert sorted(map(str, cell_refs(mutation))) == sorted(str(ref) for ref in expected if ref is not None)

@@ -13,12 +13,15 @@ from vmstore.core.decision import Cause, Denial, FaultReason, Holder, Load, Sign
 from vmstore.core.mutation import (
     Annotate,
     Cite,
+    Close,
     Compress,
     Configure,
     Create,
+    Delete,
     Evict,
     FaultDenied,
     FaultIn,
+    Flush,
     Link,
     Mark,
     Message,
@@ -33,6 +36,7 @@ from vmstore.core.mutation import (
     Segment,
     Settings,
     Turn,
+    Unlink,
     Unpin,
     Update,
 )
@@ -61,6 +65,7 @@ DEEDS = (
     "fault",
     "evict",
     "pin",
+    "hand",
     "end",
     "fork",
     "switch",
@@ -316,6 +321,19 @@ class Author:
             holder = list(Holder)[deed.b % 6]
             why = self._why(deed) if deed.d % 2 else None
             self.batch.add(Pin(page, holder) if deed.c % 3 else Unpin(page, holder, why))
+
+    def do_hand(self, deed: Deed) -> None:
+        """The session is closed, or a page is deleted, flushed, or linked no more."""
+        page, other = self._page(deed.a), self._page(deed.b)
+        if deed.c % 4 == 0 or page is None:
+            why = self.batch.cell(b"reason %d" % deed.d) if deed.d % 2 else None
+            self.batch.add(Close((Standing.COMPLETED, Standing.ABANDONED)[deed.b % 2], why))
+        elif deed.c % 4 == 1:
+            self.batch.add(Delete(page))
+        elif deed.c % 4 == 2:
+            self.batch.add(Flush(page))
+        elif other is not None and page != other and (kind := list(LinkKind)[deed.d % 10]) != LinkKind.CAUSED_BY:
+            self.batch.add(Unlink(page, other, kind))
 
     def do_end(self, deed: Deed) -> None:
         """A commit ends; every other time the batch is written too."""

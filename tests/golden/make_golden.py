@@ -30,13 +30,16 @@ from vmstore.core.mutation import (
     Annotate,
     Approve,
     Cite,
+    Close,
     Compress,
     Configure,
     Create,
+    Delete,
     Erase,
     Evict,
     FaultDenied,
     FaultIn,
+    Flush,
     Link,
     Mark,
     Message,
@@ -55,6 +58,7 @@ from vmstore.core.mutation import (
     Settings,
     Share,
     Turn,
+    Unlink,
     Unpin,
     Update,
     encode,
@@ -203,6 +207,10 @@ def kinds() -> dict[str, str]:
         Pressure(2, 7_210, 8_000),
         Share(2, 0, 3, (300, 1)),
         Revoke(300, 2, 0),
+        Close(3, (300, 2)),
+        Unlink(30, 12, 0),
+        Delete(12),
+        Flush(30),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 
@@ -212,6 +220,7 @@ def words() -> dict[str, str]:
     kept = [(12, 45, 3, 2_048), (30, 30, 0, 4_096)]
     examples = {
         "redact by detectors 2": Redact(12, 0, 2, 3, 1, ((11, 2, 3),), 1_030, 1_024, 0, 1),
+        "turn with how alike pages are to its message": Turn(7, ((12, 340_000), (30, 1_000_000))),
         "configure with what stands beside the pages": Configure(1, 1_250_000, 640),
         "pack of a live session's request": Pack(
             7, 3, 2, 1_030, bytes(range(32)), tuple(kept), (20,), 0, ((11, 1),), 2, 3, bytes(range(32, 64)), 1_410

@@ -200,6 +200,12 @@ class Live(Session):
         told = partial(self._live.link, source, target, kind, valid_from=valid_from, valid_to=valid_to)
         await self._worker.do(partial(told, at=at))
 
+    async def unlink(
+        self, source: str | int, target: str | int, kind: str = "related_to", *, at: int | None = None
+    ) -> None:
+        """See `vmstore.Live.unlink`."""
+        await self._worker.do(partial(self._live.unlink, source, target, kind, at=at))
+
     async def delete(self, page: str | int, *, at: int | None = None) -> None:
         """See `vmstore.Live.delete`."""
         await self._worker.do(partial(self._live.delete, page, at=at))

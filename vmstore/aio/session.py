@@ -220,6 +220,12 @@ class Session:
         more = partial(told, valid_from=valid_from, valid_to=valid_to, tags=tags, untags=untags)
         return await self._worker.do(more)
 
+    async def close(
+        self, status: str = "completed", reason: str | None = None, *, at: int | None = None
+    ) -> SessionInfo:
+        """See `vmstore.Session.close`."""
+        return await self._worker.do(partial(self._session.close, status, reason, at=at))
+
     async def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """See `vmstore.Session.fork`."""
         return Session(await self._worker.do(self._session.fork, name, at, **moment), self._worker)

@@ -208,6 +208,7 @@ class Store:
         exact: bool = False,
         redaction: str | None = None,
         agreed: Agree = False,
+        uses: bool = False,
         progress: Progress | None = None,
     ) -> Import:
         """See `vmstore.Store.import_file`."""
@@ -217,6 +218,7 @@ class Store:
             "exact": exact,
             "redaction": redaction,
             "agreed": agreed,
+            "uses": uses,
             "progress": progress,
         }
         return await self._worker.do(partial(self._store.import_file, **told), path)

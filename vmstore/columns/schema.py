@@ -13,7 +13,19 @@ from typing import Any, Union, get_args, get_origin
 
 import msgspec
 
-from vmstore.core.mutation import Cite, Link, Mutation, Open, Pack, Pressure, Reference, Reply, Segment, Turn
+from vmstore.core.mutation import (
+    Cite,
+    Link,
+    Mutation,
+    Open,
+    Pack,
+    Pressure,
+    Reference,
+    Reply,
+    Segment,
+    Turn,
+    Unlink,
+)
 
 VERSION = 2
 TAIL_MAX = 1 << 14  # mutations that are rather cut in memory, again in each process, than sealed
@@ -23,6 +35,7 @@ CONTENTS = "contents"
 RESIDENCIES = "residencies"
 RENAMED = {
     (Link, "source"): "page",
+    (Unlink, "source"): "page",
     (Reply, "call"): "answers",
     (Open, "parent_position"): "fork_position",
     (Segment, "number"): "segment",

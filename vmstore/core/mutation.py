@@ -40,11 +40,12 @@ from vmstore.errors import CorruptError
 WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 
 __all__ = [
-    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Compress", "Configure",
-    "Create", "Decision", "Erase", "Evict", "FaultDenied", "FaultIn", "Known", "Link", "MUTATION_NAMES", "Mark",
-    "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure", "Recall", "Recorded", "Redact", "Reference",
-    "Reply", "Residence", "Revoke", "Search", "Segment", "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unpin",
-    "Update", "body", "cell_refs", "decode", "encode", "readable", "sealed_again", "wire",
+    "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
+    "Configure", "Create", "Decision", "Delete", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
+    "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure",
+    "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
+    "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
+    "decode", "encode", "readable", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -76,10 +77,15 @@ class Open(Mutation, frozen=True, array_like=True, tag=1):
 
 
 class Turn(Mutation, frozen=True, array_like=True, tag=2):
-    """A human message after a final answer opens turn `number`; the first of its commit."""
+    """A human message after a final answer opens turn `number`; the first of its commit.
+
+    `alike` are pages in the prompt with how alike each is to the message, in parts per million, where the
+    policy weighs it.
+    """
 
     NUMBER: ClassVar[int] = 2
     number: int
+    alike: tuple[tuple[int, int], ...] = ()
 
 
 class Configure(Mutation, frozen=True, array_like=True, tag=4):
@@ -113,6 +119,17 @@ class Mark(Mutation, frozen=True, array_like=True, tag=5):
     name: CellRef | None = None
     note: CellRef | None = None
     back_to: int = 0
+
+
+class Close(Mutation, frozen=True, array_like=True, tag=6):
+    """A session ends, and how: completed or abandoned. A message that follows takes it up again.
+
+    `reason` is a cell of text.
+    """
+
+    NUMBER: ClassVar[int] = 6
+    status: int
+    reason: CellRef | None = None
 
 
 class Create(Mutation, frozen=True, array_like=True, tag=10):
@@ -177,6 +194,29 @@ class Link(Mutation, frozen=True, array_like=True, tag=13):
     link: int
     valid_from: int | None = None
     valid_to: int | None = None
+
+
+class Unlink(Mutation, frozen=True, array_like=True, tag=14):
+    """Every link of a kind from `source` to `target` holds no more; one that is made later does."""
+
+    NUMBER: ClassVar[int] = 14
+    source: int
+    target: int
+    link: int
+
+
+class Delete(Mutation, frozen=True, array_like=True, tag=15):
+    """A page holds no more: no kernel brings it back by itself; an annotation that it is active does."""
+
+    NUMBER: ClassVar[int] = 15
+    page: int
+
+
+class Flush(Mutation, frozen=True, array_like=True, tag=29):
+    """A page is up to date with what it was made from, as that stands now; its content stays."""
+
+    NUMBER: ClassVar[int] = 29
+    page: int
 
 
 class Compress(Mutation, frozen=True, array_like=True, tag=26):
@@ -271,8 +311,9 @@ Stimulus = Settings | Segment | Reference | Cite | Approve | Search | Recall
 Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
+ByHand = Close | Unlink | Delete | Flush
 Granting = Share | Revoke
-Known = Recorded | Erase | Stimulus | Decision | Granting
+Known = Recorded | Erase | Stimulus | Decision | Granting | ByHand
 AnyMutation = Known | Unknown
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -359,6 +400,7 @@ _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
 CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name", "note"),
+    Close: ("reason",),
     Create: ("content", "labels"),
     Update: ("content",),
     Annotate: ("tags", "untags", "anchors"),
@@ -382,6 +424,7 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Configure: {"beside": 0},
     Mark: {"back_to": 0},
     Pack: {"sent": None, "sent_tokens": 0},
+    Turn: {"alike": ()},
 }
 """Fields that a kind got after it was first written, and their defaults."""
 

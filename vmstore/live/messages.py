@@ -15,10 +15,11 @@ from vmstore.capture.thought_parts import is_thought
 from vmstore.core.decision import Cause, Holder
 from vmstore.core.draft import Draft, Part, Usage
 from vmstore.core.draft import Reply as Answer
-from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Turn, Unpin, Update
+from vmstore.core.mutation import Configure, Evict, Message, Pin, Reply, Unpin, Update
 from vmstore.core.page import IMPORTANCE, LinkKind, Mime, Modality, PageType, Role, Slot, Status
 from vmstore.core.text.token_estimate import ESTIMATOR, estimate
 from vmstore.errors import InputError, RefusedError
+from vmstore.live.likeness import turn
 from vmstore.live.runtime import Act
 from vmstore.providers import Shape, plain, take_message
 from vmstore.vm.kernel.settings import PPM
@@ -80,9 +81,16 @@ def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
 
 def user(act: Act, content: Any) -> Spoke:
     """A person says something; after a final answer it opens a turn."""
+    draft = message_of("user", content)
     if act.spoken.final:
-        act.tell(Turn(act.state.turn + 1))
-    return write(act, message_of("user", content), human=True)
+        act.tell(turn(act, words_of(draft)))
+    return write(act, draft, human=True)
+
+
+def words_of(draft: Draft) -> str:
+    """What a message says in words."""
+    texts = [part.content for part in draft.parts if part.modality is Modality.TEXT and part.content is not None]
+    return "\n".join(content.decode("utf-8", "replace") for content in texts)
 
 
 def assistant(act: Act, message: Any, usage: Usage, *, counted: int = 0) -> Spoke:

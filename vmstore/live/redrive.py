@@ -17,9 +17,11 @@ import msgspec
 from vmstore.core import mutation as m
 from vmstore.core.decision import Holder, Use
 from vmstore.core.erasure import Gone
+from vmstore.core.mutation import decode
 from vmstore.core.page import Modality, Role, Slot, Standing
 from vmstore.core.text.skeleton import dumps
 from vmstore.live import extraction, prefetch
+from vmstore.live.likeness import turn
 from vmstore.live.messages import TOPIC_BYTES_MAX, Spoke, corrected, hold
 from vmstore.live.pack import pack
 from vmstore.live.runtime import Act
@@ -64,6 +66,7 @@ class Uses:
                         yield Written(position, content.decode("utf-8", "replace"))
 
 
+_SPOKEN = (Role.USER, Modality.TEXT)
 _READ = (Modality.TEXT, Modality.STRUCTURED)
 
 
@@ -107,6 +110,16 @@ class Redrive:
         if not act.ended:
             self._notice(act, said)
 
+    def _begun(self) -> str:
+        """What a person says at the beginning of a turn, in the commit under way."""
+        told = decode(self._commit.body) if self._commit is not None else []
+        texts = [
+            self._bytes(one.content)
+            for one in told
+            if isinstance(one, m.Create) and one.content is not None and (one.role, one.modality) == _SPOKEN
+        ]
+        return "\n".join(text.decode("utf-8", "replace") for text in texts if not isinstance(text, Gone))
+
     def _bytes(self, ref: m.CellRef) -> bytes:
         assert self._commit is not None, "a cell is read as its commit is met"
         return self._facts.sealed(self._commit, ref)
@@ -114,7 +127,7 @@ class Redrive:
     def _tell(self, act: Act, position: int, mutation: m.AnyMutation, said: dict[int, Spoke]) -> None:
         match mutation:
             case m.Turn():
-                act.tell(m.Turn(act.state.turn + 1))
+                act.tell(turn(act, self._begun()))
             case m.Message():
                 skeleton = self._bytes(mutation.envelope)
                 envelope = act.cell(skeleton)
@@ -129,12 +142,18 @@ class Redrive:
                 act.tell(m.Update(page, mutation.version, content, mutation.size, mutation.tokens))
             case m.Link():
                 act.tell(m.Link(self._at[mutation.source], self._at[mutation.target], mutation.link))
+            case m.Unlink():
+                act.tell(m.Unlink(self._at[mutation.source], self._at[mutation.target], mutation.link))
             case m.Annotate() if mutation.status == Standing.SUPERSEDED and mutation.page in self._at:
                 said_of = None if mutation.anchors is None else act.cell(self._bytes(mutation.anchors))
-                page = self._at[mutation.page]
-                act.tell(m.Annotate(page, status=mutation.status, anchors=said_of))
-                for claim in act.spoken.claims_of(page):  # found in the meantime in what the source took back
-                    act.tell(m.Annotate(claim, status=mutation.status))
+                self._past(act, m.Annotate(self._at[mutation.page], status=mutation.status, anchors=said_of))
+            case m.Delete() if mutation.page in self._at:
+                self._past(act, m.Delete(self._at[mutation.page]))
+            case m.Flush() if mutation.page in self._at:
+                act.tell(m.Flush(self._at[mutation.page]))
+            case m.Close():
+                said_of = None if mutation.reason is None else act.cell(self._bytes(mutation.reason))
+                act.tell(m.Close(mutation.status, said_of))
             case m.Configure():
                 act.tell(m.Configure(mutation.estimator, corrected(act.state, mutation.factor_ppm), act.state.beside))
             case m.Reply():
@@ -146,6 +165,13 @@ class Redrive:
                     if page in self._at:
                         act.tell(m.Reference(self._at[page], use, mutation.call))
                 pack(act, {})
+
+    @staticmethod
+    def _past(act: Act, said: m.Annotate | m.Delete) -> None:
+        """Lets a page hold no more, and the claims found meanwhile in what the source took back."""
+        act.tell(said)
+        for claim in act.spoken.claims_of(said.page):
+            act.tell(m.Annotate(claim, status=Standing.SUPERSEDED))
 
     def _create(self, act: Act, position: int, made: m.Create, said: dict[int, Spoke]) -> None:
         links = tuple((kind, self._at[page]) for kind, page in made.links if page in self._at)

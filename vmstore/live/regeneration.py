@@ -15,6 +15,7 @@ from vmstore.live.extraction import CLAIM_IMPORTANCE, FINDER, HEARD, summed
 from vmstore.live.messages import page
 from vmstore.live.runtime import Act, Runtime
 from vmstore.views.branch import Lane
+from vmstore.views.projectors.lineage import ended
 from vmstore.views.reads.annotations import notes_of
 from vmstore.vm.claims.claims import Claim, Said, find
 from vmstore.vm.recall.topics import TOPIC, topics
@@ -105,9 +106,11 @@ class _Renewing:
     @cached_property
     def _replaced(self) -> dict[int, list[int]]:
         found: dict[int, list[int]] = {}
+        gone, kind = ended(self._lane, self._state.position), int(LinkKind.SUPERSEDES)
         for stretch in self._lane.upto(self._state.position):
-            for new, old in self._lane.db.execute(_REPLACED, (stretch.session, stretch.high)):
-                found.setdefault(new, []).append(old)
+            for new, old, at in self._lane.db.execute(_REPLACED, (stretch.session, stretch.high)):
+                if at > gone.get((new, old, kind), 0):
+                    found.setdefault(new, []).append(old)
         return found
 
     # ---- summaries
@@ -150,6 +153,5 @@ class _Renewing:
                 yield Said(number, Role(held.role), self._forms.of(number).decode("utf-8", "replace"))
 
 
-_REPLACED = (
-    f"SELECT source, target FROM links WHERE session = ? AND position <= ? AND kind = {int(LinkKind.SUPERSEDES)}"
-)
+_REPLACED = f"""SELECT source, target, position FROM links
+  WHERE session = ? AND position <= ? AND kind = {int(LinkKind.SUPERSEDES)}"""

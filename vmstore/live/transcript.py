@@ -113,10 +113,12 @@ class Spoken:
                 self.updated.append(mutation.page)
                 if mutation.page in self._stated:
                     self._state(mutation.page, self._stated[mutation.page].name, self._read(position, mutation.content))
+            case m.Unlink():
+                self._unlink(mutation)
+            case m.Delete():
+                self._pass(mutation.page)
             case m.Annotate() if mutation.status in (Standing.ABANDONED, Standing.SUPERSEDED):
-                self.past[mutation.page] = None
-                for name in [name for name in self.claims if self._claimed[name] == mutation.page]:
-                    del self.claims[name]
+                self._pass(mutation.page)
             case m.Annotate() if mutation.status is not None and mutation.page in self.past:
                 del self.past[mutation.page]
                 if (claim := self._stated.get(mutation.page)) is not None:
@@ -135,6 +137,22 @@ class Spoken:
                     self._back(position, mutation.back_to)
                 else:
                     self.checkpoints.append((position, name))
+
+    def _pass(self, page: int) -> None:
+        """Lets a page hold no more, nor the claim in it."""
+        self.past[page] = None
+        for name in [name for name in self.claims if self._claimed[name] == page]:
+            del self.claims[name]
+
+    def _unlink(self, ends: m.Unlink) -> None:
+        """Forgets what a page was made from, or replaced."""
+        source, target = ends.source, ends.target
+        if ends.link == LinkKind.DERIVES and source in self.sources:
+            self.sources[source] = tuple(page for page in self.sources[source] if page != target)
+        elif ends.link == LinkKind.SUPERSEDES and self._newer.get(target) == source:
+            del self._newer[target]
+            for page in [page for page, after in self._after.items() if after == target]:
+                del self._after[page]
 
     def undone(self, position: int) -> bool:
         """Whether what came at a position was undone: the session was set back to before it."""

@@ -13,7 +13,7 @@ import apsw
 
 from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import Clock, IdSource
-from vmstore.core.page import Origin
+from vmstore.core.page import Origin, Standing
 from vmstore.core.redaction import Redaction
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
@@ -389,6 +389,7 @@ class Namespace(after_fork.Owner):
             source=s["source"],
             redaction=Redaction(s["redaction"]).word,
             redactions=s["redactions"],
+            status=Standing(s["status"]).word,
         )
 
     @staticmethod

@@ -201,6 +201,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     """One session with its counts; turns and calls are the last numbers, forks' inherited ones included.
 
     `redaction` is what it does with secrets now: off, mask or refuse; `redactions` how many it masked.
+    `status` is active, or completed or abandoned where it was closed and nothing was said since.
     """
 
     session: str
@@ -223,6 +224,7 @@ class SessionInfo(msgspec.Struct, frozen=True):
     source: str | None
     redaction: str = "off"
     redactions: int = 0
+    status: str = "active"
 
 
 class TurnInfo(msgspec.Struct, frozen=True):

@@ -20,7 +20,10 @@ _NAMES: dict[type, tuple[str, ...]] = {
     m.Pin: _PAGE,
     m.Unpin: _PAGE,
     m.Evict: _PAGE,
+    m.Delete: _PAGE,
+    m.Flush: _PAGE,
     m.Link: ("source", "target"),
+    m.Unlink: ("source", "target"),
     m.Cite: ("page", "by"),
     m.Create: ("message",),
     m.Segment: ("summary",),
@@ -73,6 +76,8 @@ def _mapped(mutation: m.AnyMutation, place: Callable[[int], int]) -> m.AnyMutati
             told[name] = tuple(map(place, value)) if isinstance(value, tuple) else place(value)
     if isinstance(mutation, m.Create) and mutation.links:
         told["links"] = tuple((kind, place(page)) for kind, page in mutation.links)
+    if isinstance(mutation, m.Turn) and mutation.alike:
+        told["alike"] = tuple((place(page), share) for page, share in mutation.alike)
     if isinstance(mutation, m.Pack) and mutation.envelopes:
         told["envelopes"] = tuple((place(message), ref) for message, ref in mutation.envelopes)
     return msgspec.structs.replace(mutation, **told) if told else mutation

@@ -57,7 +57,7 @@ ACTS = (
     "user", "assistant", "tool", "attach", "claim", "page_fault", "pack", "run", "developer_message", "pin", "unpin",
     "evict", "compress", "cite", "recall", "mark", "restore", "segment", "configure", "settings", "stream", "keep",
     "kept", "values", "checkpoint", "checkpoints", "rewind", "child", "children", "join",
-    "update", "link", "delete", "flush",
+    "update", "link", "unlink", "delete", "flush",
 )  # fmt: skip
 
 
@@ -360,6 +360,18 @@ class Session:
 
             self._ns.retried(write)
             return self.page(number)
+
+    def close(self, status: str = "completed", reason: str | None = None, *, at: int | None = None) -> SessionInfo:
+        """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
+
+        What is said in it later takes it up again.
+        """
+        from vmstore.store.close import close
+
+        with self._ns.lock:
+            happened = within("at", at)
+            self._ns.retried(lambda: close(self._ns, self._key, status, reason, happened))
+            return self.info()
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""

@@ -244,6 +244,7 @@ class Store:
         exact: bool = False,
         redaction: str | None = None,
         agreed: Agree = False,
+        uses: bool = False,
         progress: Progress | None = None,
     ) -> Import:
         """Imports a file somebody's agent wrote, or a bundle; its format is detected unless given.
@@ -253,7 +254,8 @@ class Store:
         new ones, or, where `exact`, the very same with their positions, salts and hashes. What is secret
         in another file is masked or refused by `redaction`, by default as the sessions there are have it.
         An exact bundle that would erase here, or change how a session here works, raises RefusedError
-        unless it was `agreed` to.
+        unless it was `agreed` to. With `uses` it is read once more, and what each call used of the pages and
+        what was said is about are logged.
         """
         from vmstore.capture.importers.formats import read
         from vmstore.transfer.bundle_import import is_bundle
@@ -262,8 +264,9 @@ class Store:
 
         file = Path(path)
         if format == BUNDLE or (format is None and is_bundle(file)):
-            if redaction is not None:
-                raise InputError(f"{file} is a bundle, which is taken in as it was exported; leave redaction out")
+            if redaction is not None or uses:
+                word = "uses" if redaction is None else "redaction"
+                raise InputError(f"{file} is a bundle, which is taken in as it was exported; leave {word} out")
             with self._ns.lock:
                 self._recording.forget()
                 name = None if session is None else session_name(session)
@@ -274,7 +277,7 @@ class Store:
         reading = read(file, format)
         with self._ns.lock:
             self._recording.forget()
-            return import_source(self._ns, reading, file, name=session, progress=progress, redaction=policy)
+            return import_source(self._ns, reading, file, name=session, progress=progress, redaction=policy, uses=uses)
 
     # ---- handing on
 

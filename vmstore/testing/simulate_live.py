@@ -39,7 +39,7 @@ ACTS = (
     "user", "user", "model", "model", "call", "call", "call", "pack", "pack", "fault", "fault", "ask", "pin", "unpin",
     "evict", "compress", "claim", "attach", "segment", "mark", "restore", "configure", "recall", "cite", "search",
     "annotate", "fork", "other", "restart", "rebuild", "fail", "record", "narrow", "think", "stand_in",
-    "retract", "retract",
+    "retract", "retract", "link", "unlink", "delete", "flush", "close",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 500), st.integers(0, 7)), min_size=1, max_size=25)
 
@@ -214,6 +214,8 @@ class Played:
             case "retract":
                 page = f"{session.name}/{self.page(n)}"
                 vmstore.retract(self.store, page=page, reason="played", rebuild=bool(k % 2), dry_run=k == 7)
+            case "link" | "unlink" | "delete" | "flush" | "close":
+                self._change(act, n, k)
             case "fork":
                 name = f"s{len(self.live)}"
                 self.live.append(session.fork(name))
@@ -223,6 +225,23 @@ class Played:
                 self.live.append(self.live.pop(n % len(self.live)))
             case "restart" | "rebuild" | "fail" if not self.calm:
                 self._disturb(act)
+
+    def _change(self, act: str, n: int, k: int) -> None:
+        """What a program says by hand of pages, or of the session."""
+        session = self.session
+        match act:
+            case "link":
+                session.link(self.page(n), self.page(n + 1 + k), ("derives", "represents", "supersedes")[k % 3])
+            case "unlink":
+                every = [link for number in range(n, n + 8) for link in session.sources(self.page(number), depth=1)]
+                if every:
+                    session.unlink(every[0].source, every[0].target, every[0].kind)
+            case "delete":
+                session.delete(self.page(n))
+            case "flush":
+                session.flush(None if k % 2 else self.page(n))
+            case "close":
+                session.close(("completed", "abandoned")[k % 2], f"reason {n}" if k % 3 else None)
 
     def _disturb(self, act: str) -> None:
         """What must change nothing that is decided."""

@@ -13,6 +13,7 @@ from vmstore.core.mutation import (
     AnyMutation,
     CellRef,
     Cite,
+    Close,
     Compress,
     Create,
     Mark,
@@ -166,6 +167,8 @@ class Contents:
                 yield mutation.note, "asides"
             case Segment():
                 yield mutation.title, "names"
+            case Close():
+                yield mutation.reason, "names"
             case Settings():
                 yield mutation.told, "settings"
             case Reference() | Cite():

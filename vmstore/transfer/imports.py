@@ -25,8 +25,9 @@ def import_source(
     name: str | None,
     progress: Progress | None,
     redaction: Redaction | None = None,
+    uses: bool = False,
 ) -> Import:
-    """Imports what was read of a file; what became of it."""
+    """Imports what was read of a file, and logs what its calls used where `uses`; what became of it."""
     shared = sum(track.inherits for track in reading.tracks)
     if shared > SHARED_MAX:
         raise InputError(
@@ -36,6 +37,11 @@ def import_source(
     importer = Importer(ns.engine, reading, file, None if name is None else session_name(name), redaction)
     taken = importer.run(progress)
     ns.follow()
+    if uses:
+        from vmstore.store.uses import observe
+
+        for one in taken:
+            observe(ns, one.session)
     names = {one.session: ns.session_info(one.session).session for one in taken}
     counts: Counter[str] = Counter()
     for found in importer.suspects.values():

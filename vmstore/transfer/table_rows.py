@@ -16,6 +16,7 @@ from vmstore.core.mutation import (
     CellRef,
     Compress,
     Create,
+    Delete,
     Link,
     Message,
     Mutation,
@@ -130,6 +131,8 @@ class _Session:
                 yield from self._tags(self._at, dict.fromkeys(born_tags(object_of(self._bytes(m.labels))), True))
             case Annotate():
                 yield from self._annotation(m)
+            case Delete():
+                yield from self._annotation(Annotate(m.page, status=Standing.SUPERSEDED))
             case Redact() if m.page and m.count:
                 yield from self._tags(m.page, {TAG: True})
             case Update():

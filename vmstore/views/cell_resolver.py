@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
-from vmstore.core.mutation import Annotate, AnyMutation, Approve, CellRef, Create, Mark, Open, Pack, Settings
+from vmstore.core.mutation import Annotate, AnyMutation, Approve, CellRef, Close, Create, Mark, Open, Pack, Settings
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
@@ -22,6 +22,7 @@ AHEAD_BYTES = 4 << 20  # of cells that are read before they are asked for
 READ: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name",),
+    Close: ("reason",),
     Create: ("labels",),
     Annotate: ("tags", "untags", "anchors"),
     Approve: ("who",),

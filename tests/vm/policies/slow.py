@@ -68,7 +68,12 @@ class SlowModality(Slow):
 class SlowRecency(Slow):
     def score(self, page: Resident, now: Now) -> int:
         left = 500_000 * (Decimal("-0.1") * (now.turn - page.used_turn)).exp()
-        return int(left) + (300 * page.similarity + 200 * page.anchor) // 1000
+        return int(left)
+
+
+class SlowRecency2(SlowRecency):
+    def score(self, page: Resident, now: Now) -> int:
+        return super().score(page, now) + (300 * page.similarity + 200 * page.anchor) // 1000
 
 
 class SlowLFU(Slow):

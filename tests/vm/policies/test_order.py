@@ -19,6 +19,7 @@ from tests.vm.policies.slow import (
     SlowLRU,
     SlowModality,
     SlowRecency,
+    SlowRecency2,
     SlowS3FIFO,
 )
 from vmstore.core.page import Modality, PageType
@@ -33,6 +34,7 @@ SLOW: dict[str, Callable[[], Slow]] = {
     "importance@1": SlowImportance,
     "modality@1": SlowModality,
     "recency@1": SlowRecency,
+    "recency@2": SlowRecency2,
     "lfu@1": SlowLFU,
     "s3fifo@1": lambda: SlowS3FIFO(BUDGET),
     "demand@1": SlowDemand,
@@ -79,6 +81,7 @@ class Story:
         elif what == "change" and self.here:
             page = self.here[rest[0] % len(self.here)]
             page.tokens, page.importance, page.similarity = rest[1], rest[2], 1_000_000 - rest[2]
+            page.anchor = rest[2] if rest[0] % 2 else 0
             self.tell("touch", page)
         elif what == "evict" and self.here:
             order = list(self.told[0].victims(self.now))

@@ -15,6 +15,7 @@ from vmstore.core.mutation import (
     AnyMutation,
     Approve,
     Cite,
+    Close,
     Compress,
     Create,
     Mark,
@@ -121,6 +122,7 @@ NOTE = Form("a JSON value; of a source record any bytes", _typed())
 FORMS: dict[type, dict[str, Form]] = {
     Open: {"name": NAME, "meta": OBJECT, "source": PLAIN, "key": OPAQUE},
     Mark: {"name": NAME, "note": NOTE},
+    Close: {"reason": NAME},
     Create: {"content": OPAQUE, "labels": LABELS},
     Update: {"content": OPAQUE},
     Annotate: {"tags": TEXTS, "untags": TEXTS, "anchors": ANCHORS},

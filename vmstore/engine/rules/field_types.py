@@ -23,13 +23,16 @@ from vmstore.core.mutation import (
     AnyMutation,
     Approve,
     Cite,
+    Close,
     Compress,
     Configure,
     Create,
+    Delete,
     Erase,
     Evict,
     FaultDenied,
     FaultIn,
+    Flush,
     Known,
     Link,
     Mark,
@@ -47,6 +50,8 @@ from vmstore.core.mutation import (
     Search,
     Segment,
     Share,
+    Turn,
+    Unlink,
     Unpin,
     Update,
     wire,
@@ -73,10 +78,12 @@ NUMBER_MAX = 2**63 - 1
 SHAPES = frozenset(range(4))  # of requests; `vmstore.providers.Shape` names them
 VERBS = frozenset(range(1, sum(Verb) + 1))  # every sum of them
 LINK_KINDS = frozenset(LinkKind)
+ENDINGS = frozenset((Standing.COMPLETED, Standing.ABANDONED))  # of a session
 LEVELS = frozenset((Level.REDUCED, Level.ABSTRACT, Level.REFERENCE))  # that a content can be compressed to
 WORDS: dict[type, dict[str, frozenset[int]]] = {
     Open: {"origin": frozenset(Origin)},
     Mark: {"reason": frozenset((Mark.NAMED, Mark.RECORD, Mark.COMPLETE))},
+    Close: {"status": ENDINGS},
     Create: {
         "type": frozenset(PageType),
         "modality": frozenset(Modality),
@@ -122,12 +129,13 @@ COUNTS: dict[type, tuple[str, ...]] = {
 
 PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Create: lambda m: [page for _, page in m.links] if m.links else (),
+    Turn: lambda m: [page for page, _ in m.alike] if m.alike else (),
     Update: lambda m: (m.page,),
     Annotate: lambda m: (m.page,),
     Compress: lambda m: (m.page,),
-    Link: lambda m: (m.source, m.target),
+    **dict.fromkeys((Link, Unlink), lambda m: (m.source, m.target)),
     Pack: lambda m: (*m.left, *(r[0] for r in m.entered)),
-    **dict.fromkeys((FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
+    **dict.fromkeys((Delete, Flush, FaultIn, Prefetch, Evict, Pin, Unpin, Recall), lambda m: (m.page,)),
     **dict.fromkeys((FaultDenied, Reference, Redact, Approve), lambda m: (m.page,) if m.page else ()),
     Cite: lambda m: (m.page, m.by),
     Search: lambda m: m.found,
@@ -196,7 +204,7 @@ def _domain(kind: type, name: str, wanted: Any) -> Any:
         return _Count
     if name == "level" and kind in (Compress, Evict):
         return _one_of(LEVELS) | None if kind is Evict else _one_of(LEVELS)
-    if (kind, name) == (Link, "link"):
+    if kind in (Link, Unlink) and name == "link":
         return _one_of(LINK_KINDS)
     if (kind, name) == (Create, "links"):
         return _tuple(_tuple(_one_of(LINK_KINDS), _Number), ...)

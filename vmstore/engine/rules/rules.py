@@ -33,9 +33,10 @@ from vmstore.core.mutation import (
     Revoke,
     Turn,
     Unknown,
+    Unlink,
     Update,
 )
-from vmstore.core.page import Modality, PageType
+from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
 from vmstore.engine.head import Head
 from vmstore.engine.rules.cell_contents import FILLS, OPAQUE, PLAIN, READ, VALUE, ByHand, Contents, refs_in, unfilled
@@ -212,7 +213,7 @@ def level_is_reduced(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
     """Links are of the closed list of kinds."""
-    kinds = (m.link,) if isinstance(m, Link) else [kind for kind, _ in m.links] if isinstance(m, Create) else ()
+    kinds = [kind for kind, _ in m.links] if isinstance(m, Create) else [m.link] if isinstance(m, Link | Unlink) else ()
     for kind in kinds:
         if kind not in LINK_KINDS:
             return f"{kind} is no kind of link"
@@ -221,7 +222,14 @@ def link_kind_is_listed(head: Head, m: AnyMutation, place: Place) -> str | None:
 
 def links_lead_elsewhere(head: Head, m: AnyMutation, place: Place) -> str | None:
     """No page is linked to itself."""
-    return "a page cannot be linked to itself" if isinstance(m, Link) and m.source == m.target else None
+    return "a page cannot be linked to itself" if isinstance(m, Link | Unlink) and m.source == m.target else None
+
+
+def results_keep_their_call(head: Head, m: AnyMutation, place: Place) -> str | None:
+    """What a tool answered stays linked to its call: the request is made of both."""
+    if isinstance(m, Unlink) and m.link == LinkKind.CAUSED_BY:
+        return "a tool's result stays linked to its call"
+    return None
 
 
 def sizes_count_up(head: Head, m: AnyMutation, place: Place) -> str | None:
@@ -414,6 +422,7 @@ RULES: tuple[Rule, ...] = (
     level_is_reduced,
     link_kind_is_listed,
     links_lead_elsewhere,
+    results_keep_their_call,
     sizes_count_up,
     importance_is_a_share,
     annotation_says_something,

@@ -23,6 +23,7 @@ from vmstore.core.mutation import (
     Revoke,
     Turn,
     Unknown,
+    Unlink,
     Update,
 )
 from vmstore.engine.head import Head
@@ -61,6 +62,7 @@ from vmstore.engine.rules.rules import (
     ranks_are_distinct,
     reference_came_before,
     reply_answers_last_call,
+    results_keep_their_call,
     sizes_count_up,
     totals_match,
     turn_is_next,
@@ -83,8 +85,9 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
     page_exists: tuple(PAGES),
     version_is_next: (Update, Compress),
     level_is_reduced: (Compress,),
-    link_kind_is_listed: (Link, Create),
-    links_lead_elsewhere: (Link,),
+    link_kind_is_listed: (Link, Unlink, Create),
+    links_lead_elsewhere: (Link, Unlink),
+    results_keep_their_call: (Unlink,),
     sizes_count_up: tuple(COUNTS),
     importance_is_a_share: WEIGHED,
     annotation_says_something: (Annotate,),

@@ -8,6 +8,7 @@ from vmstore.shell.commands.arguments.arguments import (
     Command,
     add_annotate,
     add_backup,
+    add_close,
     add_debug,
     add_export,
     add_fork,
@@ -230,6 +231,19 @@ COMMANDS: dict[str, Command] = {
             ),
             ("vmstore.shell.commands.queries.pages", "annotate"),
             (add_store, add_session, add_page, add_annotate),
+        ),
+        Command(
+            "close",
+            "keep",
+            "say that a session ended",
+            "Says that a session was completed or abandoned, and why. Nothing is deleted, and every question about it\n"
+            "is answered as before; what is said in it later takes it up again.",
+            (
+                "vmstore close agent.vms planning-220",
+                "vmstore close agent.vms planning-221 --status abandoned --because 'the plan changed'",
+            ),
+            ("vmstore.shell.commands.queries.pages", "close"),
+            (add_store, add_session, add_close),
         ),
         Command(
             "retract",

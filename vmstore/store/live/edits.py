@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from vmstore.core.address import page_name
 from vmstore.core.draft import Draft, Part
-from vmstore.core.mutation import Annotate, Link, Unpin, Update
-from vmstore.core.page import LinkKind, Modality, PageType, Role, Standing
+from vmstore.core.mutation import Delete, Flush, Link, Unlink, Unpin, Update
+from vmstore.core.page import LinkKind, Modality, PageType, Role
 from vmstore.core.text.token_estimate import estimate
 from vmstore.errors import InputError, RefusedError, UnknownError
 from vmstore.live import messages
@@ -37,12 +37,9 @@ def update(act: Act, number: int, content: str | bytes) -> int:
 
 
 def flush(act: Act, numbers: Sequence[int]) -> list[int]:
-    """Says that pages are up to date with what they were made from: the same content as another version."""
+    """Says that pages are up to date with what they were made from, as that stands now."""
     for number in numbers:
-        held = _own(act, number)
-        form = held.forms[0]
-        assert form is not None, "every page has its full content"
-        _write(act, held, act.forms.of(form.position))
+        act.tell(Flush(number))
     return list(numbers)
 
 
@@ -50,17 +47,34 @@ def link(
     act: Act, source: int, target: int, kind: str, valid_from: int | None = None, valid_to: int | None = None
 ) -> None:
     """Says how a page relates to another."""
-    known = LinkKind.of(kind) if isinstance(kind, str) else None
-    if known is None:
-        words = ", ".join(one.word for one in LinkKind)
-        raise UnknownError(f"there is no kind of link {kind!r:.60}; the kinds are {words}")
-    if known is LinkKind.CAUSED_BY:
-        raise InputError("caused_by joins a tool's result to its call, which `tool` does; give another kind")
+    known = _kind(kind)
     if source == target:
         raise InputError(f"{page_name(source)} cannot be linked to itself; name two pages")
     if valid_from is not None and valid_to is not None and valid_from > valid_to:
         raise InputError(f"a validity from {valid_from} to {valid_to} ends before it begins; swap the two")
     act.tell(Link(source, target, int(known), valid_from, valid_to))
+
+
+def unlink(act: Act, source: int, target: int, kind: str, *, linked: bool) -> None:
+    """Ends every link of a kind from a page to another; they are `linked` now."""
+    known = _kind(kind)
+    if not linked:
+        raise InputError(
+            f"{page_name(source)} has no link {known.word} to {page_name(target)}, so there is nothing to end; "
+            "`sources` lists those it has"
+        )
+    act.tell(Unlink(source, target, int(known)))
+
+
+def _kind(kind: str) -> LinkKind:
+    named = LinkKind.of(kind) if isinstance(kind, str) else None
+    if named is None:
+        words = ", ".join(one.word for one in LinkKind)
+        raise UnknownError(f"there is no kind of link {kind!r:.60}; the kinds are {words}")
+    known = LinkKind(named)
+    if known is LinkKind.CAUSED_BY:
+        raise InputError("caused_by joins a tool's result to its call, which `tool` does; give another kind")
+    return known
 
 
 def delete(act: Act, number: int) -> None:
@@ -73,7 +87,7 @@ def delete(act: Act, number: int) -> None:
     for holder in HOLDERS:
         if held.holders >> holder & 1:
             act.tell(Unpin(number, holder))
-    act.tell(Annotate(number, status=Standing.SUPERSEDED))
+    act.tell(Delete(number))
 
 
 def _own(act: Act, number: int) -> Held:

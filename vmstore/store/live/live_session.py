@@ -38,7 +38,7 @@ from vmstore.store.live.checkpoints import Checkpoint, checkpoint_at, target, th
 from vmstore.store.live.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
 from vmstore.store.live.copy_page import here, remembered, take
 from vmstore.store.live.driver import Streamed, calling, plain_tools, texts
-from vmstore.store.live.edits import delete, flush, link, update
+from vmstore.store.live.edits import delete, flush, link, unlink, update
 from vmstore.store.live.fault_results import faulted
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
 from vmstore.store.live.memory_tools import Memory
@@ -392,6 +392,18 @@ class Live(Acting):
             link(act, self._number(act, source), self._number(act, target), kind, since, until)
 
         self._act(do, at)
+
+    def unlink(self, source: str | int, target: str | int, kind: str = "related_to", *, at: int | None = None) -> None:
+        """Ends every link of a kind from a page to another, those made when it was too; earlier moments have them."""
+        with self._ns.lock:
+
+            def do(act: Act) -> None:
+                one, other = self._number(act, source), self._number(act, target)
+                near = self.sources(one, depth=1)
+                linked = any((edge.kind, edge.target) == (kind, page_name(other)) for edge in near)
+                unlink(act, one, other, kind, linked=linked or self.runtime().in_block)
+
+            self._act(do, at)
 
     def delete(self, page: str | int, *, at: int | None = None) -> None:
         """Takes a page out of prompt, search and faults from here on; the log keeps it, `annotate` brings it back."""

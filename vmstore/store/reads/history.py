@@ -7,7 +7,7 @@ from typing import Any
 
 from vmstore.core.address import page_name
 from vmstore.core.erasure import ErasureReason
-from vmstore.core.mutation import MUTATION_NAMES
+from vmstore.core.mutation import MUTATION_NAMES, Delete
 from vmstore.core.page import LinkKind, Method, Standing
 from vmstore.namespace.results import Event
 from vmstore.views.branch import Lane, Stretch
@@ -32,9 +32,10 @@ def history_of(lane: Lane, page: int, position: int) -> list[Event]:
             if name == "create":
                 told["detail"] = _reason(lane, stretch.session, page)
             events.append((at, 0, told))
-        for kind, target, at in lane.db.execute(_LINKED, args):
-            told = {"event": "link", "detail": f"{LinkKind(kind).word} {page_name(target)}"}
-            events.append((at, 1, told))
+        for name, sql in _LINKED.items():
+            for kind, target, at in lane.db.execute(sql, args):
+                events.append((at, 1, {"event": name, "detail": f"{LinkKind(kind).word} {page_name(target)}"}))
+        events += [(at, 1, {"event": "flush"}) for (at,) in lane.db.execute(_FLUSHED, args)]
         events += [(at, 1, {"event": "annotate", "detail": said}) for at, said in _said(lane, stretch, page)]
         for at, reason in lane.db.execute(_ERASED, args):
             events.append((at, 2, {"event": "erase", "detail": ErasureReason(reason).word}))
@@ -57,7 +58,7 @@ def _said(lane: Lane, stretch: Stretch, page: int) -> Iterator[tuple[int, str]]:
     tags: dict[int, list[str]] = {}
     for position, tag, held in lane.db.execute(_TAGS, args):
         tags.setdefault(position, []).append(f"{'+' if held else '-'}{tag}")
-    for position, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, args):
+    for position, importance, status, valid_from, valid_to, anchors in lane.db.execute(_NOTES, (*args, Delete.NUMBER)):
         told = tags.get(position, [])
         told += [] if importance is None else [f"importance {importance / 1e6:g}"]
         told += [] if status is None else [Standing(status).word]
@@ -118,9 +119,14 @@ def _event(lane: Lane, position: int, told: dict[str, Any]) -> Event:
 
 _CONTENTS = """SELECT position, version, level, tokens, method FROM versions
   WHERE session = ? AND page = ? AND position <= ?"""
-_LINKED = "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?"
-_NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors FROM notes
-  WHERE session = ? AND page = ? AND position <= ?"""
+_LINKED = {
+    "link": "SELECT kind, target, position FROM links WHERE session = ? AND source = ? AND position <= ?",
+    "unlink": "SELECT kind, target, position FROM unlinks WHERE session = ? AND source = ? AND position <= ?",
+}
+_FLUSHED = "SELECT position FROM flushes WHERE session = ? AND page = ? AND position <= ?"
+_NOTES = """SELECT position, importance, status, valid_from, valid_to, anchors FROM notes n
+  WHERE session = ? AND page = ? AND position <= ? AND NOT EXISTS (SELECT 1 FROM decisions d
+   WHERE d.session = n.session AND d.position = n.position AND d.page = n.page AND d.kind = ?)"""
 _TAGS = "SELECT position, tag, held FROM tags WHERE session = ? AND page = ? AND position <= ? ORDER BY position, tag"
 _SPANS = "SELECT f, t, level, content, since FROM spans WHERE session = ? AND page = ? AND f <= ?"
 _RESIDENTS = "SELECT f, NULL, level, content, since FROM residents WHERE session = ? AND page = ? AND f <= ?"

@@ -14,7 +14,7 @@ from vmstore.namespace.results import Page, Relation
 from vmstore.views.branch import Lane
 from vmstore.views.projector import plain
 from vmstore.views.projectors.decisions import holders
-from vmstore.views.projectors.lineage import Edge
+from vmstore.views.projectors.lineage import Edge, ended
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.residency import Resident, resident_at
 from vmstore.views.reads.annotations import Note, notes_of
@@ -110,9 +110,11 @@ def _represented(lane: Lane, position: int, pages: Sequence[int]) -> dict[int, s
     """The pages that each page stands for, up to a position."""
     listed = json.dumps(pages)
     found: dict[int, set[int]] = {}
+    gone, kind = ended(lane, position), int(LinkKind.REPRESENTS)
     for stretch in lane.upto(position):
-        for source, target in lane.db.execute(_REPRESENTS, (listed, stretch.session, stretch.high)):
-            found.setdefault(source, set()).add(target)
+        for source, target, at in lane.db.execute(_REPRESENTS, (listed, stretch.session, stretch.high)):
+            if at > gone.get((source, target, kind), 0):
+                found.setdefault(source, set()).add(target)
     return found
 
 
@@ -174,7 +176,7 @@ _LATER = """SELECT c.page, c.version, c.tokens, c.size
    ON c.session = ? AND c.page = one.value AND c.position <= ? AND c.level = 0 ORDER BY c.position"""
 _SHOWN = """SELECT position, tokens, size FROM changes
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
-_REPRESENTS = f"""SELECT l.source, l.target FROM json_each(?) one CROSS JOIN links l
+_REPRESENTS = f"""SELECT l.source, l.target, l.position FROM json_each(?) one CROSS JOIN links l
    ON l.session = ? AND l.source = one.value AND l.position <= ? AND l.kind = {int(LinkKind.REPRESENTS)}"""
 _CELLS = (
     """SELECT page, cell, commitment FROM versions WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""

@@ -13,6 +13,7 @@ import apsw
 from vmstore.core.decision import Why
 from vmstore.core.mutation import (
     Cite,
+    Delete,
     Evict,
     FaultDenied,
     FaultIn,
@@ -116,6 +117,10 @@ class Decisions(Projector):
     def on_recall(self, fact: Fact, m: Recall) -> None:
         """Adds whether it was right."""
         self._add(fact, m.NUMBER, m.page, word=m.corrected)
+
+    def on_delete(self, fact: Fact, m: Delete) -> None:
+        """Adds that somebody took the page away."""
+        self._add(fact, m.NUMBER, m.page)
 
     def on_search(self, fact: Fact, m: Search) -> None:
         """Adds each page the agent found, by its place; 0 where it found none."""

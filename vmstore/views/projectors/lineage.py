@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import apsw
 
-from vmstore.core.mutation import Create, Link
+from vmstore.core.mutation import Create, Flush, Link, Unlink
 from vmstore.core.page import LinkKind
 from vmstore.views.branch import Lane
 from vmstore.views.projector import Fact, Projector
@@ -26,12 +26,20 @@ class Edge(NamedTuple):
 
 
 class Lineage(Projector):
-    """One row a link: source was made from, replaces, or otherwise relates to target."""
+    """One row a link: source was made from, replaces, or otherwise relates to target; one of `unlinks` ends some,
+    one of `flushes` says that a page is up to date with its sources.
+
+    Rows never change, for a fork ends links that its parent goes on with: a link holds at a position where none of
+    what a session sees ended it since, see `ended`.
+    """
 
     name = "lineage"
     schema: ClassVar = {
         "links": """session INTEGER, source INTEGER, target INTEGER, kind INTEGER, position INTEGER,
-            valid_from INTEGER, valid_to INTEGER, PRIMARY KEY(session, source, target, kind, position)"""
+            valid_from INTEGER, valid_to INTEGER, PRIMARY KEY(session, source, target, kind, position)""",
+        "unlinks": """session INTEGER, source INTEGER, target INTEGER, kind INTEGER, position INTEGER,
+            PRIMARY KEY(session, source, target, kind, position)""",
+        "flushes": "session INTEGER, page INTEGER, position INTEGER, at INTEGER, PRIMARY KEY(session, page, position)",
     }
     indexes = ("CREATE INDEX links_target ON links(session, target)",)
 
@@ -51,6 +59,27 @@ class Lineage(Projector):
         told = (m.source, m.target, m.link, fact.position, m.valid_from, m.valid_to)
         self._links.append((fact.session, *told))
 
+    def on_unlink(self, fact: Fact, m: Unlink) -> None:
+        """Adds the end of the links there were."""
+        self.rows["unlinks"].append((fact.session, m.source, m.target, m.link, fact.position))
+
+    def on_flush(self, fact: Fact, m: Flush) -> None:
+        """Adds that a page is up to date."""
+        self.rows["flushes"].append((fact.session, m.page, fact.position, fact.at))
+
+
+Ended = dict[tuple[int, int, int], int]
+"""Links that were ended: source, target and kind, and the position of the last end."""
+
+
+def ended(lane: Lane, position: int) -> Ended:
+    """The links that were ended up to a position; most sessions have none."""
+    found: Ended = {}
+    for stretch in reversed(lane.upto(position)):
+        for source, target, kind, at in lane.db.execute(_ENDED, (stretch.session, stretch.high)):
+            found[source, target, kind] = max(at, found.get((source, target, kind), 0))
+    return found
+
 
 def walk(
     lane: Lane,
@@ -63,8 +92,8 @@ def walk(
 ) -> list[Edge]:
     """The links met from a page towards its sources (`up`) or what came of it, breadth first.
 
-    Only links logged at or before `position` count, which the views have reached: what they say of
-    it does not change, so a lane keeps the walks it was asked for. Each page is walked from once,
+    Only links logged at or before `position`, and not ended by then, count. The views have reached it, and what they
+    say of it does not change, so a lane keeps the walks it was asked for. Each page is walked from once,
     so a walk ends.
     """
     wanted = None if kinds is None else frozenset(kinds)
@@ -85,11 +114,13 @@ def _walk(
     sql = _step(up, len(stretches))
     bounds = [bound for stretch in stretches for bound in (stretch.session, stretch.high)]
     far = itemgetter(1 if up else 0)
-    edges: list[Edge] = []
+    gone, edges = ended(lane, position), list[Edge]()
     seen, front, steps = {page}, [page], 0
     while front and bounds and (depth is None or steps < depth):
         steps += 1
         met = list(map(_EDGE, lane.db.execute(sql, (*bounds, steps, str(front)))))
+        if gone:
+            met = [edge for edge in met if edge.position > gone.get((edge.source, edge.target, edge.kind), 0)]
         if wanted is not None:
             met = [edge for edge in met if edge.kind in wanted]
         edges += met
@@ -115,10 +146,21 @@ def outdated(lane: Lane, position: int) -> set[int]:
     for stretch in reversed(lane.upto(position)):
         changed.update(lane.db.execute(_CHANGED, (stretch.session, stretch.high)))
     found: set[int] = set()
+    gone = ended(lane, position) if changed else {}
+    flushed = _flushed(lane, position) if changed else {}
     for stretch in lane.upto(position) if changed else ():
         for source, target, linked in lane.db.execute(_DERIVED, (str([*changed]), stretch.session, stretch.high)):
-            if changed[target] > max(linked, changed.get(source, 0)):
+            since = max(linked, changed.get(source, 0), flushed.get(source, 0))
+            if changed[target] > since and linked > gone.get((source, target, int(LinkKind.DERIVES)), 0):
                 found.add(source)
+    return found
+
+
+def _flushed(lane: Lane, position: int) -> dict[int, int]:
+    """Where pages were last said to be up to date."""
+    found: dict[int, int] = {}
+    for stretch in reversed(lane.upto(position)):
+        found.update(lane.db.execute(_FLUSHED, (stretch.session, stretch.high)))
     return found
 
 
@@ -126,5 +168,7 @@ _CHANGED = "SELECT page, max(position) FROM changes WHERE session = ? AND positi
 _DERIVED = f"""SELECT l.source, l.target, l.position FROM json_each(?) page
   CROSS JOIN links l ON l.session = ? AND l.target = page.value AND l.position <= ?
    AND l.kind = {int(LinkKind.DERIVES)}"""
+_ENDED = "SELECT source, target, kind, position FROM unlinks WHERE session = ? AND position <= ?"
+_FLUSHED = "SELECT page, max(position) FROM flushes WHERE session = ? AND position <= ? GROUP BY page"
 WALKS_MAX = 1_000
 _EDGE: Callable[[Iterable[Any]], Edge] = partial(tuple.__new__, Edge)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import apsw
 
-from vmstore.core.mutation import Annotate, Compress, Create, Update
-from vmstore.core.page import IMPORTANCE, PageType
+from vmstore.core.mutation import Annotate, Compress, Create, Delete, Update
+from vmstore.core.page import IMPORTANCE, PageType, Standing
 from vmstore.core.redaction import TAG, Redact
 from vmstore.core.text.json_text import loads, strict
 from vmstore.views.projector import Fact, Projector, plain
@@ -109,6 +109,10 @@ class Pages(Projector):
         self._notes.append((fact.session, m.page, fact.position, *told))
         gained, lost = (texts_of(fact.content(ref)) for ref in (m.tags, m.untags))
         self._tag(fact, m.page, dict.fromkeys(gained, 1) | dict.fromkeys(lost, 0))
+
+    def on_delete(self, fact: Fact, m: Delete) -> None:
+        """Notes that the page holds no more, as what is superseded."""
+        self._notes.append((fact.session, m.page, fact.position, None, int(Standing.SUPERSEDED), None, None, None))
 
     def on_redact(self, fact: Fact, m: Redact) -> None:
         """Tags the page in which something was masked."""

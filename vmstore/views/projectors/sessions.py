@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import apsw
 import msgspec
 
-from vmstore.core.mutation import Create, Mark, Message, Open, Pack, Redact, Turn
+from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Redact, Turn
 from vmstore.core.page import Fidelity, Origin, PageType
+from vmstore.core.page import Standing as Standings
 from vmstore.views.branch import Lane
 from vmstore.views.projector import Fact, Projector, plain, put
 from vmstore.views.projectors.pages import object_of
@@ -53,10 +54,14 @@ class Standing(msgspec.Struct):
     derived: int = 0
     redactions: int = 0
     redaction: int = 0
+    status: int = 0
 
 
 class Sessions(Projector):
-    """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2)."""
+    """Who exists: names, origins, counts. `hidden` are imports not yet complete (1) and the namespace's own (2).
+
+    A row of `closings` says how a session stands from a position on: that it ended, or goes on after all.
+    """
 
     name = "sessions"
     schema: ClassVar = {
@@ -65,7 +70,9 @@ class Sessions(Projector):
             turn_before INTEGER, call_before INTEGER,
             hidden INTEGER, opened_at INTEGER, position INTEGER, hash BLOB, turns INTEGER, calls INTEGER,
             pages INTEGER, messages INTEGER, raw INTEGER, mutations INTEGER, commits INTEGER, tokens INTEGER,
-            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER"""
+            records INTEGER, derived INTEGER, redactions INTEGER, redaction INTEGER, status INTEGER""",
+        "closings": """session INTEGER, position INTEGER, status INTEGER, at INTEGER, reason TEXT,
+            PRIMARY KEY(session, position)""",
     }
     indexes = (
         "CREATE INDEX sessions_name ON sessions(name)",
@@ -107,7 +114,7 @@ class Sessions(Projector):
         standing.position, standing.hash = commit.first + commit.count - 1, commit.hash
         standing.mutations += len(mutations)
         standing.commits += 1
-        for m in mutations:
+        for position, m in enumerate(mutations, commit.first):
             kind = type(m)
             if kind is Create:
                 standing.pages += 1
@@ -115,6 +122,8 @@ class Sessions(Projector):
                 standing.raw += m.type == PageType.RAW
             elif kind is Message:
                 standing.messages += 1
+                if standing.status:
+                    self._stand(fact, standing, position, Standings.ACTIVE)
             elif kind is Pack:
                 standing.calls = max(standing.calls, m.call)
                 standing.derived += m.fidelity == Fidelity.DERIVED
@@ -127,8 +136,14 @@ class Sessions(Projector):
                 standing.records = max(standing.records, m.records)
                 if m.reason == Mark.COMPLETE:
                     standing.hidden = 0
+            elif kind is Close:
+                self._stand(fact, standing, position, m.status, fact.text(m.reason))
         if opens and standing.origin == Origin.FORK:
             self.flush()  # a lane is read from the table
+
+    def _stand(self, fact: Fact, standing: Standing, position: int, status: int, reason: str | None = None) -> None:
+        standing.status = status
+        self.rows["closings"].append((standing.session, position, status, fact.at, reason))
 
     def _open(self, fact: Fact, m: Open) -> Standing:
         parent = self.key(m.parent)
@@ -169,6 +184,7 @@ class Sessions(Projector):
         self.db.executemany(_MOVE, (_moved(standing) for standing in self._moved.values()))
         self._opened.clear()
         self._moved.clear()
+        super().flush()
 
     def forget(self) -> None:
         """Lets go of every session."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from vmstore.core.mutation import Cite
 from vmstore.core.page import LinkKind
 from vmstore.views.branch import Lane
+from vmstore.views.projectors.lineage import ended
 
 CARRIES = (LinkKind.DERIVES, LinkKind.REPRESENTS, LinkKind.CAUSED_BY, LinkKind.PART_OF)
 CITES = "cites"
@@ -49,10 +50,12 @@ def steps(lane: Lane, position: int, pages: Iterable[int], *, up: bool) -> Itera
     """What some pages stand on (`up`), or what stands on them, one step far."""
     listed = f"[{','.join(map(str, pages))}]"
     seen: set[Step] = set()
+    gone = ended(lane, position)
     for stretch in lane.upto(position):
-        for page, on, kind in lane.db.execute(_UP if up else _DOWN, (listed, stretch.session, stretch.high)):
+        for page, on, kind, at in lane.db.execute(_UP if up else _DOWN, (listed, stretch.session, stretch.high)):
             step = Step(page, on, CITES if kind is None else _WORDS[kind])
-            if page != on and step not in seen:
+            ends = (on, page, kind) if kind == LinkKind.HAS_CAPTION else (page, on, kind)
+            if page != on and step not in seen and at > gone.get(ends, 0):
                 seen.add(step)
                 yield step
 
@@ -61,16 +64,18 @@ def replacing(lane: Lane, position: int, pages: Iterable[int]) -> list[tuple[int
     """The links at a position by which a page replaces another, as (newer, older), where either is among some pages."""
     listed = f"[{','.join(map(str, pages))}]"
     found: set[tuple[int, int]] = set()
+    gone, kind = ended(lane, position), int(LinkKind.SUPERSEDES)
     for stretch in lane.upto(position):
         for near in ("source", "target"):
-            found.update(lane.db.execute(_REPLACES.format(near=near), (listed, stretch.session, stretch.high)))
+            rows = lane.db.execute(_REPLACES.format(near=near), (listed, stretch.session, stretch.high))
+            found.update((new, old) for new, old, at in rows if at > gone.get((new, old, kind), 0))
     return sorted(found)
 
 
 _KINDS = ", ".join(str(int(kind)) for kind in CARRIES)
-_LINKED = """SELECT {page}, {on}, l.kind FROM json_each(?1) one CROSS JOIN links l
+_LINKED = """SELECT {page}, {on}, l.kind, l.position FROM json_each(?1) one CROSS JOIN links l
    ON l.session = ?2 AND l.{near} = one.value AND l.position <= ?3 AND l.kind IN ({kinds})"""
-_CITED = f"""SELECT d.cause, d.page, NULL FROM decisions d {{index}}
+_CITED = f"""SELECT d.cause, d.page, NULL, d.position FROM decisions d {{index}}
   WHERE d.session = ?2 AND d.{{near}} IN (SELECT value FROM json_each(?1)) AND d.position <= ?3
    AND d.kind = {Cite.NUMBER}"""
 
@@ -84,5 +89,5 @@ def _steps(linked: str, captioned: str, cited: str) -> str:
 
 _UP = _steps("source", "target", _CITED.format(index="", near="cause"))
 _DOWN = _steps("target", "source", _CITED.format(index="INDEXED BY decisions_page", near="page"))
-_REPLACES = f"""SELECT l.source, l.target FROM json_each(?) one CROSS JOIN links l
+_REPLACES = f"""SELECT l.source, l.target, l.position FROM json_each(?) one CROSS JOIN links l
    ON l.session = ? AND l.{{near}} = one.value AND l.position <= ? AND l.kind = {int(LinkKind.SUPERSEDES)}"""

@@ -13,11 +13,12 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Load, Use
-from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role
+from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Standing
 from vmstore.vm.kernel.managed_page import Form, Held
 from vmstore.vm.kernel.retractions import Retracted
 from vmstore.vm.kernel.settings import PPM, Settings, decoded
 from vmstore.vm.policies.policy import Now, Policy
+from vmstore.vm.policies.recency import Recency2
 from vmstore.vm.policies.registry import policy
 
 RANK_STEP = 1_024
@@ -66,6 +67,7 @@ class State:
         self.returned: dict[int, tuple[int, int]] = {}  # pages that came back: from which turn, or call, they may go
         self.pinned_pages = 0
         self.retracted = Retracted()
+        self.alike: dict[int, None] = {}  # pages that are like what the turn began with
 
     @property
     def now(self) -> Now:
@@ -125,10 +127,26 @@ class State:
         self.turn = told.number
         self.faults = self.fault_tokens = 0
         self.asked.clear()
+        self._liken(dict(told.alike))
         window = self.settings.pinned_turns if self.settings else 0
         for turn in [turn for turn in self.recent if turn <= self.turn - window]:
             del self.recent[turn]
         self._release()
+
+    @property
+    def _weighs_likeness(self) -> bool:
+        """Whether the policy weighs similarity and anchors; another would take a change of them for a use."""
+        return isinstance(self.policy, Recency2)
+
+    def _liken(self, alike: dict[int, int]) -> None:
+        """Keeps how alike pages are to what the turn begins with, those that were like the last one too."""
+        for page in dict.fromkeys((*self.alike, *alike)):
+            held = self.pages.get(page)
+            if held is not None:
+                held.similarity = min(max(alike.get(page, 0), 0), PPM)
+                if self._weighs_likeness:
+                    self._touched(held)
+        self.alike = dict.fromkeys(alike)
 
     def _on_segment(self, position: int, told: m.Segment) -> None:
         self.segment, self.segment_tokens = told.number, 0
@@ -157,6 +175,7 @@ class State:
             mime=Mime(made.mime),
             forms=[Form(position, made.tokens), None, None, None],
             opaque=made.content is None,
+            anchor=made.importance if made.type == PageType.CLAIM else 0,
         )
         self.pages[position] = held
         for kind, page in made.links:
@@ -170,6 +189,14 @@ class State:
 
     def _on_link(self, position: int, link: m.Link) -> None:
         self._related(link.source, link.target, link.link)
+
+    def _on_unlink(self, position: int, ends: m.Unlink) -> None:
+        source, target, kind = ends.source, ends.target, ends.link
+        if kind == LinkKind.HAS_CAPTION:
+            source, target, kind = target, source, LinkKind.REPRESENTS
+        held = self.pages.get(source)
+        if held is not None and kind == LinkKind.REPRESENTS and held.origin == target:
+            held.origin = 0
 
     def _related(self, source: int, target: int, kind: int) -> None:
         """Keeps which pages belong together: an answer and its call, a page and what was written to stand for it."""
@@ -208,9 +235,15 @@ class State:
         held = self.pages[said.page]
         if said.importance is not None:
             held.importance = said.importance
+        if said.anchors is not None or held.anchor or held.type is PageType.CLAIM:
+            held.anchor = held.importance
+        if said.importance is not None or (said.anchors is not None and self._weighs_likeness):
             self._touched(held)
         if said.status is not None:
             self.retracted.say(held.page, said.status, self.here)
+
+    def _on_delete(self, position: int, gone: m.Delete) -> None:
+        self.retracted.say(gone.page, Standing.SUPERSEDED, self.here)
 
     # ---- uses
 
@@ -441,8 +474,10 @@ _FOLDS: dict[type, Callable[[State, int, Any], None]] = {
     m.Create: State._on_create,
     m.Update: State._on_update,
     m.Link: State._on_link,
+    m.Unlink: State._on_unlink,
     m.Compress: State._on_compress,
     m.Annotate: State._on_annotate,
+    m.Delete: State._on_delete,
     m.Reference: State._on_reference,
     m.Cite: State._on_cite,
     m.FaultIn: State._on_fault_in,

@@ -1,4 +1,4 @@
-"""The score of seed 001: half recency, three tenths similarity, two tenths anchor strength."""
+"""The score of half recency, three tenths similarity, two tenths anchor strength."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE = 1_000_000
 
 
 class Recency1(Lines):
-    """A page's score in parts per million: weighted shares of recency, similarity and anchor strength.
+    """A page's score in parts per million: the weighted share of recency; of the other two nothing is known to it.
 
     Recency is e to the power of minus `decay_ppm` times the turns since it was used; the weights
     are in thousandths. Pages used in the same turn stand in one line, so a choice looks at one page a turn.
@@ -31,11 +31,23 @@ class Recency1(Lines):
         self._similarity, self._anchor = told["similarity"], told["anchor"]
 
     def place(self, resident: Resident, now: Now) -> Place:
-        """A line for each turn and class, by similarity and anchor strength."""
-        number = (self._similarity * resident.similarity + self._anchor * resident.anchor) // 1000
-        kept = self._classes[resident.type]
-        return resident.used_turn, kept + number
+        """A line for each turn and class."""
+        return resident.used_turn, self._classes[resident.type]
 
     def score(self, line: int, number: int, now: Now) -> int:
         """Adds what is left of the recency of a turn."""
         return number + self._fallen[min(now.turn - line, len(self._fallen) - 1)]
+
+
+class Recency2(Recency1):
+    """The same with what each turn says its message is like, and with how strong an anchor a page is.
+
+    Similarity is to what the turn under way began with, as the log has it; 0 of what it does not name.
+    """
+
+    VERSION, NUMBER = 2, 8
+
+    def place(self, resident: Resident, now: Now) -> Place:
+        """A line for each turn and class, by similarity and anchor strength."""
+        number = (self._similarity * resident.similarity + self._anchor * resident.anchor) // 1000
+        return resident.used_turn, self._classes[resident.type] + number

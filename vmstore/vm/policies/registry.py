@@ -14,7 +14,7 @@ from vmstore.vm.policies.min_residency import CLASS_MAX
 from vmstore.vm.policies.modality import Modality1
 from vmstore.vm.policies.ordered_queues import Lines
 from vmstore.vm.policies.policy import Policy
-from vmstore.vm.policies.recency import Recency1
+from vmstore.vm.policies.recency import Recency1, Recency2
 from vmstore.vm.policies.s3fifo import S3FIFO1
 
 DEFAULT = "default"
@@ -24,7 +24,7 @@ Shipped = type[Lines] | type[S3FIFO1]
 """A class of policies: its name, version and number, its parameters and what they are where nobody says."""
 
 # Old versions stay: what they decided is decided again when a session is checked.
-SHIPPED: tuple[Shipped, ...] = (LRU1, Importance1, Modality1, Recency1, LFU1, S3FIFO1, Demand1)
+SHIPPED: tuple[Shipped, ...] = (LRU1, Importance1, Modality1, Recency1, LFU1, S3FIFO1, Demand1, Recency2)
 CHOSEN = "demand"  # what `default` names, specs/decisions/0013-the-default-policy.md
 
 

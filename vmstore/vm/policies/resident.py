@@ -12,8 +12,9 @@ class Resident(msgspec.Struct, gc=False, array_like=True):
 
     `used` is the session's count of references when the page was last used, being written among
     them, `uses` how often it was used since: it outlives eviction, because the log has it. `tokens`
-    is what it takes at the `level` it is shown at. `importance`, `anchor` and `similarity` (to what
-    the turn is about, as logged) are in parts per million. `created`, `entered` and `left` are
+    is what it takes at the `level` it is shown at. `importance`, `anchor` (the same of a claim
+    and of a page with values by name, else 0) and `similarity` (to what the turn began with, as logged)
+    are in parts per million. `created`, `entered` and `left` are
     turns, `left` -1 where it never left.
     """
 

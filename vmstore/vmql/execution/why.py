@@ -27,6 +27,7 @@ from vmstore.views.projectors.decisions import (
     live_since,
     settings_at,
 )
+from vmstore.views.projectors.lineage import ended
 from vmstore.views.projectors.residency import residents_at
 from vmstore.views.reads.context import Shown, contents
 from vmstore.views.reads.faults import before, gone
@@ -274,11 +275,12 @@ def _instead(lane: Lane, page: int, event: Any) -> Iterator[Row]:
 
 def _made_from(lane: Lane, page: int, position: int) -> set[int]:
     found: set[int] = set()
+    gone = ended(lane, position)
     for stretch in lane.upto(position):
         rows = lane.db.execute(_DERIVED, (stretch.session, page, stretch.high))
-        found.update(source for (source,) in rows)
+        found.update(source for source, kind, at in rows if at > gone.get((source, page, kind), 0))
     return found
 
 
-_DERIVED = f"""SELECT source FROM links WHERE session = ? AND target = ? AND position <= ?
+_DERIVED = f"""SELECT source, kind, position FROM links WHERE session = ? AND target = ? AND position <= ?
   AND kind IN ({int(LinkKind.DERIVES)}, {int(LinkKind.REPRESENTS)}, {int(LinkKind.SUPERSEDES)})"""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from vmstore.core.decision import Load
-from vmstore.core.page import Fidelity, Origin, Role, Slot, Status
+from vmstore.core.page import Fidelity, Origin, Role, Slot, Standing, Status
 from vmstore.core.redaction import Redaction
 from vmstore.vmql.column_types import INTEGER, JSON, MESSAGE, REAL, TEXT, TIME, Form, word
 from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import LATER, SESSION, WRITER, beside, scan
+from vmstore.vmql.relations.shared_columns import SESSION, WRITER, beside, scan
 
 
 def _seen(column: str, otherwise: str = "NULL") -> str:
@@ -129,6 +129,8 @@ TURNS = Relation(
 
 _IN_FORCE = """(SELECT {} FROM choices x WHERE x.session = s.session AND x.position <= lane.high
  ORDER BY x.position DESC LIMIT 1)"""
+_STANDS = """coalesce((SELECT {} FROM closings x WHERE x.session = s.session AND x.position <= lane.high
+ ORDER BY x.position DESC LIMIT 1), {})"""
 _THEN = "iif(lane.high >= s.position, s.{now}, (SELECT {then}))"
 
 
@@ -149,7 +151,12 @@ SESSIONS = Relation(
         Field("parent", TEXT, "the session it was forked from, spawned by or continues", "o.name", ("parent",)),
         Field("fork_position", INTEGER, "where it left its parent", "iif(s.parent, s.fork_position, NULL)"),
         Field("title", TEXT, "what it is about", "s.title"),
-        Field("status", TEXT, "whether it goes on", "'open'", later=LATER),
+        Field(
+            "status",
+            word(Standing),
+            "whether it goes on, or how it ended",
+            _STANDS.format("x.status", 0),
+        ),
         Field("fidelity", word(Fidelity), "whether its requests were recorded, or one was rebuilt", "s.derived > 0"),
         Field(
             "turns",
@@ -200,7 +207,8 @@ SESSIONS = Relation(
         ),
         Field("position", INTEGER, "its last position", "min(lane.high, s.position)"),
         Field("opened_at", TIME, "when it began", "s.opened_at"),
-        Field("closed_at", TIME, "when it ended", "NULL", later=LATER),
+        Field("closed_at", TIME, "when it ended", _STANDS.format("iif(x.status, x.at, NULL)", "NULL")),
+        Field("closed_because", TEXT, "why it ended, as somebody said", _STANDS.format("x.reason", "NULL"), asked=True),
         Field(
             "budget",
             INTEGER,

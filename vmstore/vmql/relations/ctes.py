@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from vmstore.core.page import LinkKind, Role
 from vmstore.vmql.relations.relation import Shape, by
+from vmstore.vmql.relations.shared_columns import holds
 
 _AT = "x.page, x.content, x.level, x.rank, x.since"
 _HERE = f"""here(session, page, content, level, rank, since) AS MATERIALIZED (
@@ -32,14 +33,20 @@ _STALE_ACROSS = f"""stale(session, page) AS MATERIALIZED (
  SELECT DISTINCT lane.session, k.source FROM lane
  CROSS JOIN changes c ON c.session = lane.session AND c.position <= lane.high AND c.level = 0
  CROSS JOIN links k ON k.session = c.session AND k.target = c.page AND k.position < c.position
-   AND k.kind = {int(LinkKind.DERIVES)}
- WHERE c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
+   AND k.kind = {int(LinkKind.DERIVES)} AND {holds(across=True)}
+ WHERE c.position > coalesce((SELECT max(y.position) FROM flushes y WHERE y.session = c.session
+   AND y.page = k.source AND y.position <= lane.high), 0)
+  AND c.position > coalesce((SELECT max(y.position) FROM changes y WHERE y.session = c.session
    AND y.page = k.source AND y.level = 0 AND y.position <= lane.high), 0))"""
 
 _SAID = """{name}(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
  SELECT {of} AS session, x.page AS page, x.{column} AS value, max(x.position) FROM lane
  CROSS JOIN notes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
  WHERE x.{column} IS NOT NULL GROUP BY 1, 2))"""
+_FLUSHED = """flushed(session, page, value) AS MATERIALIZED (SELECT session, page, value FROM (
+ SELECT {of} AS session, x.page AS page, x.at AS value, max(x.position) FROM lane
+ CROSS JOIN flushes x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
+ GROUP BY 1, 2))"""
 _TAGGED = """tagged(session, page, tags) AS MATERIALIZED (
  SELECT session, page, json_group_array(tag) FROM (
  SELECT {of} AS session, x.page AS page, x.tag AS tag, x.held AS held, max(x.position) FROM lane
@@ -55,7 +62,7 @@ _STANDS_FOR = f"""stands_for(session, page, pages) AS MATERIALIZED (
  SELECT session, page, json_group_array('p' || target) FROM (
  SELECT DISTINCT {{of}} AS session, k.source AS page, k.target AS target FROM lane
  CROSS JOIN links k ON k.session = lane.session AND k.position > lane.low AND k.position <= lane.high
- WHERE k.kind = {int(LinkKind.REPRESENTS)} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
+ WHERE k.kind = {int(LinkKind.REPRESENTS)} AND {{holds}} ORDER BY 1, 2, 3) GROUP BY 1, 2)"""
 _HELD = """held(session, page) AS MATERIALIZED (SELECT DISTINCT session, page FROM (
  SELECT {of} AS session, x.page AS page, x.held AS held, max(x.position) FROM lane
  CROSS JOIN pins x ON x.session = lane.session AND x.position > lane.low AND x.position <= lane.high
@@ -72,7 +79,10 @@ SAID = ("importance", "status", "valid_from", "valid_to")
 
 def _last_said(text: str, **told: str) -> dict[Shape, str]:
     """What was said last, by the one session asked or what it inherits, or by each for itself."""
-    return by(text.format(of="0", **told), across=text.format(of="lane.session", **told))
+    return by(
+        text.format(of="0", holds=holds(), **told),
+        across=text.format(of="lane.session", holds=holds(across=True), **told),
+    )
 
 
 _STAY = "x.content, x.level, x.rank, x.since"
@@ -113,6 +123,7 @@ TABLES: dict[str, dict[Shape, str]] = {
     "latest": by(_LATEST),
     "stale": by(_STALE, across=_STALE_ACROSS),
     **{f"said_{column}": _last_said(_SAID, name=f"said_{column}", column=column) for column in SAID},
+    "flushed": _last_said(_FLUSHED),
     "tagged": _last_said(_TAGGED),
     "held": _last_said(_HELD),
     "others": _last_said(_OTHERS),

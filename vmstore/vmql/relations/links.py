@@ -5,7 +5,7 @@ from __future__ import annotations
 from vmstore.core.page import Level, LinkKind, Method, Role, Tier
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, PAGE, TEXT, TIME, case, numbered, word
 from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, maker, rows
+from vmstore.vmql.relations.shared_columns import NO, SESSION, WRITER, holds, maker, rows
 
 _ROLE = case({int(role): role.word for role in Role}).format("p.role")
 
@@ -28,9 +28,11 @@ def _content(owner: str) -> str:
     )
 
 
+_EVERY = rows("links", "k", "k.position")
+
 LINKS = Relation(
     "LINKS",
-    "every link: source was made from, replaces or otherwise relates to target",
+    "every link that holds: source was made from, replaces or otherwise relates to target",
     fields(
         SESSION,
         Field("source", PAGE, "the page that relates", "k.source"),
@@ -40,7 +42,12 @@ LINKS = Relation(
         Field("valid_from", TIME, "since when it holds in the world", "k.valid_from"),
         Field("valid_to", TIME, "until when it holds in the world", "k.valid_to"),
     ),
-    {"scan": Path("scan", by(rows("links", "k", "k.position")))},
+    {
+        "scan": Path(
+            "scan",
+            by(f"{_EVERY} AND {holds()}", across=f"{_EVERY} AND {holds(across=True)}"),
+        )
+    },
     {"writer": WRITER},
     (Order("k.position"), Order("k.source"), Order("k.target"), Order("k.kind")),
     moment="k.position",

@@ -13,11 +13,14 @@ from vmstore.core.mutation import (
     MUTATION_NAMES,
     Annotate,
     Cite,
+    Close,
     Compress,
     Create,
+    Delete,
     Evict,
     FaultDenied,
     FaultIn,
+    Flush,
     Known,
     Link,
     Pack,
@@ -31,11 +34,12 @@ from vmstore.core.mutation import (
     Segment,
     Turn,
     Unknown,
+    Unlink,
     Unpin,
     Update,
     decode,
 )
-from vmstore.core.page import Tier
+from vmstore.core.page import Standing, Tier
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 from vmstore.views.reads.reasons import use_of, word_of
@@ -210,7 +214,7 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Create: lambda m, position: (position, None, None, L2, None, 1, 0, m.tokens),
     Update: lambda m, _: (m.page, None, None, None, m.version - 1, m.version, 0, m.tokens),
     Compress: lambda m, _: (m.page, None, None, None, m.version, m.version, m.level, m.tokens),
-    Link: lambda m, _: (m.source, None, None, None, None, None, None, None),
+    **dict.fromkeys((Link, Unlink), lambda m, _: (m.source, None, None, None, None, None, None, None)),
     Pack: lambda m, _: (None, None, None, None, None, None, None, m.tokens),
     Reply: lambda m, _: (None, None, None, None, None, None, None, m.tokens_out),
     FaultIn: lambda m, _: (m.page, m.reference, m.tier, L0, None, None, m.level, m.tokens),
@@ -219,9 +223,10 @@ ABOUT: dict[type, Callable[[Any, int], About]] = {
     Evict: _gone,
     Cite: lambda m, _: (m.page, m.by, None, None, None, None, None, None),
     Segment: lambda m, _: (m.summary, None, None, None, None, None, None, None),
-    **dict.fromkeys((Annotate, Pin, Unpin, Redact, Reference, Recall), _of_page),
+    **dict.fromkeys((Annotate, Delete, Flush, Pin, Unpin, Redact, Reference, Recall), _of_page),
 }
 REASONS: dict[type, Callable[[Any], str | None]] = {
+    Close: lambda m: word_of(Standing, m.status),
     FaultDenied: lambda m: word_of(Denial, m.because),
     Evict: lambda m: word_of(Cause, m.cause),
     Recall: lambda m: "corrected" if m.corrected else "right",

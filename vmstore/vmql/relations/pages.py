@@ -7,7 +7,7 @@ from vmstore.vmql import column_types
 from vmstore.vmql.column_types import BOOLEAN, INTEGER, JSON, LIST, MESSAGE, PAGE, REAL, TEXT, TIME, numbered, word
 from vmstore.vmql.relations.ctes import SAID
 from vmstore.vmql.relations.relation import Field, Join, Order, Path, Relation, by, fields
-from vmstore.vmql.relations.shared_columns import LATER, SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
+from vmstore.vmql.relations.shared_columns import SESSION, USER, WITHIN, WRITER, beside, maker, rows, scan
 
 _ACTOR = maker(column_types.case({int(role): role.word for role in Role}).format("p.role"))
 _MIME = column_types.case({int(mime): name for mime, name in MIME_TYPES.items()}).format("p.mime")
@@ -51,7 +51,13 @@ PAGES = Relation(
             "(p.session, p.page) IN (SELECT session, page FROM stale)",
             ("stale",),
         ),
-        Field("last_flushed", TIME, "when it was last written out", "NULL", later=LATER),
+        Field(
+            "last_flushed",
+            TIME,
+            "when it was last said to be up to date with what it was made from",
+            "flushed.value",
+            ("flushed",),
+        ),
         Field("tags", LIST, "its tags", "coalesce(g.tags, '[]')", ("tagged",)),
         Field("hint", TEXT, "the name its maker gave it", "p.hint"),
         Field("actor", TEXT, "who made it: whom its labels name, else its role", _ACTOR),
@@ -143,6 +149,7 @@ PAGES = Relation(
         ),
         "stale": Join(by("")),
         **{f"said_{column}": beside(f"said_{column}", "p", "page") for column in SAID},
+        "flushed": beside("flushed", "p", "page"),
         "tagged": beside("tagged g", "p", "page"),
         "held": beside("held", "p", "page"),
         "seen": beside("seen v", "p", "page"),

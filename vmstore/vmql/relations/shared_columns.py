@@ -31,6 +31,16 @@ def beside(table: str, of: str, key: str) -> Join:
     return Join(by(text, across=f"{text} AND {alias}.session = {of}.session"))
 
 
+def holds(*, across: bool = False) -> str:
+    """Whether a link `k` was not ended since, by the one session asked or what it inherits, or by each for itself."""
+    where = (
+        "unlinks u" if across else "lane ul CROSS JOIN unlinks u ON u.session = ul.session AND u.position <= ul.high"
+    )
+    own = " AND u.session = lane.session AND u.position <= lane.high" if across else ""
+    return f"""NOT EXISTS (SELECT 1 FROM {where} WHERE u.source = k.source AND u.target = k.target
+   AND u.kind = k.kind AND u.position > k.position{own})"""
+
+
 def rows(table: str, alias: str, moment: str) -> str:
     """The rows of a view that a statement wants."""
     return f"FROM lane CROSS JOIN {table} {alias} ON {alias}.session = lane.session AND " + WITHIN.format(moment)

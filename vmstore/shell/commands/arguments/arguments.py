@@ -178,6 +178,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         metavar="off|mask|refuse",
         help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
     )
+    parser.add_argument("--uses", action="store_true", help="log what each call used of the pages, and topics: slower")
     parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
 
 
@@ -331,6 +332,12 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anchor", action="append", default=[], metavar="NAME=VALUE", help="a value by name; NAME= takes it away"
     )
+
+
+def add_close(parser: argparse.ArgumentParser) -> None:
+    """How a session ended."""
+    parser.add_argument("--status", default="completed", metavar="S", help="completed (default) or abandoned")
+    parser.add_argument("--because", metavar="TEXT", help="why it ended")
 
 
 def add_tail(parser: argparse.ArgumentParser) -> None:

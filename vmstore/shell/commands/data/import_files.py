@@ -86,6 +86,7 @@ def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Scr
         with screen.progress(f"importing {file.name}") as tell:
             told = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
             told["redaction"], told["agreed"] = arguments.redact, asker(arguments)
+            told["uses"] = arguments.uses
             found = store.import_file(file, **told, progress=tell)
     except (InputError, ConflictError, RefusedError) as error:
         screen.warn(str(error))

@@ -105,6 +105,17 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
+def close(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Says that a session ended."""
+    with open_to_change(arguments) as store:
+        found = session_of(store, arguments).close(arguments.status, arguments.because)
+    if arguments.json:
+        screen.json(to_json(found))
+    elif not screen.quiet:
+        screen.show((Span(found.session, "head"), f" is {found.status}"))
+    return 0
+
+
 def _time(text: str | None) -> int | None:
     """A time as microseconds since 1970."""
     moment = as_of(time=text)

@@ -1,0 +1,35 @@
+"""How alike the pages in the prompt are to what a turn begins with, where the policy weighs it; the log keeps it.
+
+A replay reads it there: the measure may change, what was weighed does not.
+"""
+
+from __future__ import annotations
+
+from vmstore.core.erasure import Gone
+from vmstore.core.mutation import Turn
+from vmstore.core.page import Modality
+from vmstore.live.runtime import Act
+from vmstore.vm.policies.recency import Recency2
+from vmstore.vm.recall.topics import closeness, profile
+
+_READ = (Modality.TEXT, Modality.STRUCTURED)
+
+
+def turn(act: Act, text: str) -> Turn:
+    """The next turn, which begins with a text, and the pages in the prompt that are like it, in parts per million."""
+    number = act.state.turn + 1
+    if not isinstance(act.state.policy, Recency2):
+        return Turn(number)
+    asked = profile(text)
+    fit = {
+        full.position: page
+        for page, held in sorted(act.state.here.items())
+        if held.modality in _READ and not held.opaque and (full := held.forms[0]) is not None
+    }
+    alike = []
+    for position, content in act.forms.all(fit).items():
+        if not isinstance(content, Gone):
+            _, similarity = closeness(asked, profile(content.decode("utf-8", "replace")))
+            if similarity:
+                alike.append((fit[position], similarity))
+    return Turn(number, tuple(sorted(alike)))

@@ -1,0 +1,29 @@
+"""The end of a session: that it was completed or abandoned, and why."""
+
+from __future__ import annotations
+
+from vmstore.core.mutation import Close
+from vmstore.core.page import Standing
+from vmstore.errors import InputError, UnknownError
+from vmstore.namespace.namespace import Namespace
+
+ENDINGS = (Standing.COMPLETED, Standing.ABANDONED)
+REASON_CHARS_MAX = 200
+
+
+def close(namespace: Namespace, session: int, status: str, reason: str | None, at: int | None) -> None:
+    """Writes that a session ended; InputError where that is how it stands already."""
+    ends = Standing.of(status) if isinstance(status, str) else None
+    if ends not in ENDINGS:
+        words = " or ".join(one.word for one in ENDINGS)
+        raise UnknownError(f"a session does not end {status!r:.40}; it is {words}")
+    if reason is not None and (not isinstance(reason, str) or not 0 < len(reason.strip()) <= REASON_CHARS_MAX):
+        raise InputError(f"{reason!r:.60} is no reason: a text of 1 to {REASON_CHARS_MAX} characters is")
+    batch = namespace.engine.batch(session)
+    namespace.follow()
+    info = namespace.session_info(session)
+    if info.status == ends.word:
+        raise InputError(f"session {info.session!r} is {ends.word} already; what is said in it takes it up again")
+    told = None if reason is None else batch.cell(reason.encode("utf-8", "backslashreplace"))
+    batch.add(Close(int(ends), told))
+    batch.commit(namespace.clock.now() if at is None else at)
