@@ -38,7 +38,7 @@ def import_source(
     taken = importer.run(progress)
     ns.follow()
     if uses:
-        from vmstore.store.uses import observe
+        from vmstore.transfer.used_pages import observe
 
         for one in taken:
             observe(ns, one.session)
