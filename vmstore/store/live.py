@@ -33,7 +33,7 @@ from vmstore.live.runtime import Act, Runtime
 from vmstore.live.saying import Spoke
 from vmstore.store.acting import Acting
 from vmstore.store.annotating import share
-from vmstore.store.answering import Memory
+from vmstore.store.answering import Memory, Result
 from vmstore.store.answers import Faulted, Hit, Recorded, SessionInfo
 from vmstore.store.bringing import here, remembered, take
 from vmstore.store.called import titled
@@ -131,11 +131,22 @@ class Live(Acting):
         return self._took(response, at=at, told=used(latency, cost))
 
     def _took(
-        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+        self,
+        response: Any,
+        calls: Sequence[Asked] = (),
+        *,
+        at: int | None = None,
+        told: Usage | None = None,
+        check: Callable[[Act], None] | None = None,
     ) -> Recorded:
-        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids.
+
+        `check` may refuse it where the session stands otherwise than when the model was asked.
+        """
 
         def do(act: Act) -> Recorded:
+            if check is not None:
+                check(act)
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
             reply = saying.identified(reply, [call.id for call in calls])
             sent = remembering.unanswered(act)
@@ -151,6 +162,10 @@ class Live(Acting):
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
         return self._names(self._act(lambda act: saying.tool(act, call_id, content, name), at).pages)
+
+    def _answered(self, results: Sequence[Result]) -> None:
+        """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
+        self._act(lambda act: [saying.tool(act, one.call, one.text, one.tool) for one in results])
 
     def attach(
         self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
@@ -326,7 +341,7 @@ class Live(Acting):
                 self.configure(shape=shape)
             self._act(lambda act: saying.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
             speaks = self.settings.shape or "chat"
-            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            memory = Memory(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
             return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
 
     @contextmanager
