@@ -210,7 +210,7 @@ def test_an_awaited_store_that_is_closed_in_a_run(recwarn: pytest.WarningsRecord
     """The awaited run says so too, and leaves nothing behind that fails when it is collected."""
 
     async def closing() -> None:
-        store = vmstore.aio.memory_store()
+        store = await vmstore.aio.memory_store()
         session = await store.session("s", l0_tokens_max=8_000)
         await session.user("Hello?")
 
