@@ -13,6 +13,7 @@ from vmstore.engine.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.store.columns import VIEW, ColumnStore
+from vmstore.store.folds import wrong_folds
 from vmstore.store.namespace import Namespace
 from vmstore.store.reports import Problem, Verdict
 
@@ -43,6 +44,7 @@ def verdict_on(
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
+            problems += [Finding("view", f"session {name}", what) for name, what in wrong_folds(ns)]
             if (wrong := ns.text_problem()) is not None:
                 problems.append(Finding("text", "text", f"{wrong}; the next search makes it anew"))
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])
