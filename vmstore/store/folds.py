@@ -45,12 +45,12 @@ def _is_right(ns: Namespace, lane: Lane, found: Found) -> bool:
     except (ValueError, LookupError, TypeError, AttributeError, msgspec.MsgspecError):
         return True  # nobody goes on from it
     right = _folded(runtime)
-    same = {"words": right.words, "metrics": right.metrics}  # these count acts that wrote nothing too
     try:
         measured = into.metrics.measures(into.state) == right.metrics.measures(right.state)
     except Exception:  # what damage made of it
         return False
-    return measured and pictured(into._replace(**same)) == pictured(right)
+    told = into._replace(words=right.words, metrics=right.metrics)  # these count acts that wrote nothing too
+    return measured and pictured(told) == pictured(right)
 
 
 def _folded(runtime: Runtime) -> Folded:
