@@ -20,7 +20,7 @@ from vmstore.store import sent
 from vmstore.store.context import Context
 from vmstore.store.erasing import erase
 
-CONVERSATION = {"chat": "messages", "anthropic": "messages", "gemini": "contents"}
+CONVERSATION = {"chat": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}
 
 
 def talked(store: vmstore.Store, shape: str) -> list[dict[str, Any]]:
