@@ -154,6 +154,8 @@ def message_of(role: str, content: Any) -> Draft:
         raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
     if not isinstance(content, str | list | dict):
         raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
+    if isinstance(content, list) and any(isinstance(part, dict) and "role" in part for part in content):
+        raise InputError(f"the {role} says a list of messages; hand them in one by one")
     return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
 
 

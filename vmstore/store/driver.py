@@ -289,6 +289,26 @@ def arguments(call: Asked) -> dict[str, Any]:
     return object_of(given)
 
 
+def runnable(model_call: Any, tools: Any, rounds_max: Any) -> None:
+    """Refuses what no run can be made with, before anything of it is logged."""
+    if not callable(model_call):
+        raise InputError(f"the model call is {model_call!r:.40}; give a function that takes a request and calls it")
+    if type(rounds_max) is not int or rounds_max < 0:
+        raise InputError(f"rounds_max is a number of rounds from 0 up, not {rounds_max!r:.40}")
+    if not isinstance(tools, Mapping | Sequence) or isinstance(tools, str | bytes):
+        raise InputError(f"tools are functions by name, {{'read': read}}, or a list of schemas, not {tools!r:.40}")
+    for tool in () if isinstance(tools, Mapping) else tools:
+        if callable(tool):
+            name = getattr(tool, "__name__", "read")
+            raise InputError(f"a list of tools holds schemas; give a function by its name: {{{name!r}: {name}}}")
+
+
+def hearing(on_text: Any) -> None:
+    """Refuses what cannot be told words."""
+    if on_text is not None and not callable(on_text):
+        raise InputError(f"on_text is {on_text!r:.40}; give a function that takes a text")
+
+
 def plain_tools(tools: Tools) -> None:
     """Refuses functions that are to be awaited: nobody awaits them here."""
     for name, function in tools.items():
@@ -312,7 +332,9 @@ __all__ = [
     "advance",
     "arguments",
     "ended",
+    "hearing",
     "is_stream",
     "plain_tools",
+    "runnable",
     "texts",
 ]

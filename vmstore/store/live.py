@@ -39,7 +39,7 @@ from vmstore.store.bringing import here, remembered, take
 from vmstore.store.called import titled
 from vmstore.store.checkpoint import Checkpoint, checkpoint_at, target, then
 from vmstore.store.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
-from vmstore.store.driver import Streamed, calling, plain_tools, texts
+from vmstore.store.driver import Streamed, calling, hearing, plain_tools, runnable, texts
 from vmstore.store.edits import delete, flush, link, update
 from vmstore.store.faulted import faulted
 from vmstore.store.namespace import session_name
@@ -307,6 +307,7 @@ class Live(Acting):
         where another is under way.
         """
         told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        hearing(on_text)
         with self.stream(model_call, tools=tools, **told) as streamed:
             for text in streamed:
                 if on_text is not None:
@@ -327,6 +328,7 @@ class Live(Acting):
         `ran` of what it gives says how it ended. Left before the end, close it.
         """
         own = tools if isinstance(tools, Mapping) else {}
+        runnable(model_call, tools, rounds_max)
         plain_tools(own)
         return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
 

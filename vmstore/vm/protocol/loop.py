@@ -199,8 +199,10 @@ def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect
         raise
     try:
         speaks.said(body)
-    except InputError:
+    except InputError as error:
         session.take(answer, ())
+        if failed := body.get("error"):
+            raise InputError(f"the provider answered with an error: {failed!s:.400}; call again") from error
         raise
     return body, speaks
 
