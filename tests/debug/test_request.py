@@ -17,8 +17,10 @@ from vmstore.debug.params import Asked
 from vmstore.debug.request import request
 from vmstore.erasure.erase import erase
 from vmstore.shell.main import main
+from vmstore.store.reads import sent_request as sent
+from vmstore.store.reads.context import Context
 
-CONVERSATION = {"chat": "messages", "anthropic": "messages", "gemini": "contents"}
+CONVERSATION = {"chat": "messages", "responses": "input", "anthropic": "messages", "gemini": "contents"}
 
 
 def talked(store: vmstore.Store, shape: str) -> list[dict[str, Any]]:
@@ -68,6 +70,30 @@ def test_a_live_request_is_told_as_sent_everywhere(
         assert main(["context", str(path), "s", "--call", str(number), "--messages"]) == 0
         shown = capsys.readouterr().out
         assert "Question" in shown and "[]" not in shown
+
+
+def test_the_page_makes_a_request_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page asks of a call, its request and its messages, is folded and written once, live or recorded."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        (body, *_) = talked(store, "chat")
+        store.record("r", body, None)
+        made: list[str] = []
+        live, values = sent._written, Context._values
+
+        def written(*told: Any) -> Any:
+            made.append("live")
+            return live(*told)
+
+        def filled(*told: Any) -> Any:
+            made.append("recorded")
+            return values(*told)
+
+        monkeypatch.setattr(sent, "_written", written)
+        monkeypatch.setattr(Context, "_values", filled)
+        for name in ("s", "r"):
+            told_of = request(store.session(name), 1)
+            assert told_of["request"] == body and told_of["messages"] == body["messages"]
+        assert made == ["live", "recorded"]
 
 
 def test_within_a_moment_a_live_request_is_told(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import shutil
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,12 @@ from vmstore.erasure.erase import erase
 from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
 from vmstore.live.snapshots import codec, snapshot
-from vmstore.live.snapshots.snapshot import Folded, pictured, unfold
+from vmstore.live.snapshots.snapshot import Folded, Snapshot, pictured, unfold
 from vmstore.namespace.folder import SNAPSHOTS
 from vmstore.namespace.storekey import new_store_key
 from vmstore.store.encrypt import encrypt
 from vmstore.testing.simulate_live import START, STEPS, Step, digest, played
+from vmstore.views.dispatch import hash_at
 from vmstore.vm.policies.registry import SHIPPED, full_name
 
 NAME = "Zanzibar"
@@ -104,6 +108,29 @@ def test_a_snapshot_is_what_the_log_folds_into(tmp_path_factory: pytest.TempPath
     life.close()
 
 
+@pytest.mark.parametrize("part", ["state", "spoken", "metrics"])
+def test_a_snapshot_of_something_else_is_named(part: str, tmp_path: Path, eager: None) -> None:
+    """`verify` holds each snapshot against a fold of the log: one that is sound in itself and wrong is named."""
+    lived(tmp_path / "a")
+    with vmstore.open(tmp_path / "a") as store:
+        assert store.verify().ok and files(tmp_path / "a")
+        session: Any = store.session("s")
+        kept = folded(session.runtime())
+        if part == "state":
+            kept.state.faults += 1
+        elif part == "spoken":
+            kept.spoken.claims.clear()
+        else:
+            kept.metrics.model_faults += 1
+        runtime, (file,) = session.runtime(), files(tmp_path / "a")
+        at = runtime.state.position, hash_at(store.log, session._lane(), runtime.state.position)
+        Snapshot(file.parent, session._key).write(*at, store._ns.projection.last_erasure, kept)
+        (problem,) = store.verify().problems
+        assert (problem.kind, problem.where) == ("view", "session s") and str(file) in problem.what
+        file.unlink()
+        assert store.verify().ok
+
+
 def overwritten(file: Path) -> None:
     """Other bytes in the middle."""
     data = bytearray(file.read_bytes())
@@ -180,3 +207,38 @@ def test_what_is_of_no_known_class_is_not_kept() -> None:
     ):
         with pytest.raises((ValueError, KeyError)):
             codec.restored(told)
+
+
+def held_by(kind: type) -> Iterator[tuple[str, type]]:
+    """The attributes that a class gives itself, each with the classes of ours that its annotation or value names."""
+    module = inspect.getmodule(kind)
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
+        target = node.target if isinstance(node, ast.AnnAssign) else None
+        named: ast.AST | None = node.annotation if isinstance(node, ast.AnnAssign) else None
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            (target, *_), named = node.targets, node.value.func
+        field = isinstance(target, ast.Name) and target.id in getattr(kind, "_fields", ())
+        if named is None or not (field or isinstance(target, ast.Attribute)):
+            continue
+        attribute = target.attr if isinstance(target, ast.Attribute) else ""
+        for name in (one.id for one in ast.walk(named) if isinstance(one, ast.Name)):
+            value = getattr(module, name, None)
+            if isinstance(value, type) and value.__module__.startswith("vmstore."):
+                yield attribute, value
+
+
+def test_all_that_a_session_holds_can_be_kept() -> None:
+    """No class that state, words or numbers hold is missing from those that snapshots write: it would end them all."""
+    kept = {*codec.STRUCTS, *codec.TUPLES, *codec.WORDS, *codec.OBJECTS}
+    pairs = [
+        (kind, attribute, value)
+        for kind in (*codec.OBJECTS, *codec.TUPLES)
+        for attribute, value in held_by(kind)
+        if attribute not in codec.LEFT_OUT.get(kind, ())
+    ]
+    missing = {
+        f"{kind.__name__}.{attribute} holds {value.__name__}"
+        for kind, attribute, value in pairs
+        if value not in kept and not getattr(value, "_is_protocol", False)
+    }
+    assert pairs and not missing

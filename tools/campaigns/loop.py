@@ -1,18 +1,21 @@
 """An agent's loop, turn after turn, against a provider on the loopback that keeps each body it receives.
 
-The provider answers as OpenAI, Anthropic and Google do: with texts, calls of the host's tools and of the
-memory's, some of them wrong, and sometimes with an error. Afterwards each body is held against what
-`session.request`, the debugger and `vmstore context --messages` say of its call, byte for byte.
+The provider answers as OpenAI, Anthropic and Google do, whole or in the parts of a stream: with texts, calls of
+the host's tools and of the memory's, some of them wrong, and sometimes with an error. Afterwards each body is held
+against what `session.request`, the debugger and `vmstore context --messages` say of its call, byte for byte, and
+against the budget, in the tokens that the provider counts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
+import itertools
 import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,21 +25,23 @@ from urllib.parse import urlencode, urlsplit
 
 import serving
 from campaigns.held import Broken, ours
+from campaigns.voices import PARTS, WHOLE, Call, Json, tokens_of
 
 import vmstore
+import vmstore.aio
 from vmstore.shell.main import main
 from vmstore.store.live.live_session import Live
 
-Json = dict[str, Any]
-Call = tuple[str, Json]
-
 TURNS = 300
-COMMANDS_MAX = 60  # calls that the command is asked for, each a fold of the session: spread over all there are
-SHAPES = ("chat", "anthropic", "gemini")
-BUDGETS = (4_000, 6_000, 10_000)
+COMMANDS_MAX = 40  # calls that the command is asked for, each a fold of the session: spread over all there are
+SHAPES = ("chat", "anthropic", "gemini", "responses")
+WAYS = ("run", "streamed", "awaited", "awaited stream")
+BUDGETS = (2_000, 8_000, 16_000)
+KINDS = tuple(itertools.product(BUDGETS, WAYS, SHAPES))
+STEP = 13  # from a seed's kind to the next seed's, so that few seeds meet each budget, way and shape
 NAME = "agent"
 NEEDED = {"requests", "asked of the debugger", "asked of the command", "own tools", "faults", "searches", "errors"}
-NEEDED |= {"reopened", "settings changed", "pages away"}
+NEEDED |= {"parallel calls", "reopened", "settings changed", "pages away"}
 
 THINGS = ("database", "queue", "cache", "crane", "harbour", "tide table", "ferry", "ledger", "café menu")
 NAMES = ("Postgres", "Redis", "Kafka", "Heron", "Comet", "SQLite", "Größe 9", "水曜日")
@@ -65,13 +70,17 @@ def batch(seed: int, folder: Path, turns: int = TURNS) -> Counter[str]:
         agent.close()
     found = agent.found
     found["requests"] = len(bodies)
+    found["requests over the budget"] = sum(tokens_of(body) > agent.budget for body in bodies)
+    if found["requests over the budget"]:
+        raise Broken("over", f"the largest request has {max(map(tokens_of, bodies)):,} of {agent.budget:,} tokens")
     calls = range(1, len(bodies) + 1)
     compare(bodies, "the session", of_session(folder / "a.vms"), calls)
     with serving.served(folder / "a.vms") as url:
         compare(bodies, "the debugger", of_debugger(url), calls)
     found["asked of the debugger"] = len(bodies)
     some = calls[:: -(-len(bodies) // COMMANDS_MAX)]
-    compare([conversation(body) for body in bodies], "the command", of_command(folder / "a.vms"), some)
+    compare(bodies, "the command", of_command(folder / "a.vms", "request"), some)
+    compare([conversation(body) for body in bodies], "the command", of_command(folder / "a.vms", "messages"), some)
     found["asked of the command"] = len(some)
     with vmstore.open(folder / "a.vms", mode="r") as store:
         session = store.session(NAME)
@@ -95,7 +104,7 @@ def compare(bodies: list[bytes], who: str, told: Callable[[int], Any], calls: ra
 def conversation(body: bytes) -> bytes:
     """The messages of a body, as bytes."""
     request = json.loads(body)
-    return json.dumps(request.get("messages", request.get("contents"))).encode()
+    return json.dumps(next(request[name] for name in ("messages", "contents", "input") if name in request)).encode()
 
 
 # ---- who says what was sent
@@ -121,14 +130,14 @@ def of_debugger(url: str) -> Callable[[int], Any]:
     return ask
 
 
-def of_command(path: Path) -> Callable[[int], Any]:
+def of_command(path: Path, field: str) -> Callable[[int], Any]:
     """What `vmstore context --messages` prints."""
 
     def ask(call: int) -> Any:
         printed = io.StringIO()
         with redirect_stdout(printed):
             code = main(["context", str(path), NAME, "--call", str(call), "--messages", "--json"])
-        return json.loads(printed.getvalue())["messages"] if code == 0 else code
+        return json.loads(printed.getvalue())[field] if code == 0 else code
 
     return ask
 
@@ -141,7 +150,8 @@ class Agent:
 
     def __init__(self, seed: int, path: Path) -> None:
         self.chance, self.says = random.Random(seed), random.Random(-seed)  # the model's own: it answers in a thread
-        self.path, self.shape, self.budget = path, SHAPES[seed % 3], BUDGETS[seed % len(BUDGETS)]
+        self.path = path
+        self.budget, self.way, self.shape = KINDS[seed * STEP % len(KINDS)]
         self.found: Counter[str] = Counter()
         self.store = vmstore.open(path)
         self.session = self._opened()
@@ -162,16 +172,42 @@ class Agent:
             self.session.user(self._words(ASKED, self.chance))
             while True:
                 with suppress(ConnectionError):  # the provider failed: the agent asks again
-                    self.session.run(lambda request: post(address, request), tools={"read": self.read})
+                    self._runs(address)
                     break
                 self.found["errors"] += 1
+        self.found[self.way] += turns
+
+    def _runs(self, address: str) -> None:
+        """One run, in the way of this agent."""
+        if self.way in ("run", "streamed"):
+            told: Json = {"tools": {"read": self.read}}
+            if self.way == "run":
+                self.session.run(lambda request: post(address, request), **told)
+            else:
+                self.session.run(lambda request: parts(address, request, self.shape), **told)
+            return
+
+        async def model(request: Json) -> Any:
+            return await asyncio.to_thread(post, address, request)
+
+        async def stream(request: Json) -> AsyncIterator[Json]:
+            for part in await asyncio.to_thread(lambda: [*parts(address, request, self.shape)]):
+                yield part
+
+        async def awaited() -> None:
+            async with vmstore.aio.open(self.path) as store:  # a handle of its own, as a task's is
+                session = await store.session(NAME)
+                assert isinstance(session, vmstore.aio.Live)
+                await session.run(model if self.way == "awaited" else stream, tools={"read": self.read})
+
+        asyncio.run(awaited())
 
     def read(self, path: str, lines: int = 20) -> str:
         """Reads a file."""
-        self.found["own tools"] += 1
         if path == "nowhere":
             raise FileNotFoundError(path)
-        return "\n".join(f"{n}: {self._words(SAID, self.chance)} {path}" for n in range(lines))
+        chance = random.Random(f"{path}{lines}")  # several are read at once
+        return "\n".join(f"{n}: {self._words(SAID, chance)} {path}" for n in range(lines))
 
     def _happens(self) -> None:
         """What may happen between two turns."""
@@ -195,19 +231,22 @@ class Agent:
 
     # ---- the model
 
-    def answer(self, body: Json) -> Json | None:
+    def answer(self, body: bytes) -> Json | None:
         """What the model says to a request; None where its provider fails."""
+        say, tokens = WHOLE[self.shape], tokens_of(body)
         draw = self.says.random()
         if draw < 0.04:
             return None
         if draw < 0.55:
-            return WRITES[self.shape](self._words(SAID, self.says), [])
-        calls = [self._call(body) for _ in range(self.says.choice((1, 1, 2, 3)))]
-        return WRITES[self.shape]("", calls)
+            return say(self._words(SAID, self.says), [], tokens)
+        calls = [self._call() for _ in range(self.says.choice((1, 1, 2, 3, 8)))]
+        self.found["parallel calls"] += len(calls) > 1
+        return say("", calls, tokens)
 
-    def _call(self, body: Json) -> Call:
+    def _call(self) -> Call:
         draw, says = self.says.random(), self.says
         if draw < 0.5:
+            self.found["own tools"] += 1
             path = says.choice(("db.conf", "a/b.py", "nowhere", "Größe.txt"))
             return "read", {"path": path, "lines": says.choice((1, 20, 60))}
         if draw < 0.75:
@@ -219,39 +258,11 @@ class Agent:
         return "no_such_tool", {"x": [1.5, None]}
 
 
-def _chat(text: str, calls: list[Call]) -> Json:
-    message: Json = {"role": "assistant", "content": text or None}
-    if calls:
-        message["tool_calls"] = [
-            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
-            for n, (name, given) in enumerate(calls)
-        ]
-    usage = {"prompt_tokens": 900, "completion_tokens": 12}
-    finish = "tool_calls" if calls else "stop"
-    return {"id": "r", "choices": [{"index": 0, "message": message, "finish_reason": finish}], "usage": usage}
-
-
-def _anthropic(text: str, calls: list[Call]) -> Json:
-    said = [{"type": "text", "text": text}] if text else []
-    asked = [{"type": "tool_use", "id": f"c{n}", "name": name, "input": given} for n, (name, given) in enumerate(calls)]
-    finish = "tool_use" if calls else "end_turn"
-    return {"type": "message", "role": "assistant", "content": [*said, *asked], "stop_reason": finish}
-
-
-def _gemini(text: str, calls: list[Call]) -> Json:
-    said = [{"text": text}] if text else []
-    asked = [{"functionCall": {"name": name, "args": given}} for name, given in calls]
-    return {"candidates": [{"content": {"role": "model", "parts": [*said, *asked]}, "finishReason": "STOP"}]}
-
-
-WRITES = {"chat": _chat, "anthropic": _anthropic, "gemini": _gemini}
-
-
 # ---- the provider
 
 
 @contextmanager
-def provider(answer: Callable[[Json], Json | None]) -> Iterator[tuple[str, list[bytes]]]:
+def provider(answer: Callable[[bytes], Json | None]) -> Iterator[tuple[str, list[bytes]]]:
     """A server on the loopback that answers so; its address, and the bodies it received, in order."""
     bodies: list[bytes] = []
 
@@ -262,10 +273,12 @@ def provider(answer: Callable[[Json], Json | None]) -> Iterator[tuple[str, list[
             """Keeps a body as it came, and answers it."""
             body = self.rfile.read(int(self.headers["content-length"]))
             bodies.append(body)
-            told = answer(json.loads(body))
+            told = answer(body)
             self.send_response(503 if told is None else 200)
             self.end_headers()
-            self.wfile.write(json.dumps(told).encode())
+            shape = self.path.removeprefix("/")
+            for part in [told] if told is None or not shape else PARTS[shape](told):
+                self.wfile.write(json.dumps(part).encode() + b"\n")
 
         def log_message(self, *about: Any) -> None:
             """Says nothing."""
@@ -281,13 +294,23 @@ def provider(answer: Callable[[Json], Json | None]) -> Iterator[tuple[str, list[
 
 def post(address: str, request: Json) -> Json:
     """Sends a request to a provider; ConnectionError where it fails."""
+    (told,) = _lines(address, request, "")
+    return told
+
+
+def parts(address: str, request: Json, shape: str) -> Iterator[Json]:
+    """The parts of a provider's stream, as they come; ConnectionError where it fails."""
+    return _lines(address, request, shape)
+
+
+def _lines(address: str, request: Json, streams: str) -> Iterator[Json]:
+    """What a provider answers, a JSON value a line; `streams` is the shape of the stream it is asked for, or none."""
     connection = HTTPConnection(address, timeout=60)
     try:
-        connection.request("POST", "/v1", json.dumps(request).encode())
+        connection.request("POST", f"/{streams}", json.dumps(request).encode())
         answer = connection.getresponse()
-        told: Json = json.loads(answer.read())
         if answer.status != 200:
             raise ConnectionError(f"the provider answered {answer.status}")
-        return told
+        yield from map(json.loads, answer)
     finally:
         connection.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,6 +17,8 @@ from vmstore.aio.worker import Worker
 from vmstore.errors import InputError
 from vmstore.store.live.driver import (
     ANSWERING,
+    Calling,
+    Done,
     Ended,
     Failed,
     Model,
@@ -92,7 +94,13 @@ async def _texts(
                     raise
                 reply = hearing.answer
             elif isinstance(step, Do):
-                reply = await _called(own, step.calls, parallel=parallel)
+                calling = _Calling(own, step.calls)
+                try:
+                    await calling.wait(parallel=parallel)
+                except BaseException as error:
+                    _begin(worker, partial(advance, going, calling.broken(error)))
+                    raise
+                reply = Done(calling.values)
             else:
                 for piece in said.more(unmarked(step.text)):
                     yield piece
@@ -158,11 +166,19 @@ async def _close(response: Any) -> None:
         await closed
 
 
-async def _called(own: Tools, calls: Sequence[Asked], *, parallel: bool) -> list[Any]:
-    """What functions give for some calls, all at once or one after another; what one raises is its result."""
-    if parallel:
-        return list(await asyncio.gather(*(_call(own, call) for call in calls)))
-    return [await asyncio.create_task(_call(own, call)) for call in calls]
+class _Calling(Calling):
+    """The same calls as tasks."""
+
+    async def wait(self, *, parallel: bool) -> None:
+        """Makes the calls, all at once or one after another."""
+        if parallel:
+            await asyncio.gather(*map(self._call, range(len(self._calls))))
+            return
+        for nth in range(len(self._calls)):
+            await asyncio.create_task(self._call(nth))
+
+    async def _call(self, nth: int) -> None:
+        self.values[nth] = await _call(self._own, self._calls[nth])
 
 
 async def _call(own: Tools, call: Asked) -> Any:

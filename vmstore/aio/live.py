@@ -16,6 +16,7 @@ from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf
 from vmstore.namespace.results import Faulted, SessionInfo
 from vmstore.store.live.checkpoints import Checkpoint
+from vmstore.store.live.driver import hearing, runnable
 from vmstore.store.live.prompt import Packed
 from vmstore.vm.kernel.settings import Settings
 from vmstore.vm.metrics.report import Measures
@@ -101,6 +102,7 @@ class Live(Session):
         What is no coroutine function is called in a thread of its own. Other tasks use the store meanwhile.
         """
         told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        hearing(on_text)
         async with self.stream(model_call, tools=tools, **told) as streamed:
             async for text in streamed:
                 if on_text is not None and inspect.isawaitable(heard := on_text(text)):
@@ -118,6 +120,7 @@ class Live(Session):
     ) -> Streamed:
         """See `vmstore.Live.stream`; what it gives is looped over by `async for`."""
         own = tools if isinstance(tools, Mapping) else {}
+        runnable(model_call, tools, rounds_max)
         begin = partial(self._live._rounds, tools, shape, rounds_max)
         return Streamed(self._worker, begin, model_call, own, parallel=parallel)
 

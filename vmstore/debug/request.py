@@ -29,15 +29,17 @@ def request(session: Session, call: int, *, render: bool = False) -> dict[str, A
         "tokens": context.tokens,
         "tokens_reported": context.tokens_reported,
         "request": None,
-        "messages": context.messages(),
+        "messages": None,
     }
     if context.fidelity == Fidelity.RECORDED.word:
         try:
-            found["request"] = context.request()
+            found["request"], found["messages"] = context.both()
         except UnknownError as error:  # nobody held it, or something of it was erased: its messages are what there is
             found["why"] = str(error)
     else:
         found["why"] = "derived: rebuilt by a rule from what the source holds; the request itself was not in it"
+    if found["request"] is None:
+        found["messages"] = context.messages()
     found["response"] = _response(session, context.basis.call)
     if render:
         found["text"] = context.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -119,18 +120,27 @@ def answered(act: Act, reply: Answer, *, counted: int = 0) -> list[Spoke]:
 
 def identified(reply: Answer, ids: Sequence[str]) -> Answer:
     """An answer whose tool calls have these ids, in their order: what answers them names them."""
-    left = list(ids)
+    left = OrderedDict.fromkeys(ids)
+    stems: dict[str, deque[str]] = {}
+    for one in ids:
+        stems.setdefault(_stem(one), deque()).append(one)
     drafts = []
     for draft in reply.drafts:
         parts = []
         for part in draft.parts:
-            named = next((one for one in left if one.rstrip("_") == (part.call_id or one).rstrip("_")), None)
-            if part.is_call and named is not None:  # what a provider's own tool was asked is not among them
-                left.remove(named)
+            stem = _stem(part.call_id or next(iter(left), ""))
+            if part.is_call and stems.get(stem):  # what a provider's own tool was asked is not among them
+                named = stems[stem].popleft()
+                del left[named]
                 part = msgspec.structs.replace(part, call_id=named)
             parts.append(part)
         drafts.append(msgspec.structs.replace(draft, parts=tuple(parts)))
     return msgspec.structs.replace(reply, drafts=tuple(drafts))
+
+
+def _stem(call: str) -> str:
+    """What calls that were given one id have in common: those after the first are told apart by underscores."""
+    return call.encode("utf-8", "replace").decode().rstrip("_")
 
 
 def tool(act: Act, call_id: str, content: Any, name: str | None, *, origin: str | None = None) -> Spoke:
@@ -152,6 +162,8 @@ def message_of(role: str, content: Any) -> Draft:
         raise InputError(f"the {role} says nothing; pass a text, content parts or a message")
     if not isinstance(content, str | list | dict):
         raise InputError(f"the {role} says {content!r:.40}; pass a text, content parts or a message")
+    if isinstance(content, list) and any(isinstance(part, dict) and "role" in part for part in content):
+        raise InputError(f"the {role} says a list of messages; hand them in one by one")
     return take_message(Shape.CHAT, Slot.MESSAGES, plain(value))
 
 

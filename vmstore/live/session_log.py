@@ -7,7 +7,17 @@ from collections.abc import Iterator
 import msgspec
 
 from vmstore.core.erasure import Gone
-from vmstore.core.mutation import AnyMutation, CellRef, decode
+from vmstore.core.mutation import (
+    AnyMutation,
+    CellRef,
+    Create,
+    Mark,
+    Message,
+    Pack,
+    Settings,
+    decode,
+)
+from vmstore.core.page import PageType, Role
 from vmstore.log.commit import Commit
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Lane
@@ -43,11 +53,14 @@ class Facts:
         for stretch in reversed(self._lane.upto(upto)):
             low = max(position, stretch.low)
             while ordinals := [row[0] for row in self._lane.db.execute(_COMMITS, (stretch.session, low, stretch.high))]:
-                for commit in self._commits(ordinals):
+                read = [(commit, decode(commit.body)) for commit in self._commits(ordinals)]
+                self._cellar.want(commit.cell + ref for commit, body in read for one in body for ref in _asked(one))
+                for commit, body in read:
                     self._within = commit
-                    inside = enumerate(decode(commit.body), commit.first)
+                    inside = enumerate(body, commit.first)
                     yield Told(commit, [(at, m) for at, m in inside if low < at <= stretch.high])
                     low = commit.first + commit.count - 1
+                self._cellar.settle()
 
     def _commits(self, ordinals: list[int]) -> Iterator[Commit]:
         """Commits by ordinal: those that lie together are read together."""
@@ -68,6 +81,23 @@ class Facts:
         """The bytes that a commit names; an empty JSON object where they were erased."""
         found = self._cellar.content(commit, ref)
         return NOTHING if found is None else found
+
+
+def _asked(one: AnyMutation) -> Iterator[int]:
+    """The cells of a mutation that whoever folds a session reads, but for what few mutations name."""
+    refs: tuple[CellRef | None, ...] = ()
+    match one:
+        case Create():
+            refs = one.labels, one.content if one.type == PageType.CLAIM else None
+        case Message() if one.role == Role.ASSISTANT:
+            refs = (one.envelope,)
+        case Pack():
+            refs = (one.rest,)
+        case Mark():
+            refs = one.name, one.note
+        case Settings():
+            refs = (one.told,)
+    return (ref for ref in refs if isinstance(ref, int))
 
 
 _COMMITS = f"""SELECT ordinal FROM commits WHERE session = ? AND last > ? AND first <= ?

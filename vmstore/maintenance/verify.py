@@ -15,6 +15,7 @@ from vmstore.maintenance.columns import VIEW, ColumnStore
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.seals.seal import Seal, watched
+from vmstore.store.folds import wrong_folds
 
 
 def verdict_on(
@@ -43,6 +44,7 @@ def verdict_on(
         problems = found + [p for p in problems if not found]
         if views and not problems:
             problems = [Finding(VIEW, *problem) for problem in columns.problems()]
+            problems += [Finding("view", f"session {name}", what) for name, what in wrong_folds(ns)]
             if (wrong := ns.text_problem()) is not None:
                 problems.append(Finding("text", "text", f"{wrong}; the next search makes it anew"))
         return Verdict(not problems, *counts, [Problem(*p) for p in problems])

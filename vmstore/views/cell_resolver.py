@@ -19,6 +19,7 @@ from vmstore.views.erased_cells import Erasures, check_erased
 BYTES_MAX = 8 << 20
 FOUND_MAX = 1024
 AHEAD_BYTES = 4 << 20  # of cells that are read before they are asked for
+NAMED_BYTES, NAMED_MAX = 4_096, 1_024  # cells that are kept in case they are named again
 READ: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
     Mark: ("name",),
@@ -43,6 +44,7 @@ class Ahead:
         self._each = each
         self._wanted: list[int] = []
         self._read: dict[int, Cell] = {}
+        self._named: dict[int, Cell] = {}  # small ones that were read alone: what is named often is so
         self._last = 0  # read so far, of those that are wanted
 
     def want(self, numbers: Iterable[int]) -> None:
@@ -52,11 +54,15 @@ class Ahead:
 
     def get(self, number: int) -> Cell | None:
         """A cell, with those after it that will be asked for where it was not read yet; None where it is not there."""
-        found = self._read.get(number)
+        found = self._read.get(number) or self._named.get(number)
         if found is None and number > self._last and self._wanted:
             self._on(number)
             found = self._read.get(number)
-        return dict(self._each([number])).get(number) if found is None else found
+        if found is None:
+            found = dict(self._each([number])).get(number)
+            if found is not None and len(found.content) <= NAMED_BYTES and len(self._named) < NAMED_MAX:
+                self._named[number] = found
+        return found
 
     def _on(self, number: int) -> None:
         """Reads from a cell on."""
@@ -73,6 +79,7 @@ class Ahead:
         """Lets go of what was read."""
         self._wanted, self._last = [], 0
         self._read.clear()
+        self._named.clear()
 
 
 class Cellar:
@@ -128,6 +135,10 @@ class Cellar:
                     if type(ref) is int:
                         wanted.append(commit.cell + ref)
         self._ahead.want(wanted)
+
+    def want(self, numbers: Iterable[int]) -> None:
+        """Says which cells will be asked for from here on, about in their order: frames are read once for all."""
+        self._ahead.want(numbers)
 
     def sealed(self, commit: Commit, ref: CellRef) -> tuple[int, bytes]:
         """The log's number of a cell that a commit names, and its commitment."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import contextvars
 import inspect
+import threading
+from collections import deque
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from vmstore.errors import InputError
@@ -16,13 +19,14 @@ from vmstore.providers import plain, words_of
 from vmstore.vm.protocol.citation_filter import Unmarked, unmarked
 from vmstore.vm.protocol.dialects.dialect import Asked
 from vmstore.vm.protocol.escape import finite, loads
-from vmstore.vm.protocol.loop import Answer, Ask, Do, Ran, Rounds, Step, Words
+from vmstore.vm.protocol.loop import Answer, Ask, Do, Done, Ran, Rounds, Step, Words
 from vmstore.vm.protocol.tool_calls import object_of
 
 Model = Callable[[dict[str, Any]], Any]
 Tools = Mapping[str, Callable[..., Any]]
 BETWEEN = "\n\n"  # between the words of two rounds
 AT_ONCE_MAX = 32  # functions called in threads at the same time
+UNANSWERED = object()
 
 
 class Ended(NamedTuple):
@@ -32,9 +36,17 @@ class Ended(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """What a function of the host's raised."""
+    """What a function of the host's raised, or what interrupted it."""
 
-    error: Exception
+    error: BaseException
+
+    @property
+    def said(self) -> str:
+        """It in words, as far as it has any."""
+        try:
+            return f"{type(self.error).__name__}: {self.error}".removesuffix(": ")
+        except Exception:  # the host's own class, whose words are code of the host's
+            return type(self.error).__name__
 
 
 class Streamed:
@@ -100,7 +112,13 @@ def texts(model_call: Model, going: Rounds, own: Tools, *, parallel: bool) -> Ge
                     raise
                 reply = hearing.answer
             elif isinstance(step, Do):
-                reply = called(own, step.calls, parallel=parallel)
+                calling = Calling(own, step.calls)
+                try:
+                    calling.make(parallel=parallel)
+                except BaseException as error:
+                    advance(going, calling.broken(error))
+                    raise
+                reply = Done(calling.values)
             else:
                 yield from said.more(unmarked(step.text))
             said.ended = True
@@ -194,13 +212,48 @@ def is_stream(response: Any) -> bool:
     return not whole and hasattr(response, "__iter__")
 
 
-def called(own: Tools, calls: Sequence[Asked], *, parallel: bool) -> list[Any]:
-    """What functions give for some calls, several at once in threads; what one raises is its result."""
-    if len(calls) < 2 or not parallel:
-        return [call_one(own, call) for call in calls]
-    with ThreadPoolExecutor(min(len(calls), AT_ONCE_MAX), thread_name_prefix="vmstore-tool") as threads:
-        begun = [threads.submit(contextvars.copy_context().run, call_one, own, call) for call in calls]
-        return [one.result() for one in begun]
+class Calling:
+    """Some calls of functions under way: `values` has what each gave so far; what one raises is its value."""
+
+    def __init__(self, own: Tools, calls: Sequence[Asked]) -> None:
+        self._own, self._calls = own, calls
+        self.values: list[Any] = [UNANSWERED] * len(calls)
+
+    def make(self, *, parallel: bool) -> None:
+        """Calls them, several at once in threads; raises what no tool may, such as KeyboardInterrupt, at once."""
+        if len(self._calls) < 2 or not parallel:
+            for nth, call in enumerate(self._calls):
+                self.values[nth] = call_one(self._own, call)
+        else:
+            self._in_threads()
+
+    def broken(self, error: BaseException) -> Done:
+        """What they gave before that interrupted them; the others failed of it."""
+        return Done([Failed(error) if value is UNANSWERED else value for value in self.values], is_over=True)
+
+    def _in_threads(self) -> None:
+        """Has threads make the calls. Nobody waits for one that hangs: neither an interrupt nor the process's end."""
+        left = deque((nth, call, contextvars.copy_context()) for nth, call in enumerate(self._calls))
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+
+        def work() -> None:
+            with suppress(IndexError):
+                while True:
+                    nth, call, context = left.popleft()
+                    try:
+                        self.values[nth] = context.run(call_one, self._own, call)
+                        done.put(None)
+                    except BaseException as error:
+                        done.put(error)
+
+        for nth in range(min(len(self._calls), AT_ONCE_MAX)):
+            threading.Thread(target=work, name=f"vmstore-tool_{nth}", daemon=True).start()
+        try:
+            for _ in self._calls:
+                if (error := done.get()) is not None:
+                    raise error
+        finally:
+            left.clear()
 
 
 ANSWERING: contextvars.ContextVar[str] = contextvars.ContextVar("ANSWERING")
@@ -236,6 +289,26 @@ def arguments(call: Asked) -> dict[str, Any]:
     return object_of(given)
 
 
+def runnable(model_call: Any, tools: Any, rounds_max: Any) -> None:
+    """Refuses what no run can be made with, before anything of it is logged."""
+    if not callable(model_call):
+        raise InputError(f"the model call is {model_call!r:.40}; give a function that takes a request and calls it")
+    if type(rounds_max) is not int or rounds_max < 0:
+        raise InputError(f"rounds_max is a number of rounds from 0 up, not {rounds_max!r:.40}")
+    if not isinstance(tools, Mapping | Sequence) or isinstance(tools, str | bytes):
+        raise InputError(f"tools are functions by name, {{'read': read}}, or a list of schemas, not {tools!r:.40}")
+    for tool in () if isinstance(tools, Mapping) else tools:
+        if callable(tool):
+            name = getattr(tool, "__name__", "read")
+            raise InputError(f"a list of tools holds schemas; give a function by its name: {{{name!r}: {name}}}")
+
+
+def hearing(on_text: Any) -> None:
+    """Refuses what cannot be told words."""
+    if on_text is not None and not callable(on_text):
+        raise InputError(f"on_text is {on_text!r:.40}; give a function that takes a text")
+
+
 def plain_tools(tools: Tools) -> None:
     """Refuses functions that are to be awaited: nobody awaits them here."""
     for name, function in tools.items():
@@ -244,8 +317,11 @@ def plain_tools(tools: Tools) -> None:
 
 
 __all__ = [
+    "UNANSWERED",
     "Ask",
+    "Calling",
     "Do",
+    "Done",
     "Ended",
     "Failed",
     "Hearing",
@@ -255,9 +331,10 @@ __all__ = [
     "Words",
     "advance",
     "arguments",
-    "called",
     "ended",
+    "hearing",
     "is_stream",
     "plain_tools",
+    "runnable",
     "texts",
 ]

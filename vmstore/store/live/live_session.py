@@ -37,11 +37,11 @@ from vmstore.store.live.acts import Acting
 from vmstore.store.live.checkpoints import Checkpoint, checkpoint_at, target, then
 from vmstore.store.live.child import begin_child, call_of, children_of, opening_of, result_of, taken_in
 from vmstore.store.live.copy_page import here, remembered, take
-from vmstore.store.live.driver import Streamed, calling, plain_tools, texts
+from vmstore.store.live.driver import Streamed, calling, hearing, plain_tools, runnable, texts
 from vmstore.store.live.edits import delete, flush, link, unlink, update
 from vmstore.store.live.fault_results import faulted
 from vmstore.store.live.kept_values import keep, kept_at, kept_now, value_of
-from vmstore.store.live.memory_tools import Memory
+from vmstore.store.live.memory_tools import Memory, Result
 from vmstore.store.live.page_names import titled
 from vmstore.store.live.prompt import Packed
 from vmstore.store.reads.annotations import share
@@ -131,11 +131,22 @@ class Live(Acting):
         return self._took(response, at=at, told=used(latency, cost))
 
     def _took(
-        self, response: Any, calls: Sequence[Asked] = (), *, at: int | None = None, told: Usage | None = None
+        self,
+        response: Any,
+        calls: Sequence[Asked] = (),
+        *,
+        at: int | None = None,
+        told: Usage | None = None,
+        check: Callable[[Act], None] | None = None,
     ) -> Recorded:
-        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids."""
+        """Takes in a response, a list of its stream's parts, or an exception; its calls have these ids.
+
+        `check` may refuse it where the session stands otherwise than when the model was asked.
+        """
 
         def do(act: Act) -> Recorded:
+            if check is not None:
+                check(act)
             reply = measured(take_reply(SHAPES[act.shape], response), told or used(None, None))
             reply = messages.identified(reply, [call.id for call in calls])
             sent = extraction.unanswered(act)
@@ -151,6 +162,10 @@ class Live(Acting):
     def tool(self, call_id: str, content: Any, *, name: str | None = None, at: int | None = None) -> list[str]:
         """A tool answers the call of an id; the names of its pages. What is too large is shown shorter."""
         return self._names(self._act(lambda act: messages.tool(act, call_id, content, name), at).pages)
+
+    def _answered(self, results: Sequence[Result]) -> None:
+        """Takes in what several tools answer, as one commit: the kernel decides on all of it at once."""
+        self._act(lambda act: [messages.tool(act, one.call, one.text, one.tool) for one in results])
 
     def attach(
         self, data: bytes, mime: str, *, name: str | None = None, words: str | None = None, at: int | None = None
@@ -292,6 +307,7 @@ class Live(Acting):
         where another is under way.
         """
         told: dict[str, Any] = {"shape": shape, "rounds_max": rounds_max, "parallel": parallel}
+        hearing(on_text)
         with self.stream(model_call, tools=tools, **told) as streamed:
             for text in streamed:
                 if on_text is not None:
@@ -312,6 +328,7 @@ class Live(Acting):
         `ran` of what it gives says how it ended. Left before the end, close it.
         """
         own = tools if isinstance(tools, Mapping) else {}
+        runnable(model_call, tools, rounds_max)
         plain_tools(own)
         return Streamed(texts(model_call, self._rounds(tools, shape, rounds_max), own, parallel=parallel))
 
@@ -326,7 +343,7 @@ class Live(Acting):
                 self.configure(shape=shape)
             self._act(lambda act: messages.offer(act, [offered(one, act.shape) for one in schemas] if own else schemas))
             speaks = self.settings.shape or "chat"
-            memory = Memory(self, self._took, self._ranked, self._ns.clock.now, speaks)
+            memory = Memory(self, self._took, self._answered, self._ranked, self._ns.clock.now, speaks)
             return (yield from rounds(memory, own=own, rounds_max=rounds_max, shape=speaks))
 
     @contextmanager

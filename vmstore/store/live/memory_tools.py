@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from vmstore.core.draft import Usage
 from vmstore.core.page import Modality, PageType, Tier
-from vmstore.errors import InputError, UnknownError, VmstoreError
+from vmstore.errors import InputError, RefusedError, UnknownError, VmstoreError
 from vmstore.live.pack import SHAPES
 from vmstore.live.prompt_pages import Leaves
-from vmstore.live.runtime import Runtime
+from vmstore.live.runtime import Act, Runtime
 from vmstore.namespace.results import Faulted
 from vmstore.namespace.results import Hit as StoreHit
-from vmstore.providers import assembled, shape_of_body
+from vmstore.providers import assembled, plain, shape_of_body
 from vmstore.store.live.driver import Failed
 from vmstore.store.live.prompt import Packed
 from vmstore.store.session import Session
@@ -45,45 +45,59 @@ class Live(Protocol):
 
     def pack(self) -> Packed: ...
     def join(self, child: Any, *, call: str) -> object: ...
-    def tool(self, call_id: str, content: Any, *, name: str | None) -> object: ...
     def page_fault(self, page: str, level: int, *, reason: str, by_model: bool) -> Faulted: ...
     def search(self, query: str, *, limit: int | None) -> list[StoreHit]: ...
     def look(self, see: Callable[[Runtime], T]) -> T: ...
 
 
+class Result(NamedTuple):
+    """What a tool answers: the id of its call, the text, the tool's name."""
+
+    call: str
+    text: str
+    tool: str
+
+
 class Memory:
     """Answers the memory tools of one live session; each answer is logged with what was decided.
 
-    `take` logs a response, `ranked` searches for the model: pages and scores, best first; `now` is the time.
+    `take` logs a response, `results` what tools answer by the ids of their calls, as one commit; `ranked` searches
+    for the model: pages and scores, best first; `now` is the time.
     """
 
     def __init__(
         self,
         live: Live,
         take: Callable[..., object],
+        results: Callable[[Sequence[Result]], object],
         ranked: Callable[[str, int], list[tuple[int, float]]],
         now: Callable[[], int],
         shape: str,
     ) -> None:
         self._live = live
         self._take = take
+        self._results = results
         self._ranked = ranked
         self._now = now
         self._shape = shape
-        self._sent = 0
+        self._sent = self._call = 0
+        self._heard: tuple[Any, dict[str, Any]] | None = None  # a response, and what was read of it
+        self._waiting: list[Result] = []
 
     def request(self) -> dict[str, Any]:
         """The request of the next call, logged as it is sent."""
-        request = self._live.pack().request
+        packed = self._live.pack()
+        request, self._call = packed.request, packed.call
         self._sent = self._now()
         return request
 
     def heard(self, answer: Answer) -> Heard:
         """The response that was given, put together where it was streamed, and the shape it is in."""
         if not answer.streamed:
-            body = _plain(answer.response)
+            body = _json(answer.response)
             told = shape_of_body(body)
-            return Heard(finite(body), self._shape if told is None else WORDS[told])
+            self._heard = answer.response, body
+            return Heard(body, self._shape if told is None else WORDS[told])
         if not answer.response:
             raise InputError("the model call gave a stream without parts; return the provider's response")
         shape, body, _ = assembled(SHAPES[self._shape], answer.response)
@@ -95,22 +109,38 @@ class Memory:
         if answer.error is not None:
             given = [*(given if answer.streamed else ()), answer.error]
         elif not answer.streamed and given is not None:
-            given = finite(_plain(given))
-        latency = max(0, self._now() - self._sent)
-        self._take(given, calls, told=Usage(latency=latency))
+            given = self._heard[1] if self._heard is not None and self._heard[0] is given else _json(given)
+        latency, self._heard = max(0, self._now() - self._sent), None
+        self._take(given, calls, told=Usage(latency=latency), check=self._is_mine)
+
+    def _is_mine(self, act: Act) -> None:
+        """Refuses an answer where another process packed a call meanwhile: it would stand for an answer to that."""
+        if act.state.call != self._call:
+            raise RefusedError(
+                f"another process packed call {act.state.call} while the model answered call {self._call}, which stays "
+                "open: the answer is not logged; run a session in one process at a time, or fork it"
+            )
 
     def result(self, call: Asked, value: Any) -> None:
-        """Logs what a tool answers: what it gave, or what the child that it gave came to."""
+        """Takes what a tool answers: what it gave, or what the child that it gave came to, which is logged at once."""
         if isinstance(value, Session):
+            self.settle()
             try:
                 self._live.join(value, call=call.id)
                 return
             except VmstoreError as error:
                 value = Failed(error)
-        self._live.tool(call.id, _text(value), name=call.tool)
+        self._waiting.append(Result(call.id, _text(value), call.tool))
+
+    def settle(self) -> None:
+        """Logs the results that wait."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._results(waiting)
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
         """Loads a page at a level; raises UnknownError where there is no such page."""
+        self.settle()
         found = self._live.page_fault(page, level, reason=reason, by_model=True)
         if found.denied_because == "no_page":
             raise UnknownError(f"there is no page {page!r:.80}; search_pages finds pages by what they say")
@@ -120,6 +150,7 @@ class Memory:
 
     def search(self, query: str, modality: Modality | None, limit: int) -> Found:
         """The pages that match best."""
+        self.settle()
         if modality is None and asked(query):
             ranked = self._ranked(query, limit)
         else:
@@ -160,10 +191,19 @@ def _plain(response: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _json(response: Any) -> dict[str, Any]:
+    """A response as JSON that a log can hold; InputError where it is none."""
+    try:
+        body: dict[str, Any] = plain(finite(_plain(response)), "the response")
+    except RecursionError:
+        raise InputError("the response is nested too deeply to be read; flatten it") from None
+    return body
+
+
 def _text(value: Any) -> str:
     """What a tool gave as the model is told it."""
     if isinstance(value, Failed):
-        return dumps({"error": f"{type(value.error).__name__}: {value.error}"})
+        return dumps({"error": value.said})
     try:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except Exception as error:  # a value that contains itself, or raises where it is written

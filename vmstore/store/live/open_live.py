@@ -19,6 +19,7 @@ from vmstore.store.live.acts import Acting
 from vmstore.views.branch import Lane
 from vmstore.vm.compressors.callback import TIMEOUT_S
 from vmstore.vm.compressors.callback import Callback as Compressor
+from vmstore.vm.kernel.settings import known_settings
 
 if TYPE_CHECKING:
     from vmstore.store.recorder import Recording
@@ -57,6 +58,7 @@ def begun(
     def opened() -> int:
         key = namespace.key(opening.name)
         if key is None:
+            known_settings(told)
             if "l0_tokens_max" not in told:
                 raise InputError(f"session {opening.name!r} is to manage its memory; give it a budget: l0_tokens_max")
             now = namespace.clock.now()

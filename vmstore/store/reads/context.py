@@ -93,14 +93,19 @@ class Context:
 
         Raises ErasedError where anything of it was erased; its messages can be asked for.
         """
+        return self.both()[0]
+
+    def both(self) -> tuple[dict[str, Any], list[Any]]:
+        """The request and its messages, made at once: they hold the same values. Raises what `request` does."""
         if self.fidelity != Fidelity.RECORDED.word:
             raise UnknownError(
                 f"call {self.basis.call} is derived: its request was not in the source; ask for its messages"
             )
         if self._call.renderer == LIVE:
-            from vmstore.store.reads.sent_request import sent
+            from vmstore.store.reads.sent_request import conversation_of, sent
 
-            return sent(self._ns, self._lane, self._call)
+            body = sent(self._ns, self._lane, self._call)
+            return body, conversation_of(body)
         if self._call.shape is None:
             raise UnknownError(
                 f"call {self.basis.call} is recorded by its messages alone; its source does not hold the "
@@ -112,7 +117,9 @@ class Context:
             if self._call.rest is None:
                 raise ValueError("its other fields were never told")
             rest = self._read({self._call.rest: self._call.rest_commitment})[self._call.rest]
-            return give_request(Shape(self._call.shape), rest, self._values(None))
+            values = self._values(None)
+            said = [value for slot, value in values if slot is Slot.MESSAGES]
+            return give_request(Shape(self._call.shape), rest, values), said
         except (LookupError, TypeError, ValueError) as error:  # as an earlier version let it in
             raise _damaged(f"the request of call {self._call.call}", error) from error
 

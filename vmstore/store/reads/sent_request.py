@@ -20,6 +20,7 @@ from vmstore.views.branch import Lane
 from vmstore.views.projectors.calls import CallRow
 from vmstore.vm.kernel.window import chosen
 
+CONVERSATIONS = "messages", "contents", "input"  # by shape
 KEPT_MAX = 4  # sessions at hand as they stood, those asked last
 
 
@@ -58,7 +59,7 @@ def _written(namespace: Namespace, runtime: Runtime, call: CallRow, told: bool) 
 
 def conversation_of(body: dict[str, Any]) -> list[Any]:
     """The messages of a request, in any shape."""
-    found = body.get("messages", body.get("contents"))
+    found = next((body[name] for name in CONVERSATIONS if name in body), None)
     assert isinstance(found, list), "a request has messages"
     return found
 

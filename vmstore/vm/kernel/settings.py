@@ -6,7 +6,10 @@ policy weighs how much is its own affair and stands in `parameters`.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -104,15 +107,33 @@ _FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
 _COUNTS = [name for name, field in _FIELDS.items() if field.type is int]
 
 
-def changed(settings: Settings, told: dict[str, Any]) -> Settings:
-    """Settings with what was told; InputError names the value, the reason and the remedy."""
+def known_settings(told: Iterable[str]) -> None:
+    """Refuses a name that no setting has, with the one that was likely meant."""
     for name in told:
         if name not in _FIELDS:
-            raise InputError(f"there is no setting {name!r}; the settings are {', '.join(_FIELDS)}")
+            meant = get_close_matches(str(name), _FIELDS, 1)
+            near = f"; did you mean {meant[0]}? The" if meant else "; the"
+            raise InputError(f"there is no setting {name!r}{near} settings are {', '.join(_FIELDS)}")
+
+
+def _refusal(told: dict[str, Any], why: str) -> str:
+    """Which setting was told what it cannot be, and the words it may be where there are only some."""
+    what, _, name = why.partition(" - at `$.")
+    name = re.split(r"[.`\[]", name)[0]
+    if name not in told:
+        return why
+    words = [one for part in (_FIELDS[name].type, *get_args(_FIELDS[name].type)) for one in get_args(part)]
+    listed = ", ".join(word for word in words if isinstance(word, str))
+    return f"{name} cannot be {told[name]!r:.60} ({f'it is one of {listed}' if listed else what})"
+
+
+def changed(settings: Settings, told: dict[str, Any]) -> Settings:
+    """Settings with what was told; InputError names the value, the reason and the remedy."""
+    known_settings(told)
     try:
         new = msgspec.convert(msgspec.structs.asdict(settings) | told, Settings)
     except msgspec.ValidationError as error:
-        raise InputError(f"{error}; see specs/kernel.md for what each setting may be") from error
+        raise InputError(f"{_refusal(told, str(error))}; see specs/kernel.md for what each setting may be") from error
     for name in _COUNTS:
         if not 0 <= getattr(new, name) <= TOKENS_MAX:
             raise InputError(f"{name} is {getattr(new, name)}; it is a count from 0 to {TOKENS_MAX:,}")

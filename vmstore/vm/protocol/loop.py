@@ -7,7 +7,9 @@ answer and result is logged before the next pack, and nothing that a model asks 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.page import Modality
@@ -63,7 +65,11 @@ class Session(Protocol):
         ...
 
     def result(self, call: Asked, value: Any) -> None:
-        """Logs what a tool answers to a call."""
+        """Takes what a tool answers to a call; it is logged before anything else is, and by `settle`."""
+        ...
+
+    def settle(self) -> None:
+        """Logs the results that wait, together: one by one each would be decided on among all before it."""
         ...
 
     def fault(self, page: str, level: int, reason: str) -> Loaded | Denied:
@@ -107,9 +113,16 @@ class Ask(NamedTuple):
 
 
 class Do(NamedTuple):
-    """Calls of the host's functions to make, at once if it likes; what comes of them is a value for each."""
+    """Calls of the host's functions to make, at once if it likes; what comes of them is a Done."""
 
     calls: tuple[Asked, ...]
+
+
+class Done(NamedTuple):
+    """What functions gave, a value for each call; `is_over` where they were interrupted, and the run ends."""
+
+    values: Sequence[Any]
+    is_over: bool = False
 
 
 class Words(NamedTuple):
@@ -126,7 +139,7 @@ def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_M
     """Gives out what is to be done until the model answers without a tool; None where a model call raised.
 
     `own` names the host's functions. Raises InputError for what is no response. Closed while a model call is
-    under way, it logs that call as aborted.
+    under way, it logs that call as aborted; where its functions were interrupted, what they gave by then.
     """
     count, was_refused = 0, False
     while True:
@@ -135,7 +148,8 @@ def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_M
         try:
             answer: Answer = yield Ask(request)
         except GeneratorExit:
-            session.take(Answer(None), ())
+            with suppress(VmstoreError):  # a store that was closed meanwhile takes nothing
+                session.take(Answer(None), ())
             raise
         if answer.error is not None:
             session.take(answer, ())
@@ -149,17 +163,22 @@ def rounds(session: Session, *, own: Collection[str], rounds_max: int = ROUNDS_M
         if not calls or was_refused:
             for call in calls:
                 session.result(call, _refused(session, 0, "no_rounds_left", NO_ROUNDS))
+            session.settle()
             return Ran(ROUNDS if calls else ANSWERED, said.text, count, request, body)
         pending = tuple(one for one in calls if one.tool in offered and one.tool not in (*VM_TOOLS, *own))
         was_refused = count >= rounds_max and len(pending) < len(calls)
         count += not was_refused
         desk = _Desk(session, offered, -1 if was_refused else rounds_max - count)
         mine = () if was_refused else tuple(one for one in calls if one.tool in own and one.tool in offered)
-        given = (yield Do(mine)) if mine else ()
-        values = {call.id: value for call, value in zip(mine, given, strict=True)}
+        done: Done = (yield Do(mine)) if mine else Done(())
+        values = {call.id: value for call, value in zip(mine, done.values, strict=True)}
+        waiting = {call.id for call in pending}
         for call in calls:
-            if call not in pending:
+            if call.id not in waiting:
                 session.result(call, values[call.id] if call.id in values else dumps(desk.answer(call)))
+        session.settle()
+        if done.is_over:
+            return None
         if pending:
             return Ran(TOOLS, said.text, count, request, body, pending)
 
@@ -180,21 +199,25 @@ def _heard(session: Session, answer: Answer) -> tuple[Mapping[str, Any], Dialect
         raise
     try:
         speaks.said(body)
-    except InputError:
+    except InputError as error:
         session.take(answer, ())
+        if failed := body.get("error"):
+            raise InputError(f"the provider answered with an error: {failed!s:.400}; call again") from error
         raise
     return body, speaks
 
 
 def _identified(calls: Sequence[Asked], count: int) -> tuple[Asked, ...]:
     """The calls, each with an id of its own: a provider that gives none takes results in their order."""
-    seen: set[str] = set()
+    seen: Counter[str] = Counter()
     told = []
     for nth, call in enumerate(calls):
-        name = call.id or f"call_{count + 1}_{nth + 1}"
+        base = call.id.encode("utf-8", "replace").decode() or f"call_{count + 1}_{nth + 1}"  # as a log can hold it
+        name = base + "_" * seen[base]
         while name in seen:
             name += "_"
-        seen.add(name)
+        seen[base] += 1
+        seen[name] += name != base
         told.append(call._replace(id=name))
     return tuple(told)
 
