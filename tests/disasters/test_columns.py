@@ -119,8 +119,8 @@ vmstore.open(sys.argv[1]).columns()
 """
 CUTTING = """
 import sys, vmstore
-from vmstore.columns import shelf
-shelf.MUTATIONS_MAX, shelf.MUTATIONS_MIN = 20, 10
+from vmstore.columns import segments
+segments.MUTATIONS_MAX, segments.MUTATIONS_MIN = 20, 10
 with vmstore.open(sys.argv[1]) as store:
     print("ready", flush=True)
     sys.stdin.readline()

@@ -104,7 +104,7 @@ def test_what_it_cannot_encrypt_is_refused_before_it_begins(tmp_path: Path, key:
 KILLED = """
 import os, sys
 import apsw
-from vmstore.log import encrypt as room
+from vmstore.log import encrypt_in_place as room
 from vmstore.store.encrypt import encrypt, rekey
 from vmstore.cells.subject_keys import Keyring
 steps = int(sys.argv[4])

@@ -12,10 +12,10 @@ from vmstore.engine.verify.verify import ARCHIVE, PROBLEMS_MAX, Finding, verify
 from vmstore.log.port import Progress
 from vmstore.log.sqlite import SqliteLog
 from vmstore.maintenance.columns import VIEW, ColumnStore
+from vmstore.maintenance.snapshot_check import wrong_folds
 from vmstore.namespace.namespace import Namespace
 from vmstore.namespace.reports import Problem, Verdict
 from vmstore.seals.seal import Seal, watched
-from vmstore.store.folds import wrong_folds
 
 
 def verdict_on(
