@@ -20,8 +20,7 @@ from vmstore.log.frame import CELLS_MAX
 from vmstore.log.port import Log
 from vmstore.views.cellar import Ahead, Cellar
 from vmstore.views.context import envelopes_at, read_cells
-from vmstore.views.decisions import in_force
-from vmstore.views.lane import NEVER, Lane
+from vmstore.views.lane import Lane
 from vmstore.views.projection import Projection
 
 if TYPE_CHECKING:
@@ -42,10 +41,14 @@ def _too_long(content: bytes, form: Form) -> str | None:
     return None if most is None or len(content) <= most else f"it has {len(content):,} bytes, of {most:,} at most"
 
 
+Skeletons = dict[tuple[int, int, int], Sequence[Hole]]
+"""The holes of skeletons that durable batches named, by session and where they lie."""
+
+
 class OfBatch:
     """The contents of a batch under way, and of what its session holds; the views follow when they are asked."""
 
-    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any) -> None:
+    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: Skeletons) -> None:
         self._batch = batch
         self._log = log
         self._projection = projection
@@ -53,7 +56,9 @@ class OfBatch:
         self._base = batch.head.position  # what stands after it is the batch's
         self._seen: Lane | None = None
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
-        self._fit: set[tuple[Any, str]] = set()  # earlier cells that are of a form
+        self._known = known
+        self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
+        self._fit: set[tuple[Any, str]] = set()  # cells that are of a form
 
     @property
     def _lane(self) -> Lane:
@@ -65,17 +70,18 @@ class OfBatch:
 
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
-        if (ref, form.words) in self._fit:
+        fit = self._lies(ref), form.words
+        if fit in self._fit:
             return None
         content = self._content(ref)
         wrong = None if content is None else _too_long(content, form) or form.wrong(content)
-        if wrong is None and type(ref) is not int:
-            self._fit.add((ref, form.words))
+        if wrong is None:
+            self._fit.add(fit)
         return wrong
 
     def live(self) -> bool:
         """Whether a kernel is at work in the session."""
-        return in_force(self._lane, NEVER) is not None
+        return self._batch.head.live
 
     def content(self, ref: Any) -> bytes | None:
         """The bytes of a cell, None where they were erased."""
@@ -146,8 +152,8 @@ class OfBatch:
                 if place[page].message == message
             ]
             if pages:
-                skeleton = self._content(told[message]) if message in told else self._skeleton(message)
-                yield Shown(message, _parsed(skeleton), pages)
+                holes = self.holes_in(told[message]) if message in told else self.holes(message)
+                yield Shown(message, holes, pages)
 
     def page(self, page: int) -> Facts:
         """What a page is."""
@@ -155,17 +161,36 @@ class OfBatch:
 
     def holes(self, message: int) -> Sequence[Hole] | None:
         """The holes of a message's skeleton as it stands; None where it was erased."""
-        return _parsed(self._skeleton(message))
+        ref = self._batch.head.skeleton(message)
+        if ref is not None:
+            return self.holes_in(ref)
+        found = envelopes_at(self._lane, [message], self._base).get(message)
+        return None if found is None else _parsed(self._read(*found))
 
     def holes_in(self, ref: Any) -> Sequence[Hole] | None:
         """Those of the skeleton in a cell."""
-        return _parsed(self._content(ref))
+        lies = self._lies(ref)
+        if lies not in self._skeletons:
+            known = self._known.get((self._batch.head.session, *lies))
+            self._skeletons[lies] = _parsed(self._content(ref)) if known is None else known
+        return self._skeletons[lies]
+
+    def settle(self) -> None:
+        """Has what was read of skeletons known to later batches: this one is durable."""
+        if len(self._known) > KNOWN_MAX:
+            self._known.clear()
+        session = self._batch.head.session
+        self._known.update((((session, *lies), told) for lies, told in self._skeletons.items() if told is not None))
+
+    def _lies(self, ref: Any) -> tuple[int, int]:
+        """Where a cell lies, or will once the commit under way ended."""
+        return (self._batch.first, ref) if type(ref) is int else ref
 
     def _facts(self, pages: Iterable[int]) -> dict[int, Facts]:
         """What pages are."""
         found, earlier = {}, []
         for page in pages:
-            made = self._batch.head.recent.made(page) if page > self._base else None
+            made = self._batch.head.made(page)
             if isinstance(made, Create):
                 found[page] = Facts(made.message, made.part, made.modality, made.type)
             else:
@@ -173,20 +198,6 @@ class OfBatch:
         if earlier:
             found.update((page, Facts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
         return found
-
-    def _skeleton(self, message: int) -> bytes | None:
-        """A message's skeleton as the batch leaves it, or else the session."""
-        mutations = self._batch.head.recent.mutations
-        for at in range(len(mutations) - 1, -1, -1):
-            made, position = mutations[at], self._base + at + 1
-            if isinstance(made, Pack):
-                for one, ref in made.envelopes:
-                    if one == message:
-                        return self._content(ref, self._first(position))
-            elif position == message and isinstance(made, Message):
-                return self._content(made.envelope, self._first(position))
-        found = envelopes_at(self._lane, [message], self._base).get(message)
-        return None if found is None else self._read(*found)
 
 
 _COMMIT = "SELECT ordinal, cell FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

@@ -17,7 +17,7 @@ from vmstore.core.mutation import Open, Redact
 from vmstore.core.page import Origin
 from vmstore.engine.apart import Warden, check_name, let
 from vmstore.engine.batch import Batch
-from vmstore.engine.cellread import OfBatch
+from vmstore.engine.cellread import OfBatch, Skeletons
 from vmstore.engine.doors import Doors, Passing
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.inherited import lost
@@ -32,6 +32,7 @@ from vmstore.views.projection import Projection
 
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+NEAR_MAX = 1_024  # mutations that a head has at hand though the views hold them
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 
 
@@ -51,6 +52,7 @@ class Engine:
         self._erased = 0  # the last erasure that what is known takes into account
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
+        self._skeletons: Skeletons = {}  # of sessions written to by hand
         self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
         self.doors = Doors(log, lambda: projection.db)
 
@@ -62,11 +64,16 @@ class Engine:
         if reached > self._end and (erased := self.projection.last_erasure) != self._erased:
             self._erased = erased
             self.known.reload()
+            self._skeletons.clear()
         self._end = reached
         self._opened.clear()
         for session, head in self._heads.items() if self._unsettled else ():
             if head.recent.mutations:
-                head.settle(ViewLookups(self.projection.db, session))
+                near = head.recent
+                if isinstance(head.lookups, ViewLookups) and head.lookups.near.mutations:
+                    near = head.lookups.near
+                    near.extend(head.recent)
+                head.settle(ViewLookups(self.projection.db, session, near=near.newest(NEAR_MAX)))
         self._unsettled = self._unsettled_commits = 0
         return reached
 
@@ -120,7 +127,7 @@ class Engine:
     def batch_by_hand(self, session: int) -> Batch:
         """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
         batch = self.batch(session)
-        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow))
+        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self._skeletons))
         return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:
@@ -244,6 +251,7 @@ class Engine:
             batch.passing.door.settle(head.position)
             if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
                 self.doors.keep(head.session, batch.passing.door)
+        batch.settle()
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
         if stored[0].ordinal == self._end + 1:
