@@ -154,7 +154,7 @@ class Batch:
         return self._sealed[digest]
 
     def settle(self) -> None:
-        """Has what was read of its skeletons known to later ones: it is durable."""
+        """Has what was looked at in it known to later ones: it is durable."""
         if self._contents is not None:
             self._contents.settle()
 

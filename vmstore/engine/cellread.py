@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from vmstore.engine.batch import Batch
 
 KNOWN_MAX = 50_000
+LOOKED_MAX = 16_384  # some 200 bytes each
 
 
 def _parsed(skeleton: bytes | None) -> Sequence[Hole] | None:
@@ -41,14 +42,32 @@ def _too_long(content: bytes, form: Form) -> str | None:
     return None if most is None or len(content) <= most else f"it has {len(content):,} bytes, of {most:,} at most"
 
 
-Skeletons = dict[tuple[int, int, int], Sequence[Hole]]
-"""The holes of skeletons that durable batches named, by session and where they lie."""
+class Looked:
+    """Cells that durable batches looked at, by session and where they lie: they stay what they are."""
+
+    def __init__(self) -> None:
+        self.holes: dict[tuple[int, int, int], Sequence[Hole]] = {}  # of skeletons
+        self.fit: set[tuple[int, int, int, str]] = set()  # what is of which form
+
+    def take(
+        self, holes: Mapping[tuple[int, int, int], Sequence[Hole]], fit: Iterable[tuple[int, int, int, str]]
+    ) -> None:
+        """Takes in what a batch looked at."""
+        if len(self.holes) + len(self.fit) > LOOKED_MAX:
+            self.clear()
+        self.holes.update(holes)
+        self.fit.update(fit)
+
+    def clear(self) -> None:
+        """Forgets all: something was erased."""
+        self.holes.clear()
+        self.fit.clear()
 
 
 class OfBatch:
     """The contents of a batch under way, and of what its session holds; the views follow when they are asked."""
 
-    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: Skeletons) -> None:
+    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: Looked) -> None:
         self._batch = batch
         self._log = log
         self._projection = projection
@@ -58,7 +77,7 @@ class OfBatch:
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
         self._known = known
         self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
-        self._fit: set[tuple[Any, str]] = set()  # cells that are of a form
+        self._fit: set[tuple[int, int, int, str]] = set()  # cells that are of a form
 
     @property
     def _lane(self) -> Lane:
@@ -70,8 +89,8 @@ class OfBatch:
 
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
-        fit = self._lies(ref), form.words
-        if fit in self._fit:
+        fit = (self._batch.head.session, *self._lies(ref), form.words)
+        if fit in self._fit or fit in self._known.fit:
             return None
         content = self._content(ref)
         wrong = None if content is None else _too_long(content, form) or form.wrong(content)
@@ -85,7 +104,7 @@ class OfBatch:
 
     def content(self, ref: Any) -> bytes | None:
         """The bytes of a cell, None where they were erased."""
-        return self._batch.told(ref) if type(ref) is int else self._content(ref)
+        return self._content(ref)
 
     def note(self, ref: Any, content: bytes) -> None:
         """Remembers what a cell holds that lies before the batch."""
@@ -93,16 +112,20 @@ class OfBatch:
 
     def unfit(self, position: int, form: Form) -> str | None:
         """Why the content made at a position is not of a form."""
-        content = self._made(position)
+        ref = self._batch.head.lies(position)
+        if ref is not None:
+            return self.wrong(ref, form)
+        if self._batch.head.made(position) is not None:  # of a content the source never had
+            return None
+        row: Any = next(self._lane.rows(_CONTENT, [position]), (None, None))
+        content = self._read(*row)
         return None if content is None else form.wrong(content)
 
-    def _content(self, ref: Any, first: int = 0) -> bytes | None:
-        """The bytes of a cell that the commit under way names, or the one of the batch that begins at `first`."""
+    def _content(self, ref: Any) -> bytes | None:
+        """The bytes of a cell, of the commit under way by its index; None where they were erased."""
         batch = self._batch
         if type(ref) is int:
-            if not first:
-                return batch.told(ref)
-            ref = (first, ref)
+            return batch.told(ref)
         if (noted := self._noted.get(ref)) is not None:
             return noted
         position, index = ref
@@ -120,24 +143,11 @@ class OfBatch:
         commitment = self._log.tail(row[0] - 1, 1)[0].commitment(index)
         return self._read(number, commitment)
 
-    def _made(self, position: int) -> bytes | None:
-        """The content made at a position."""
-        if position > self._base:
-            made = self._batch.head.recent.made(position)
-            assert isinstance(made, Create | Update | Compress), "a pack shows what makes a content"
-            return None if made.content is None else self._content(made.content, self._first(position))
-        row: Any = next(self._lane.rows(_CONTENT, [position]), (None, None))
-        return self._read(*row)
-
     def _read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         if cell is None:
             return None
         content = read_cells(self._log, self._lane.db, {cell: commitment}, gone)[cell]
         return None if isinstance(content, Gone) else content
-
-    def _first(self, position: int) -> int:
-        """The first position of the ended commit of the batch that holds a position; 0 of the one under way."""
-        return next((one.first for one in self._batch.commits if one.first <= position <= one.last), 0)
 
     def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
         """The messages of which a pack changes a page or the skeleton."""
@@ -171,16 +181,15 @@ class OfBatch:
         """Those of the skeleton in a cell."""
         lies = self._lies(ref)
         if lies not in self._skeletons:
-            known = self._known.get((self._batch.head.session, *lies))
+            known = self._known.holes.get((self._batch.head.session, *lies))
             self._skeletons[lies] = _parsed(self._content(ref)) if known is None else known
         return self._skeletons[lies]
 
     def settle(self) -> None:
-        """Has what was read of skeletons known to later batches: this one is durable."""
-        if len(self._known) > KNOWN_MAX:
-            self._known.clear()
+        """Has what was looked at known to later batches: this one is durable."""
         session = self._batch.head.session
-        self._known.update((((session, *lies), told) for lies, told in self._skeletons.items() if told is not None))
+        holes = {(session, *lies): told for lies, told in self._skeletons.items() if told is not None}
+        self._known.take(holes, self._fit)
 
     def _lies(self, ref: Any) -> tuple[int, int]:
         """Where a cell lies, or will once the commit under way ended."""

@@ -213,7 +213,7 @@ class ByHand(Contents, Protocol):
         ...
 
     def settle(self) -> None:
-        """Has what was read of skeletons known to later batches: this one is durable."""
+        """Has what was looked at known to later batches: this one is durable."""
         ...
 
     def note(self, ref: Any, content: bytes) -> None:

@@ -58,6 +58,10 @@ class Lookups(Protocol):
         """Where a message's skeleton lies, where that is at hand."""
         ...
 
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand."""
+        ...
+
 
 class Nothing:
     """The lookups of a session that has just begun."""
@@ -93,6 +97,10 @@ class Nothing:
         """None yet."""
         return None
 
+    def lies(self, position: int) -> CellRef | None:
+        """None yet."""
+        return None
+
 
 class Before:
     """What a copy of a head looks up in the head it was made from."""
@@ -104,6 +112,7 @@ class Before:
         self.cells = head.cells
         self.made = head.made
         self.skeleton = head.skeleton
+        self.lies = head.lies
         self._head = head
 
     def uid(self, page: int) -> bytes:
@@ -247,6 +256,10 @@ class Head:
         """Where a message's skeleton lies, where that is at hand: by index in the commit under way."""
         found = self.recent.skeleton(message)
         return self.lookups.skeleton(message) if found is None else found
+
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand: by index in the commit under way."""
+        return (self.recent if position > self.recent.start else self.lookups).lies(position)
 
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""

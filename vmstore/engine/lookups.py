@@ -100,6 +100,10 @@ class ViewLookups:
         """Where a message's skeleton lies, where that is at hand."""
         return self.near.skeleton(message)
 
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand."""
+        return self.near.lies(position)
+
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""
         if position not in self._cells:

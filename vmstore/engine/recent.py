@@ -95,6 +95,14 @@ class Recent:
         """The cell of a message's skeleton: by its index in the commit under way, or by where it lies."""
         made = self.made(message)
         position, ref = self.envelopes.get(message) or (message, made.envelope if type(made) is Message else None)
+        return self._lies(position, ref)
+
+    def lies(self, position: int) -> CellRef | None:
+        """The cell of the content made at a position: by its index in the commit under way, or by where it lies."""
+        made = self.made(position)
+        return self._lies(position, made.content) if isinstance(made, _WITH_CONTENT) else None
+
+    def _lies(self, position: int, ref: CellRef | None) -> CellRef | None:
         if type(ref) is int and (commit := self._commit(position)) is not None:
             return commit[1], ref
         return ref

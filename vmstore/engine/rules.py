@@ -359,7 +359,7 @@ def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | No
         return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
     if form is None or page.type == PageType.RAW or (form is PLAIN and content.isascii()):
         return None
-    wrong = (PLAIN if isinstance(m, Compress) else form).wrong(content)
+    wrong = by_hand.wrong(m.content, PLAIN if isinstance(m, Compress) else form)
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 
