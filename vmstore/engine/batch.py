@@ -170,7 +170,8 @@ class Batch:
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
-        self._check()
+        if self._spent:
+            self._check()
         head, place = self.head, self.place
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)

@@ -77,7 +77,7 @@ class OfBatch:
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
         self._known = known
         self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
-        self._fit: set[tuple[int, int, int, str]] = set()  # cells that are of a form
+        self._fit: set[tuple[int, int, str]] = set()  # cells that are of a form
 
     @property
     def _lane(self) -> Lane:
@@ -89,8 +89,9 @@ class OfBatch:
 
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
-        fit = (self._batch.head.session, *self._lies(ref), form.words)
-        if fit in self._fit or fit in self._known.fit:
+        here = type(ref) is int
+        fit = (self._batch.first, ref, form.words) if here else (*ref, form.words)
+        if fit in self._fit or (not here and (self._batch.head.session, *fit) in self._known.fit):
             return None
         content = self._content(ref)
         wrong = None if content is None else _too_long(content, form) or form.wrong(content)
@@ -189,7 +190,7 @@ class OfBatch:
         """Has what was looked at known to later batches: this one is durable."""
         session = self._batch.head.session
         holes = {(session, *lies): told for lies, told in self._skeletons.items() if told is not None}
-        self._known.take(holes, self._fit)
+        self._known.take(holes, ((session, *fit) for fit in self._fit))
 
     def _lies(self, ref: Any) -> tuple[int, int]:
         """Where a cell lies, or will once the commit under way ended."""

@@ -194,7 +194,7 @@ class Engine:
         cell = self.log.cells([row[1] + place.cell], archived=False).get(row[1] + place.cell)
         if cell is None or cell.content != content or not cell.keeps(commitment):
             return None
-        place = place._replace(commitment=commitment)
+        place = msgspec.structs.replace(place, commitment=commitment)
         self.known.checked(session, digest, place)
         return place
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
+import msgspec
 
 from vmstore.cells import schema
 from vmstore.core import process
@@ -54,7 +54,7 @@ PRAGMA wal_checkpoint(TRUNCATE);
 """
 
 
-class Sealed(NamedTuple):
+class Sealed(msgspec.Struct, frozen=True, gc=False):
     """Where a content lies: the first position of its commit, the index there, its commitment once that was checked."""
 
     position: int
@@ -89,9 +89,10 @@ class Known:
 
     def note(self, session: int, position: int, digests: Sequence[bytes], commitments: Sequence[bytes]) -> None:
         """Remembers what a session sealed in the commit that begins at a position, cell by cell; NO_CONTENT is none."""
+        places = self._places
         for cell, digest in enumerate(digests):
             if digest is not NO_CONTENT:
-                self._places[session, digest] = Sealed(position, cell, commitments[cell])
+                places[session, digest] = Sealed(position, cell, commitments[cell])
         while len(self._places) > CONTENTS_MAX:
             self._places.popitem(last=False)
         if digests:
