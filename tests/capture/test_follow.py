@@ -47,7 +47,7 @@ def state(conversation: Conversation) -> dict[str, Any]:
     known = {key: [one.message for one in conversation.alike(key) if one.key == key] for key in keys}
     return found | {
         "messages": [held(message) for message in conversation.messages],
-        "pages": {number: (page.of.message, page.rank) for number, page in conversation.pages.items()},
+        "pages": {page.page: (page.of.message, page.rank) for page in conversation.pages},
         "known": known,
         "context": [
             (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from itertools import accumulate, islice
 
-from vmstore.capture.held import Held, HeldPage, Sent, digest, kin
+from vmstore.capture.held import Held, HeldPage, Pages, Sent, digest, kin
 from vmstore.capture.rank import assign
 from vmstore.capture.responses import Responses
 from vmstore.capture.skeleton import dumps
@@ -52,7 +52,7 @@ class Conversation:
         self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
         self.messages: list[Held] = []  # every message, in order
-        self.pages: dict[int, HeldPage] = {}  # every page a message ever had
+        self.pages = Pages()
         self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
         self._known: dict[int, Held | list[Held]] = {}  # by a hash of what they said at some time, in order
         self._skeletons: dict[bytes, bytes] = {}  # few, that most messages have one of
@@ -73,9 +73,12 @@ class Conversation:
         other = copy(self)
         held = {one: one.copy() for one in self.messages}
         other.messages = [*held.values()]
-        other.pages = {number: page.copy(held[page.of]) for number, page in self.pages.items()}
+        pages = {page: page.copy(held[page.of]) for page in self.pages}
+        other.pages = Pages()
+        for page in pages.values():
+            other.pages.add(page)
         for one, copied in held.items():
-            copied.pages = [other.pages[page.page] for page in one.pages]
+            copied.pages = [pages[page] for page in one.pages]
         other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
         other.answers = [held[one] for one in self.answers]
         other._known = {
@@ -167,8 +170,7 @@ class Conversation:
         type_: PageType | None,
     ) -> HeldPage:
         page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
-        made = self.pages[page] = HeldPage(page, digest(part.content), kin(part), held)
-        return made
+        return self.pages.add(HeldPage(page, digest(part.content), kin(part), held))
 
     def _write(
         self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
@@ -306,8 +308,7 @@ class Conversation:
         """Ranks pages as a pack places them; by message, those that entered."""
         moved: dict[Held, list[HeldPage]] = {}
         for number, rank in (*((page, None) for page in left), *((page, rank) for page, _, _, rank in entered)):
-            if number in self.pages:
-                page = self.pages[number]
+            if (page := self.pages.get(number)) is not None:
                 page.rank, page.of.seen = rank, True
                 self.unshown.discard(number)
                 moved.setdefault(page.of, []).append(page)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -87,6 +89,32 @@ class HeldPage:
         """Shows a content its last version had before."""
         self.shown = content
         self.position, self.level = self.contents[content]
+
+
+class Pages:
+    """Every page that a message ever had, found by its number; a table of them would be larger than they are."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._pages: list[HeldPage] = []
+
+    def add(self, page: HeldPage) -> HeldPage:
+        """Takes a page in, most often the last one."""
+        at = bisect_left(self._numbers, page.page) if self._numbers and page.page < self._numbers[-1] else len(self)
+        self._numbers.insert(at, page.page)
+        self._pages.insert(at, page)
+        return page
+
+    def get(self, number: int) -> HeldPage | None:
+        """The page of a number; None where no message had it."""
+        at = bisect_left(self._numbers, number)
+        return self._pages[at] if at < len(self) and self._numbers[at] == number else None
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def __iter__(self) -> Iterator[HeldPage]:
+        return iter(self._pages)
 
 
 class Held:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -14,6 +14,7 @@ from vmstore.core.jsontext import strict
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update, decode
 from vmstore.engine.contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
 from vmstore.engine.head import Head
+from vmstore.engine.known import Looked
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.frame import CELLS_MAX
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from vmstore.engine.batch import Batch
 
 KNOWN_MAX = 50_000
-LOOKED_MAX = 16_384  # some 200 bytes each
 
 
 def _parsed(skeleton: bytes | None) -> Sequence[Hole] | None:
@@ -40,28 +40,6 @@ def _parsed(skeleton: bytes | None) -> Sequence[Hole] | None:
 def _too_long(content: bytes, form: Form) -> str | None:
     most = form.bytes_max
     return None if most is None or len(content) <= most else f"it has {len(content):,} bytes, of {most:,} at most"
-
-
-class Looked:
-    """Cells that durable batches looked at, by session and where they lie: they stay what they are."""
-
-    def __init__(self) -> None:
-        self.holes: dict[tuple[int, int, int], Sequence[Hole]] = {}  # of skeletons
-        self.fit: set[tuple[int, int, int, str]] = set()  # what is of which form
-
-    def take(
-        self, holes: Mapping[tuple[int, int, int], Sequence[Hole]], fit: Iterable[tuple[int, int, int, str]]
-    ) -> None:
-        """Takes in what a batch looked at."""
-        if len(self.holes) + len(self.fit) > LOOKED_MAX:
-            self.clear()
-        self.holes.update(holes)
-        self.fit.update(fit)
-
-    def clear(self) -> None:
-        """Forgets all: something was erased."""
-        self.holes.clear()
-        self.fit.clear()
 
 
 class OfBatch:

@@ -17,7 +17,7 @@ from vmstore.core.mutation import Open, Redact
 from vmstore.core.page import Origin
 from vmstore.engine.apart import Warden, check_name, let
 from vmstore.engine.batch import Batch
-from vmstore.engine.cellread import Looked, OfBatch
+from vmstore.engine.cellread import OfBatch
 from vmstore.engine.doors import Doors, Passing
 from vmstore.engine.head import Head, Nothing
 from vmstore.engine.inherited import lost
@@ -52,7 +52,6 @@ class Engine:
         self._erased = 0  # the last erasure that what is known takes into account
         self._end = 0  # as of which the views and those are all the sessions there are
         self.known = known or Known()
-        self._looked = Looked()  # of sessions written to by hand
         self.warden: Warden | None = None  # who is asked before anything is written through a handle on a region
         self.doors = Doors(log, lambda: projection.db)
 
@@ -64,7 +63,6 @@ class Engine:
         if reached > self._end and (erased := self.projection.last_erasure) != self._erased:
             self._erased = erased
             self.known.reload()
-            self._looked.clear()
         self._end = reached
         self._opened.clear()
         for session, head in self._heads.items() if self._unsettled else ():
@@ -127,7 +125,7 @@ class Engine:
     def batch_by_hand(self, session: int) -> Batch:
         """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
         batch = self.batch(session)
-        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self._looked))
+        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self.known.looked))
         return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:
