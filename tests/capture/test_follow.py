@@ -43,11 +43,12 @@ def state(conversation: Conversation) -> dict[str, Any]:
     """All of a conversation that decides what the next call writes."""
     names = ("calls", "hints", "answered", "final", "opaque", "opaque_page", "rest", "shape", "factor_ppm")
     found = {name: getattr(conversation, name) for name in names}
-    known = {key: [one.message for one in alike if one.key == key] for key, alike in conversation.known.items()}
+    keys = {message.key for message in conversation.messages}
+    known = {key: [one.message for one in conversation.alike(key) if one.key == key] for key in keys}
     return found | {
         "messages": [held(message) for message in conversation.messages],
-        "pages": {number: (of.message, page.rank) for number, (of, page) in conversation.pages.items()},
-        "known": {key: messages for key, messages in known.items() if messages},
+        "pages": {page.page: (page.of.message, page.rank) for page in conversation.pages},
+        "known": known,
         "context": [
             (
                 one.message,

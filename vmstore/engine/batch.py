@@ -79,7 +79,7 @@ class Batch:
 
     def _begin(self) -> None:
         """Begins the next commit."""
-        self._first = self.head.position + 1
+        self.first = self.head.position + 1
         self._wires: list[bytes] = []
         self._request = NO_REQUEST
         self._lost: set[int] = set()  # cells of this commit without bytes
@@ -153,6 +153,11 @@ class Batch:
             self._lost.add(index)
         return self._sealed[digest]
 
+    def settle(self) -> None:
+        """Has what was looked at in it known to later ones: it is durable."""
+        if self._contents is not None:
+            self._contents.settle()
+
     def request(self, request_id: str, payload: bytes) -> None:
         """Gives the commit under way a request id, with a digest of what was asked."""
         self._request = self._seal(request_id.encode() + b"\n" + payload.hex().encode(), NO_CONTENT)
@@ -165,7 +170,8 @@ class Batch:
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
-        self._check()
+        if self._spent:
+            self._check()
         head, place = self.head, self.place
         raw = sound(mutation)
         reason = broken(head, mutation, place, sound=raw is not None)
@@ -189,11 +195,11 @@ class Batch:
         cells = self._sealing.cells()
         if self._lost:
             cells = tuple(ERASED if index in self._lost else cell for index, cell in enumerate(cells))
-            self.erased += [(self._first, index) for index in sorted(self._lost)]
+            self.erased += [(self.first, index) for index in sorted(self._lost)]
         commitments = self._sealing.commitments
         commit = seal(
             self.head.hash,
-            self._first,
+            self.first,
             len(self._wires),
             at,
             self._engine.clock.now() - at,
@@ -204,14 +210,14 @@ class Batch:
         )
         self.commits.append(commit)
         self.head.hash = commit.hash
-        self.head.recent.end(self._first, commit.commitments)
-        self.written.append(Written(self._first, self._sealing.digests, commitments))
+        self.head.recent.end(self.first, commit.commitments)
+        self.written.append(Written(self.first, self._sealing.digests, commitments))
 
     def _lies_before(self) -> None:
         """Cells of a commit that ended are named by its position from now on."""
         for index, digest in enumerate(self._sealing.digests):
             if digest is not NO_CONTENT:
-                ref = self._sealed[digest] = (self._first, index)
+                ref = self._sealed[digest] = (self.first, index)
                 self.head.recent.named[ref] = self._sealing.commitments[index]
 
     def commit(self, at: int, *, dense: bool = False) -> list[Commit]:

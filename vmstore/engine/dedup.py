@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
+import msgspec
 
 from vmstore.cells import schema
 from vmstore.core.system import after_fork
+from vmstore.core.text.holes import Hole
 from vmstore.errors import StoreError
 from vmstore.views.branch import Lane, Stretch
 
 CONTENTS_MAX = 8192
 LOADED_MAX = 1024  # of a session that is taken up again
+LOOKED_MAX = 16_384  # some 200 bytes each
 NOTED_MAX = 1024  # before they are written
 DIGEST_BYTES = 16
 NO_CONTENT = bytes(DIGEST_BYTES)
@@ -54,12 +56,34 @@ PRAGMA wal_checkpoint(TRUNCATE);
 """
 
 
-class Sealed(NamedTuple):
+class Sealed(msgspec.Struct, frozen=True, gc=False):
     """Where a content lies: the first position of its commit, the index there, its commitment once that was checked."""
 
     position: int
     cell: int
     commitment: bytes | None
+
+
+class Looked:
+    """Cells that durable batches looked at, by session and where they lie: they stay what they are."""
+
+    def __init__(self) -> None:
+        self.holes: dict[tuple[int, int, int], Sequence[Hole]] = {}  # of skeletons
+        self.fit: set[tuple[int, int, int, str]] = set()  # what is of which form
+
+    def take(
+        self, holes: Mapping[tuple[int, int, int], Sequence[Hole]], fit: Iterable[tuple[int, int, int, str]]
+    ) -> None:
+        """Takes in what a batch looked at."""
+        if len(self.holes) + len(self.fit) > LOOKED_MAX:
+            self.clear()
+        self.holes.update(holes)
+        self.fit.update(fit)
+
+    def clear(self) -> None:
+        """Forgets all: something was erased."""
+        self.holes.clear()
+        self.fit.clear()
 
 
 class Known:
@@ -72,6 +96,7 @@ class Known:
         self._places: OrderedDict[tuple[int, bytes], Sealed] = OrderedDict()
         self._noted: list[tuple[int, int, bytes]] = []
         self._waiting = 0
+        self.looked = Looked()  # of sessions written to by hand
 
     def digest(self, content: bytes) -> bytes:
         """The keyed digest of a content, 16 bytes."""
@@ -89,9 +114,10 @@ class Known:
 
     def note(self, session: int, position: int, digests: Sequence[bytes], commitments: Sequence[bytes]) -> None:
         """Remembers what a session sealed in the commit that begins at a position, cell by cell; NO_CONTENT is none."""
+        places = self._places
         for cell, digest in enumerate(digests):
             if digest is not NO_CONTENT:
-                self._places[session, digest] = Sealed(position, cell, commitments[cell])
+                places[session, digest] = Sealed(position, cell, commitments[cell])
         while len(self._places) > CONTENTS_MAX:
             self._places.popitem(last=False)
         if digests:
@@ -127,6 +153,7 @@ class Known:
     def reload(self) -> None:
         """Forgets what memory holds: something was erased, and another process may have renewed the file."""
         self._places.clear()
+        self.looked.clear()
         self._noted, self._waiting = [], 0
         if self._db is not None:
             with contextlib.suppress(apsw.Error):

@@ -32,6 +32,7 @@ from vmstore.views.projection import Projection
 
 HEADS_MAX = 64
 UNSETTLED_MAX = 32_768  # mutations of all heads that the views may not hold; some 250 B each
+NEAR_MAX = 1_024  # mutations that a head has at hand though the views hold them
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 
 
@@ -66,7 +67,11 @@ class Engine:
         self._opened.clear()
         for session, head in self._heads.items() if self._unsettled else ():
             if head.recent.mutations:
-                head.settle(ViewLookups(self.projection.db, session))
+                near = head.recent
+                if isinstance(head.lookups, ViewLookups) and head.lookups.near.mutations:
+                    near = head.lookups.near
+                    near.extend(head.recent)
+                head.settle(ViewLookups(self.projection.db, session, near=near.newest(NEAR_MAX)))
         self._unsettled = self._unsettled_commits = 0
         return reached
 
@@ -120,7 +125,7 @@ class Engine:
     def batch_by_hand(self, session: int) -> Batch:
         """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
         batch = self.batch(session)
-        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow))
+        batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self.known.looked))
         return batch
 
     def begin(self, opening: Opening, at: int) -> Batch:
@@ -187,7 +192,7 @@ class Engine:
         cell = self.log.cells([row[1] + place.cell], archived=False).get(row[1] + place.cell)
         if cell is None or cell.content != content or not cell.keeps(commitment):
             return None
-        place = place._replace(commitment=commitment)
+        place = msgspec.structs.replace(place, commitment=commitment)
         self.known.checked(session, digest, place)
         return place
 
@@ -244,6 +249,7 @@ class Engine:
             batch.passing.door.settle(head.position)
             if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
                 self.doors.keep(head.session, batch.passing.door)
+        batch.settle()
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)
         if stored[0].ordinal == self._end + 1:

@@ -11,7 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.cells.merkle import EMPTY, Tree, leaf
-from vmstore.core.mutation import AnyMutation, Create, Message, Open, Pack, Redact, Residence, Turn, Update
+from vmstore.core.mutation import (
+    AnyMutation,
+    CellRef,
+    Create,
+    Message,
+    Open,
+    Pack,
+    Redact,
+    Residence,
+    Settings,
+    Turn,
+    Update,
+)
 from vmstore.engine.unprojected_tail import Content, Recent
 
 
@@ -36,6 +48,18 @@ class Lookups(Protocol):
 
     def uid(self, page: int) -> bytes:
         """The uid of the session that created a page."""
+        ...
+
+    def made(self, position: int) -> AnyMutation | None:
+        """The mutation at a position, where it is at hand."""
+        ...
+
+    def skeleton(self, message: int) -> CellRef | None:
+        """Where a message's skeleton lies, where that is at hand."""
+        ...
+
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand."""
         ...
 
 
@@ -65,6 +89,18 @@ class Nothing:
         """Its own."""
         return self._uid
 
+    def made(self, position: int) -> AnyMutation | None:
+        """None yet."""
+        return None
+
+    def skeleton(self, message: int) -> CellRef | None:
+        """None yet."""
+        return None
+
+    def lies(self, position: int) -> CellRef | None:
+        """None yet."""
+        return None
+
 
 class Before:
     """What a copy of a head looks up in the head it was made from."""
@@ -74,6 +110,9 @@ class Before:
         self.version = head.version
         self.message = head.has_message
         self.cells = head.cells
+        self.made = head.made
+        self.skeleton = head.skeleton
+        self.lies = head.lies
         self._head = head
 
     def uid(self, page: int) -> bytes:
@@ -132,6 +171,7 @@ class Head:
         self.call = 0
         self.opened = False
         self.charter = False  # whether it is the namespace's own session
+        self.live = False  # whether a kernel is at work
         self.redaction = 0  # what it does with secrets that are told to it
         self.order: list[Residence] = []
         self.tree = Tree()
@@ -208,6 +248,19 @@ class Head:
             return self.lookups.message(message)
         return at < len(recent.mutations) and type(recent.mutations[at]) is Message
 
+    def made(self, position: int) -> AnyMutation | None:
+        """The mutation at a position, where it is at hand."""
+        return (self.recent if position > self.recent.start else self.lookups).made(position)
+
+    def skeleton(self, message: int) -> CellRef | None:
+        """Where a message's skeleton lies, where that is at hand: by index in the commit under way."""
+        found = self.recent.skeleton(message)
+        return self.lookups.skeleton(message) if found is None else found
+
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand: by index in the commit under way."""
+        return (self.recent if position > self.recent.start else self.lookups).lies(position)
+
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""
         found = self.recent.cells(position) if position > self.recent.start else None
@@ -232,6 +285,9 @@ class Head:
     def _on_turn(self, mutation: Turn) -> None:
         self.turn = mutation.number
 
+    def _on_settings(self, mutation: Settings) -> None:
+        self.live = True
+
     def _on_redact(self, mutation: Redact) -> None:
         if mutation.policy is not None:
             self.redaction = mutation.policy
@@ -241,6 +297,8 @@ class Head:
 
     def _on_pack(self, mutation: Pack) -> None:
         self.call = mutation.call
+        for message, ref in mutation.envelopes:
+            self.recent.envelopes[message] = self.position, ref
         self.enter(mutation.entered, mutation.left)
 
     def foresee(self, entered: Iterable[Residence], left: Iterable[int]) -> Totals:
@@ -313,6 +371,7 @@ def _rank(residence: Residence) -> int:
 _FOLDS: dict[type, Callable[[Head, Any], None]] = {
     Open: Head._on_open,
     Turn: Head._on_turn,
+    Settings: Head._on_settings,
     Redact: Head._on_redact,
     Update: Head._on_update,
     Pack: Head._on_pack,

@@ -7,12 +7,13 @@ from typing import Any
 
 import apsw
 
-from vmstore.core.mutation import Open
+from vmstore.core.mutation import AnyMutation, CellRef, Open
 from vmstore.engine.head import Head
-from vmstore.engine.unprojected_tail import OPAQUE, Content
+from vmstore.engine.unprojected_tail import OPAQUE, Content, Recent
 from vmstore.errors import RefusedError
 from vmstore.log.port import Log
 from vmstore.views.branch import NEVER, Lane
+from vmstore.views.projectors.decisions import in_force
 from vmstore.views.projectors.redactions import policy_at
 from vmstore.views.projectors.residency import Resident, resident_at
 from vmstore.views.reads.context import contents
@@ -24,8 +25,9 @@ class ViewLookups:
     Lives until its head is settled again, and nothing it found changes before that, so it asks once.
     """
 
-    def __init__(self, db: apsw.Connection, session: int, upto: int = NEVER) -> None:
+    def __init__(self, db: apsw.Connection, session: int, upto: int = NEVER, near: Recent | None = None) -> None:
         self.db = db
+        self.near = Recent(NEVER) if near is None else near  # the last that the views hold, at hand
         self.lane = Lane(db, session)
         self.upto = upto
         self._versions: dict[int, int] = {}
@@ -51,6 +53,8 @@ class ViewLookups:
         """The content made at a position."""
         if position > self.upto:
             return None
+        if position > self.near.start:
+            return self.near.content(position)
         if position in self._contents:
             return self._contents[position]
         row = self.db.execute(
@@ -61,6 +65,8 @@ class ViewLookups:
 
     def version(self, page: int) -> int | None:
         """The last version of a page."""
+        if (found := self.near.version(page)) is not None:
+            return found
         if page in self._versions:
             return self._versions[page]
         for stretch in self.lane.upto(self.upto):
@@ -77,12 +83,26 @@ class ViewLookups:
         """Whether there is such a message."""
         if message > self.upto or message in self._messages:
             return message <= self.upto
+        if message > self.near.start:
+            return self.near.message(message)
         row = self.db.execute(
             "SELECT 1 FROM messages WHERE session = ? AND message = ?", (self.lane.owner(message), message)
         ).fetchone()
         if row is not None:
             self._messages.add(message)
         return row is not None
+
+    def made(self, position: int) -> AnyMutation | None:
+        """The mutation at a position, where it is at hand."""
+        return self.near.made(position)
+
+    def skeleton(self, message: int) -> CellRef | None:
+        """Where a message's skeleton lies, where that is at hand."""
+        return self.near.skeleton(message)
+
+    def lies(self, position: int) -> CellRef | None:
+        """Where the content made at a position lies, where that is at hand."""
+        return self.near.lies(position)
 
     def cells(self, position: int) -> int:
         """How many cells the commit that holds a position brought."""
@@ -121,6 +141,7 @@ def load_head(db: apsw.Connection, session: int, near: Head | None = None) -> He
     position, head.hash, head.turn, head.call = row[1:5]
     head.charter = row[5] == Open.CHARTER
     head.redaction = policy_at(lookups.lane)
+    head.live = in_force(lookups.lane, NEVER) is not None
     head.stand(position)
     residents = resident_at(lookups.lane, head.position)
     if near is not None:

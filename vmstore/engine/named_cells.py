@@ -12,16 +12,16 @@ from vmstore.core.erasure import Gone, gone
 from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Pack, Update, decode
 from vmstore.core.text.holes import Hole, holes
 from vmstore.core.text.json_text import strict
+from vmstore.engine.dedup import Looked
 from vmstore.engine.head import Head
 from vmstore.engine.rules.cell_contents import OPAQUE, SKELETON, Facts, Form, Shown, Stands, named
 from vmstore.errors import CorruptError, VmstoreError
 from vmstore.log.commit import Commit
 from vmstore.log.frame import CELLS_MAX
 from vmstore.log.port import Log
-from vmstore.views.branch import NEVER, Lane
+from vmstore.views.branch import Lane
 from vmstore.views.cell_resolver import Ahead, Cellar
 from vmstore.views.projection import Projection
-from vmstore.views.projectors.decisions import in_force
 from vmstore.views.reads.context import envelopes_at
 from vmstore.views.stored_cells import read_cells
 
@@ -46,7 +46,7 @@ def _too_long(content: bytes, form: Form) -> str | None:
 class OfBatch:
     """The contents of a batch under way, and of what its session holds; the views follow when they are asked."""
 
-    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any) -> None:
+    def __init__(self, batch: Batch, log: Log, projection: Projection, follow: Any, known: Looked) -> None:
         self._batch = batch
         self._log = log
         self._projection = projection
@@ -54,7 +54,9 @@ class OfBatch:
         self._base = batch.head.position  # what stands after it is the batch's
         self._seen: Lane | None = None
         self._noted: dict[Any, bytes] = {}  # earlier cells that the batch names
-        self._fit: set[tuple[Any, str]] = set()  # earlier cells that are of a form
+        self._known = known
+        self._skeletons: dict[tuple[int, int], Sequence[Hole] | None] = {}  # by where they lie
+        self._fit: set[tuple[int, int, str]] = set()  # cells that are of a form
 
     @property
     def _lane(self) -> Lane:
@@ -66,21 +68,23 @@ class OfBatch:
 
     def wrong(self, ref: Any, form: Form) -> str | None:
         """Why the cell a mutation names is not of a form; None where it is, or was erased."""
-        if (ref, form.words) in self._fit:
+        here = type(ref) is int
+        fit = (self._batch.first, ref, form.words) if here else (*ref, form.words)
+        if fit in self._fit or (not here and (self._batch.head.session, *fit) in self._known.fit):
             return None
         content = self._content(ref)
         wrong = None if content is None else _too_long(content, form) or form.wrong(content)
-        if wrong is None and type(ref) is not int:
-            self._fit.add((ref, form.words))
+        if wrong is None:
+            self._fit.add(fit)
         return wrong
 
     def live(self) -> bool:
         """Whether a kernel is at work in the session."""
-        return in_force(self._lane, NEVER) is not None
+        return self._batch.head.live
 
     def content(self, ref: Any) -> bytes | None:
         """The bytes of a cell, None where they were erased."""
-        return self._batch.told(ref) if type(ref) is int else self._content(ref)
+        return self._content(ref)
 
     def note(self, ref: Any, content: bytes) -> None:
         """Remembers what a cell holds that lies before the batch."""
@@ -88,16 +92,20 @@ class OfBatch:
 
     def unfit(self, position: int, form: Form) -> str | None:
         """Why the content made at a position is not of a form."""
-        content = self._made(position)
+        ref = self._batch.head.lies(position)
+        if ref is not None:
+            return self.wrong(ref, form)
+        if self._batch.head.made(position) is not None:  # of a content the source never had
+            return None
+        row: Any = next(self._lane.rows(_CONTENT, [position]), (None, None))
+        content = self._read(*row)
         return None if content is None else form.wrong(content)
 
-    def _content(self, ref: Any, first: int = 0) -> bytes | None:
-        """The bytes of a cell that the commit under way names, or the one of the batch that begins at `first`."""
+    def _content(self, ref: Any) -> bytes | None:
+        """The bytes of a cell, of the commit under way by its index; None where they were erased."""
         batch = self._batch
         if type(ref) is int:
-            if not first:
-                return batch.told(ref)
-            ref = (first, ref)
+            return batch.told(ref)
         if (noted := self._noted.get(ref)) is not None:
             return noted
         position, index = ref
@@ -115,24 +123,11 @@ class OfBatch:
         commitment = self._log.tail(row[0] - 1, 1)[0].commitment(index)
         return self._read(number, commitment)
 
-    def _made(self, position: int) -> bytes | None:
-        """The content made at a position."""
-        if position > self._base:
-            made = self._batch.head.recent.made(position)
-            assert isinstance(made, Create | Update | Compress), "a pack shows what makes a content"
-            return None if made.content is None else self._content(made.content, self._first(position))
-        row: Any = next(self._lane.rows(_CONTENT, [position]), (None, None))
-        return self._read(*row)
-
     def _read(self, cell: int | None, commitment: bytes | None) -> bytes | None:
         if cell is None:
             return None
         content = read_cells(self._log, self._lane.db, {cell: commitment}, gone)[cell]
         return None if isinstance(content, Gone) else content
-
-    def _first(self, position: int) -> int:
-        """The first position of the ended commit of the batch that holds a position; 0 of the one under way."""
-        return next((one.first for one in self._batch.commits if one.first <= position <= one.last), 0)
 
     def touched(self, head: Head, m: Pack) -> Iterator[Shown]:
         """The messages of which a pack changes a page or the skeleton."""
@@ -147,8 +142,8 @@ class OfBatch:
                 if place[page].message == message
             ]
             if pages:
-                skeleton = self._content(told[message]) if message in told else self._skeleton(message)
-                yield Shown(message, _parsed(skeleton), pages)
+                holes = self.holes_in(told[message]) if message in told else self.holes(message)
+                yield Shown(message, holes, pages)
 
     def page(self, page: int) -> Facts:
         """What a page is."""
@@ -156,17 +151,35 @@ class OfBatch:
 
     def holes(self, message: int) -> Sequence[Hole] | None:
         """The holes of a message's skeleton as it stands; None where it was erased."""
-        return _parsed(self._skeleton(message))
+        ref = self._batch.head.skeleton(message)
+        if ref is not None:
+            return self.holes_in(ref)
+        found = envelopes_at(self._lane, [message], self._base).get(message)
+        return None if found is None else _parsed(self._read(*found))
 
     def holes_in(self, ref: Any) -> Sequence[Hole] | None:
         """Those of the skeleton in a cell."""
-        return _parsed(self._content(ref))
+        lies = self._lies(ref)
+        if lies not in self._skeletons:
+            known = self._known.holes.get((self._batch.head.session, *lies))
+            self._skeletons[lies] = _parsed(self._content(ref)) if known is None else known
+        return self._skeletons[lies]
+
+    def settle(self) -> None:
+        """Has what was looked at known to later batches: this one is durable."""
+        session = self._batch.head.session
+        holes = {(session, *lies): told for lies, told in self._skeletons.items() if told is not None}
+        self._known.take(holes, ((session, *fit) for fit in self._fit))
+
+    def _lies(self, ref: Any) -> tuple[int, int]:
+        """Where a cell lies, or will once the commit under way ended."""
+        return (self._batch.first, ref) if type(ref) is int else ref
 
     def _facts(self, pages: Iterable[int]) -> dict[int, Facts]:
         """What pages are."""
         found, earlier = {}, []
         for page in pages:
-            made = self._batch.head.recent.made(page) if page > self._base else None
+            made = self._batch.head.made(page)
             if isinstance(made, Create):
                 found[page] = Facts(made.message, made.part, made.modality, made.type)
             else:
@@ -174,20 +187,6 @@ class OfBatch:
         if earlier:
             found.update((page, Facts(*told)) for page, *told in self._lane.rows(_PLACE, earlier))
         return found
-
-    def _skeleton(self, message: int) -> bytes | None:
-        """A message's skeleton as the batch leaves it, or else the session."""
-        mutations = self._batch.head.recent.mutations
-        for at in range(len(mutations) - 1, -1, -1):
-            made, position = mutations[at], self._base + at + 1
-            if isinstance(made, Pack):
-                for one, ref in made.envelopes:
-                    if one == message:
-                        return self._content(ref, self._first(position))
-            elif position == message and isinstance(made, Message):
-                return self._content(made.envelope, self._first(position))
-        found = envelopes_at(self._lane, [message], self._base).get(message)
-        return None if found is None else self._read(*found)
 
 
 _COMMIT = "SELECT ordinal, cell FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

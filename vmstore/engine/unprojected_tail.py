@@ -12,9 +12,12 @@ from typing import Protocol
 import msgspec
 
 from vmstore.cells.cell import COMMITMENT_BYTES
-from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Update
+from vmstore.core.mutation import AnyMutation, CellRef, Compress, Create, Message, Update
 
 OPAQUE = bytes(COMMITMENT_BYTES)  # stands in a leaf for content the source never had
+
+
+_WITH_CONTENT = (Create, Update, Compress)
 
 
 class Content(msgspec.Struct, frozen=True, gc=False):
@@ -42,6 +45,7 @@ class Recent:
         self.start = start
         self.mutations: list[AnyMutation] = []
         self.versions: dict[int, int] = {}  # of pages that were updated
+        self.envelopes: dict[int, tuple[int, CellRef]] = {}  # the pack that gave a message a skeleton, and its cell
         self.sealing: Commitments = ()  # of the commit under way
         self._commits: list[tuple[int, int, bytes]] = []  # last position, first, commitments
         self.named: dict[CellRef, bytes] = {}  # earlier cells that were named again, and what they are sealed as
@@ -50,6 +54,7 @@ class Recent:
         """Takes in what came after it."""
         self.mutations += later.mutations
         self.versions.update(later.versions)
+        self.envelopes.update(later.envelopes)
         self._commits += later._commits
         self.named.update(later.named)
 
@@ -58,9 +63,49 @@ class Recent:
         self._commits.append((self.start + len(self.mutations), first, commitments))
 
     def made(self, position: int) -> AnyMutation | None:
-        """The mutation at a position after the start; None beyond the last."""
+        """The mutation at a position; None of one that is not here."""
         at = position - self.start - 1
-        return self.mutations[at] if at < len(self.mutations) else None
+        return self.mutations[at] if 0 <= at < len(self.mutations) else None
+
+    def newest(self, count: int) -> Recent:
+        """The same with the last mutations alone: as many, and less than twice."""
+        over = len(self.mutations) - count
+        if over <= count:  # half of them go at a time, so that it costs a mutation the same however often
+            return self
+        kept = Recent(self.start + over)
+        kept.mutations = self.mutations[over:]
+        kept._commits = self._commits[bisect_left(self._commits, (kept.start + 1,)) :]
+        kept.versions = {m.page: m.version for m in kept.mutations if type(m) is Update}
+        kept.envelopes = {message: told for message, told in self.envelopes.items() if told[0] > kept.start}
+        for m in kept.mutations:
+            if type(m) in _WITH_CONTENT and type(m.content) is tuple:  # type: ignore[union-attr]
+                kept.named[m.content] = self.named[m.content]  # type: ignore[union-attr]
+        return kept
+
+    def version(self, page: int) -> int | None:
+        """The last version of a page, as far as it is told here."""
+        found = self.versions.get(page)
+        return 1 if found is None and type(self.made(page)) is Create else found
+
+    def message(self, message: int) -> bool:
+        """Whether there is such a message."""
+        return type(self.made(message)) is Message
+
+    def skeleton(self, message: int) -> CellRef | None:
+        """The cell of a message's skeleton: by its index in the commit under way, or by where it lies."""
+        made = self.made(message)
+        position, ref = self.envelopes.get(message) or (message, made.envelope if type(made) is Message else None)
+        return self._lies(position, ref)
+
+    def lies(self, position: int) -> CellRef | None:
+        """The cell of the content made at a position: by its index in the commit under way, or by where it lies."""
+        made = self.made(position)
+        return self._lies(position, made.content) if isinstance(made, _WITH_CONTENT) else None
+
+    def _lies(self, position: int, ref: CellRef | None) -> CellRef | None:
+        if type(ref) is int and (commit := self._commit(position)) is not None:
+            return commit[1], ref
+        return ref
 
     def content(self, position: int) -> Content | None:
         """The content made at a position after the start."""

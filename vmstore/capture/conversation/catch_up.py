@@ -93,8 +93,8 @@ class Unseen:
         held = self._held(m.message)
         if held is None:
             return
-        page = HeldPage(fact.position, b"", Kin(m.modality))
-        self._conversation.pages[page.page] = held, page
+        page = HeldPage(fact.position, b"", Kin(m.modality), held)
+        self._conversation.pages.add(page)
         self._made[page.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
         self._changed[held] = None
         if not held.seen:  # else the pack that shows it brings it in
@@ -109,20 +109,21 @@ class Unseen:
 
     def on_update(self, fact: Fact, m: Update) -> None:
         """Has the page show its new content, as whoever wrote it did."""
-        if m.page not in self._conversation.pages:
+        page = self._conversation.pages.get(m.page)
+        if page is None:
             return
-        held, page = self._conversation.pages[m.page]
         page.version, page.full, page.position, page.level = m.version, fact.position, fact.position, 0
         self._made[m.page] = [Made(fact.position, 0, _sealed(fact, m.content))]
         self._conversation.unshown.add(m.page)
-        self._changed[held] = None
+        self._changed[page.of] = None
 
     def on_compress(self, fact: Fact, m: Compress) -> None:
         """Adds a representation, which a pack may show."""
-        if m.page in self._conversation.pages:
+        page = self._conversation.pages.get(m.page)
+        if page is not None:
             made = Made(fact.position, m.level, _sealed(fact, m.content))
             self._made.setdefault(m.page, []).append(made)
-            self._changed[self._conversation.pages[m.page][0]] = None
+            self._changed[page.of] = None
 
     def on_pack(self, fact: Fact, m: Pack) -> None:
         """Has the pages stand where the call put them."""
@@ -141,8 +142,7 @@ class Unseen:
             if here:  # else it left as it was
                 held.pages = sorted(here, key=_rank)
         for page, content, level, _ in m.entered:
-            if page in self._conversation.pages:
-                shown = self._conversation.pages[page][1]
+            if (shown := self._conversation.pages.get(page)) is not None:
                 shown.position, shown.level = content, level
 
     def on_reply(self, fact: Fact, m: Reply) -> None:
@@ -170,10 +170,10 @@ class Unseen:
         if self._last is not None:
             conversation.final = not any(page.kin.asks for page in self._last.pages)
         for number, made in self._made.items():
-            page = conversation.pages[number][1]
-            if made[0].level == 0:
-                page.contents = {}
-            page.contents.update((digest(contents[one.sealed[0]]), one[:2]) for one in made)
+            page = conversation.pages.get(number)
+            assert page is not None, "it is one of a message"
+            before = {} if made[0].level == 0 else page.contents
+            page.contents = {**before, **{digest(contents[one.sealed[0]]): one[:2] for one in made}}
         for held in self._changed:
             self._show(held)
             conversation.know(held)
@@ -205,8 +205,7 @@ class Unseen:
             conversation.opaque_page, conversation.opaque = page, labels.tokens
         elif isinstance(hint, str) and hint:
             conversation.hints.setdefault(hint, []).append(page)
-        if page in conversation.pages:
-            held = conversation.pages[page][1]
+        if (held := conversation.pages.get(page)) is not None:
             held.kin = Kin(held.kin.modality, asks or None, plain(told.get("answers")) or None)
             if asks:
                 conversation.calls[asks] = page
@@ -220,7 +219,7 @@ class Unseen:
             lies = {position: content for content, (position, _) in page.contents.items()}
             if page.position not in lies:
                 self._conversation.unshown.add(page.page)
-            page.show_again(lies.get(page.position) or lies.get(page.full) or next(reversed(page.contents)))
+            page.show_again(lies.get(page.position) or lies.get(page.full) or next(reversed([*page.contents])))
 
     def _stand(self, contents: dict[int, bytes]) -> None:
         """Orders the context, and has each of its messages that changed stand as it was sent."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from itertools import accumulate, islice
 
-from vmstore.capture.conversation.message_state import Held, HeldPage, Sent, digest, kin
+from vmstore.capture.conversation.message_state import Held, HeldPage, Pages, Sent, digest, kin
 from vmstore.capture.conversation.rank import assign
 from vmstore.capture.conversation.response_cell import Responses
 from vmstore.core.draft import Draft, Part, Reply, Usage
@@ -34,6 +34,7 @@ from vmstore.core.text.token_estimate import ESTIMATOR, estimate
 from vmstore.engine.batch import Batch
 
 FACTOR_STEP_PPM = 20_000  # the factor is logged anew when it moved by 2 %
+SKELETONS_MAX = 256  # kept to be shared
 OPAQUE_HINT = "opaque"
 READABLE = (Modality.TEXT, Modality.STRUCTURED)
 
@@ -51,9 +52,10 @@ class Conversation:
         self.changed: set[Held] = set()  # messages that read otherwise than they were last packed
         self.own = True  # by this conversation: nobody else put pages between those of a message
         self.messages: list[Held] = []  # every message, in order
-        self.pages: dict[int, tuple[Held, HeldPage]] = {}  # every page a message ever had
+        self.pages = Pages()
         self.unshown: set[int] = set()  # pages somebody updated that no pack has shown since
-        self.known: dict[Hashable, list[Held]] = {}  # by what they said at some time, in order
+        self._known: dict[int, Held | list[Held]] = {}  # by a hash of what they said at some time, in order
+        self._skeletons: dict[bytes, bytes] = {}  # few, that most messages have one of
         self.calls: dict[str, int] = {}  # tool call id -> its page
         self.hints: dict[str, list[int]] = {}
         self.answers: list[Held] = []  # what the last answer said
@@ -69,13 +71,20 @@ class Conversation:
     def copy(self) -> Conversation:
         """A conversation that can go on without changing this one; what was sent and sealed is shared."""
         other = copy(self)
-        pages = {number: page.copy() for number, (_, page) in self.pages.items()}
-        held = {one: one.copy(pages) for one in self.messages}
+        held = {one: one.copy() for one in self.messages}
         other.messages = [*held.values()]
-        other.pages = {number: (held[of], pages[number]) for number, (of, _) in self.pages.items()}
+        pages = {page: page.copy(held[page.of]) for page in self.pages}
+        other.pages = Pages()
+        for page in pages.values():
+            other.pages.add(page)
+        for one, copied in held.items():
+            copied.pages = [pages[page] for page in one.pages]
         other.context, other.changed = [held[one] for one in self.context], {held[one] for one in self.changed}
         other.answers = [held[one] for one in self.answers]
-        other.known = {key: [held[one] for one in alike] for key, alike in self.known.items()}
+        other._known = {
+            key: [held[one] for one in alike] if isinstance(alike, list) else held[alike]
+            for key, alike in self._known.items()
+        }
         other.hints = {hint: named.copy() for hint, named in self.hints.items()}
         other.ends, other.unshown, other.calls = self.ends.copy(), self.unshown.copy(), self.calls.copy()
         other.responses = copy(self.responses)
@@ -83,10 +92,20 @@ class Conversation:
 
     def know(self, held: Held) -> None:
         """Finds a message by what it says from now on."""
-        alike = self.known.setdefault(held.key, [])
+        key = hash(held.key)
+        alike = self._known.setdefault(key, held)
+        if alike is held:
+            return
+        if isinstance(alike, Held):  # most are like no other: a list of each would be a tenth of all that is kept
+            alike = self._known[key] = [alike]
         at = bisect_left(alike, held.message, key=number_of)
         if at == len(alike) or alike[at] is not held:
             alike.insert(at, held)  # in whichever order they came to say it
+
+    def alike(self, key: Hashable) -> Sequence[Held]:
+        """The messages that may have said this at some time, in order."""
+        known = self._known.get(hash(key), ())
+        return (known,) if isinstance(known, Held) else known
 
     def answer(self, call: int, held: Held) -> None:
         """Takes a message as part of the answer to a call."""
@@ -116,7 +135,10 @@ class Conversation:
         envelope = self.batch.cell(draft.skeleton)
         aside = None if draft.aside is None else self.batch.cell(draft.aside)
         message = self.batch.add(Message(draft.role, draft.slot, envelope, int(draft.human), aside, reply_to))
-        held = Held(message, draft.role, draft.slot, draft.skeleton)
+        if len(self._skeletons) > SKELETONS_MAX:
+            self._skeletons.clear()
+        skeleton = self._skeletons.setdefault(draft.skeleton, draft.skeleton)
+        held = Held(message, draft.role, draft.slot, skeleton)
         for index, part in enumerate(draft.parts):
             links = (*self._links(draft, part), *((int(LinkKind.DERIVES), page) for page in sources))
             held.pages.append(self._create(draft, part, held, index, links, type_))
@@ -148,9 +170,7 @@ class Conversation:
         type_: PageType | None,
     ) -> HeldPage:
         page = self._write(draft, part, held.message, index, links, part.type if type_ is None else type_)
-        made = HeldPage(page, digest(part.content), kin(part))
-        self.pages[page] = held, made
-        return made
+        return self.pages.add(HeldPage(page, digest(part.content), kin(part), held))
 
     def _write(
         self, draft: Draft, part: Part, message: int, index: int, links: Sequence[tuple[int, int]], type_: PageType
@@ -288,11 +308,10 @@ class Conversation:
         """Ranks pages as a pack places them; by message, those that entered."""
         moved: dict[Held, list[HeldPage]] = {}
         for number, rank in (*((page, None) for page in left), *((page, rank) for page, _, _, rank in entered)):
-            if number in self.pages:
-                held, page = self.pages[number]
-                page.rank, held.seen = rank, True
+            if (page := self.pages.get(number)) is not None:
+                page.rank, page.of.seen = rank, True
                 self.unshown.discard(number)
-                moved.setdefault(held, []).append(page)
+                moved.setdefault(page.of, []).append(page)
         return moved
 
     def _stand(self, tail: Sequence[Held], same: int) -> None:

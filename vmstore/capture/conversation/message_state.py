@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import msgspec
 
 from vmstore.core.draft import Draft, Part
-from vmstore.core.page import Role, Slot
+from vmstore.core.page import Modality, Role, Slot
 from vmstore.views.projector import plain
 
 Digest = bytes
@@ -31,15 +33,22 @@ class Kin(NamedTuple):
 def kin(part: Part) -> Kin:
     """What a page of this part is; the call ids are those a view can hold."""
     call_id = plain(part.call_id) or None  # an empty one names nothing
+    if call_id is None:
+        return _NAMELESS[part.modality]
     return Kin(part.modality, call_id if part.is_call else None, call_id if part.is_result else None)
+
+
+_NAMELESS = {modality: Kin(modality) for modality in Modality}
+"""What pages are that name no tool call: most, and one object serves all of a modality."""
 
 
 class HeldPage:
     """A page of a message: the contents of its last version, and the one it shows now."""
 
-    __slots__ = ("contents", "full", "kin", "level", "page", "position", "rank", "shown", "version")
+    __slots__ = ("_contents", "full", "kin", "level", "of", "page", "position", "rank", "shown", "version")
 
-    def __init__(self, page: int, first: Digest, kin: Kin) -> None:
+    def __init__(self, page: int, first: Digest, kin: Kin, of: Held) -> None:
+        self.of = of
         self.page = page
         self.kin = kin
         self.version = 1
@@ -48,27 +57,64 @@ class HeldPage:
         self.shown = first
         self.position = page  # of the content it shows
         self.full = page  # the position of its last full content
-        self.contents: dict[Digest, tuple[int, int]] = {first: (page, 0)}  # digest -> position, level
+        self._contents: dict[Digest, tuple[int, int]] | None = None  # None where it has its full one alone
 
-    def copy(self) -> HeldPage:
-        """A page that can be changed without changing this one."""
+    @property
+    def contents(self) -> Mapping[Digest, tuple[int, int]]:
+        """Where the contents of its last version lie, by digest: position and level."""
+        return {self.shown: (self.full, 0)} if self._contents is None else self._contents
+
+    @contents.setter
+    def contents(self, contents: dict[Digest, tuple[int, int]]) -> None:
+        self._contents = contents
+
+    def copy(self, of: Held) -> HeldPage:
+        """A page that can be changed without changing this one, of a copy of its message."""
         other = HeldPage.__new__(HeldPage)
         other.page, other.kin, other.version, other.level = self.page, self.kin, self.version, self.level
         other.rank, other.shown, other.position, other.full = self.rank, self.shown, self.position, self.full
-        other.contents = self.contents.copy()
+        other._contents = None if self._contents is None else self._contents.copy()
+        other.of = of
         return other
 
     def show(self, content: Digest, position: int, level: int) -> None:
         """Shows a content made at a position; a new version forgets those of the one before."""
         if level == 0:
-            self.full, self.contents = position, {}
-        self.contents[content] = (position, level)
-        self.show_again(content)
+            self.shown, self.full, self.position, self.level, self._contents = content, position, position, 0, None
+        else:
+            self.contents = {**self.contents, content: (position, level)}
+            self.show_again(content)
 
     def show_again(self, content: Digest) -> None:
         """Shows a content its last version had before."""
         self.shown = content
         self.position, self.level = self.contents[content]
+
+
+class Pages:
+    """Every page that a message ever had, found by its number; a table of them would be larger than they are."""
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._pages: list[HeldPage] = []
+
+    def add(self, page: HeldPage) -> HeldPage:
+        """Takes a page in, most often the last one."""
+        at = bisect_left(self._numbers, page.page) if self._numbers and page.page < self._numbers[-1] else len(self)
+        self._numbers.insert(at, page.page)
+        self._pages.insert(at, page)
+        return page
+
+    def get(self, number: int) -> HeldPage | None:
+        """The page of a number; None where no message had it."""
+        at = bisect_left(self._numbers, number)
+        return self._pages[at] if at < len(self) and self._numbers[at] == number else None
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def __iter__(self) -> Iterator[HeldPage]:
+        return iter(self._pages)
 
 
 class Held:
@@ -87,12 +133,12 @@ class Held:
         self.value: Any = None  # the message as last sent, kept to compare the next request with
         self.words: list[str] | None = None  # its keys in order, where its values are texts and nothing else
 
-    def copy(self, pages: Mapping[int, HeldPage]) -> Held:
-        """A message that can be changed without changing this one, made of copies of its pages, by number."""
+    def copy(self) -> Held:
+        """A message that can be changed without changing this one, without its pages."""
         other = Held.__new__(Held)
         other.message, other.role, other.slot, other.seen = self.message, self.role, self.slot, self.seen
         other.skeleton, other.packed, other.value, other.words = self.skeleton, self.packed, self.value, self.words
-        other.pages = [pages[page.page] for page in self.pages]
+        other.pages = []
         return other
 
     def take(self, value: Any) -> None:

@@ -82,7 +82,7 @@ class Settling:
             if index in self.settled:
                 continue
             if entry.key not in alike:
-                alike[entry.key] = iter(self.conversation.known.get(entry.key, ()))
+                alike[entry.key] = iter(self.conversation.alike(entry.key))
             for held in alike[entry.key]:
                 if held not in used and held.key == entry.key:
                     self.settled[index] = held

@@ -214,6 +214,10 @@ class ByHand(Contents, Protocol):
         """The bytes of a cell, None where they were erased."""
         ...
 
+    def settle(self) -> None:
+        """Has what was looked at known to later batches: this one is durable."""
+        ...
+
     def note(self, ref: Any, content: bytes) -> None:
         """Remembers what a cell holds that lies before the batch."""
         ...

@@ -75,6 +75,7 @@ from vmstore.core.redaction import Artifact, By, How, Reason, Redaction
 from vmstore.core.text.token_estimate import ESTIMATORS
 
 NUMBER_MAX = 2**63 - 1
+IMPORTANCE_MAX = 1_000_000
 SHAPES = frozenset(range(4))  # of requests; `vmstore.providers.Shape` names them
 VERBS = frozenset(range(1, sum(Verb) + 1))  # every sum of them
 LINK_KINDS = frozenset(LinkKind)
@@ -145,6 +146,7 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
 
 _Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
+_Share = Annotated[int, msgspec.Meta(ge=0, le=IMPORTANCE_MAX)]
 
 
 def sound(mutation: AnyMutation) -> bytes | None:
@@ -204,6 +206,8 @@ def _domain(kind: type, name: str, wanted: Any) -> Any:
         return _Count
     if name == "level" and kind in (Compress, Evict):
         return _one_of(LEVELS) | None if kind is Evict else _one_of(LEVELS)
+    if name == "importance":
+        return _Share | None if kind is Annotate else _Share
     if kind in (Link, Unlink) and name == "link":
         return _one_of(LINK_KINDS)
     if (kind, name) == (Create, "links"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -40,7 +41,16 @@ from vmstore.core.page import LinkKind, Modality, PageType
 from vmstore.core.text.token_estimate import TOKENS_IMAGE_MAX
 from vmstore.engine.head import Head
 from vmstore.engine.rules.cell_contents import FILLS, OPAQUE, PLAIN, READ, VALUE, ByHand, Contents, refs_in, unfilled
-from vmstore.engine.rules.field_types import COUNTS, LEVELS, LINK_KINDS, NUMBER_MAX, PAGES, WORDS, mistyped
+from vmstore.engine.rules.field_types import (
+    COUNTS,
+    IMPORTANCE_MAX,
+    LEVELS,
+    LINK_KINDS,
+    NUMBER_MAX,
+    PAGES,
+    WORDS,
+    mistyped,
+)
 from vmstore.engine.system_session import charter_stands_apart
 
 
@@ -64,7 +74,6 @@ _LEFT_OUT = ("status", "policy", "shape")  # words that need not be told: of a p
 TOKENS_AROUND = 16  # that a tokenizer may put around a content
 WEIGHED = (Create, Annotate)
 ELSEWHERE_MAX = 1 << 40  # bytes, or tokens, of what was never sealed: sums of them fit
-IMPORTANCE_MAX = 1_000_000
 
 Rule = Callable[[Head, AnyMutation, Place], str | None]
 
@@ -115,15 +124,24 @@ def nothing_follows_an_end(head: Head, m: AnyMutation, place: Place) -> str | No
 
 def cells_exist(head: Head, m: AnyMutation, place: Place) -> str | None:
     """A mutation names cells of its own commit, or of an earlier one."""
-    cells = place.cells
-    for field in CELL_FIELDS.get(type(m), ()):
-        ref = getattr(m, field)
+    cells, named = place.cells, _NAMED.get(type(m))
+    for ref in () if named is None else named(m):
         if ref is not None and not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
             return f"cell {ref} is neither in this commit nor in an earlier one"
     for _, ref in m.envelopes if isinstance(m, Pack) else ():
         if not (0 <= ref < cells if type(ref) is int else _earlier(ref, head)):
             return f"cell {ref} is neither in this commit nor in an earlier one"
     return None
+
+
+def _values(fields: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Reads some fields of a mutation at once."""
+    value = attrgetter(*fields)
+    return value if len(fields) > 1 else lambda m: (value(m),)
+
+
+_NAMED = {kind: _values(fields) for kind, fields in CELL_FIELDS.items()}
+"""The cells that a mutation of a kind names."""
 
 
 def _earlier(ref: CellRef, head: Head) -> bool:
@@ -367,7 +385,7 @@ def contents_are_as_stated(head: Head, m: AnyMutation, place: Place) -> str | No
         return f"tokens is {m.tokens}, and no content of {size} bytes has as many"
     if form is None or page.type == PageType.RAW or (form is PLAIN and content.isascii()):
         return None
-    wrong = (PLAIN if isinstance(m, Compress) else form).wrong(content)
+    wrong = by_hand.wrong(m.content, PLAIN if isinstance(m, Compress) else form)
     return None if wrong is None else f"a {Modality(page.modality).word} page is {form.words}: {wrong}"
 
 

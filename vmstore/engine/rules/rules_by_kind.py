@@ -106,7 +106,15 @@ ABOUT: dict[Rule, tuple[type, ...]] = {
 """The kinds a rule can refuse; one that is not listed is asked of every kind."""
 
 OF_FIELDS: frozenset[Rule] = frozenset(
-    (fields_are_typed, numbers_fit, words_are_listed, level_is_reduced, link_kind_is_listed, sizes_count_up)
+    (
+        fields_are_typed,
+        numbers_fit,
+        words_are_listed,
+        level_is_reduced,
+        link_kind_is_listed,
+        sizes_count_up,
+        importance_is_a_share,
+    )
 )
 """The rules about fields alone, which hold wherever the fields are sound (see `vmstore.engine.rules.field_types`)."""
 

@@ -118,18 +118,22 @@ def _readable(session: Session, told: Reference) -> bool:
         return True
     if not isinstance(session, Acting) or told.session in (None, session.name):
         return False
-    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
-    key = session._ns.key(str(told.session))
-    if settings is None or settings.remembers != "user" or user is None or key is None:
+    settings = session.look(lambda runtime: runtime.state.settings)
+    if settings is None or settings.remembers != "user":
+        return False
+    user, key = session.info().user, session._ns.key(str(told.session))
+    if user is None or key is None:
         return False
     return session._ns.session_info(key).user == user
 
 
 def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Copy]:
     """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
-    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
-    asked = signals.asked(message)
-    if settings is None or settings.remembers != "user" or user is None or not asked:
+    settings = session.look(lambda runtime: runtime.state.settings)
+    if settings is None or settings.remembers != "user":  # no view is brought to the end of the log for it
+        return []
+    user, asked = session.info().user, signals.asked(message)
+    if user is None or not asked:
         return []
     ns = session._ns
     elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))

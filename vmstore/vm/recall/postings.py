@@ -11,7 +11,8 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+
+import msgspec
 
 from vmstore.core.text.stems import terms
 
@@ -24,7 +25,7 @@ COMMON = 2  # a term that more than every second window has is left out where ot
 FEW = 64  # windows, below which no term is common
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True, gc=False):
     """A page that has some of the terms: its score, the terms."""
 
     score: float
@@ -88,9 +89,10 @@ class Postings:
                 scores[window] = scores.get(window, 0.0) + weight * times * (K1 + 1) / norm
                 having.setdefault(window, []).append(term)
         found: dict[int, Match] = {}
+        pages = self._pages
         for window, score in scores.items():
-            page = self._pages[window]
-            if page and (page not in found or found[page].score < score) and looked_at(page):
+            page = pages[window]
+            if page and ((known := found.get(page)) is None or known.score < score) and looked_at(page):
                 found[page] = Match(score, tuple(having[window]))
         return found
 
