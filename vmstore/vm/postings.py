@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from vmstore.core.stems import terms
@@ -71,14 +71,19 @@ class Postings:
         for window in self._windows.pop(page, ()):
             self._pages[window] = 0
 
-    def matches(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> dict[int, Match]:
-        """The pages that have some terms, each of a weight, among those that are looked at."""
+    def matches(
+        self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
+    ) -> dict[int, Match]:
+        """The pages that have some terms, each of a weight, among those that are looked at.
+
+        Where all terms are common they are looked for all the same, or with `common` left out none.
+        """
         count = len(self._pages)
         if not count or not self._length:
             return {}
         mean = self._length / count
         rare = [term for term in asked if 0 < self._frequency(term) * COMMON <= max(count, FEW)]
-        told = rare or [term for term in asked if self._frequency(term)]
+        told = rare or [term for term in asked if common and self._frequency(term)]
         scores: dict[int, float] = {}
         having: dict[int, list[str]] = {}
         for term in told:
@@ -93,6 +98,19 @@ class Postings:
             if page and (page not in found or found[page].score < score) and looked_at(page):
                 found[page] = Match(score, tuple(having[window]))
         return found
+
+    def having(self, told: Iterable[str], after: int) -> dict[int, None]:
+        """The pages after one that have all of some terms, in order."""
+        found: dict[int, None] | None = None
+        for term in sorted(told, key=self._frequency):
+            known = self._having.get(term)
+            pages = () if known is None else (self._pages[window] for window in known[0])
+            found = {page: None for page in pages if page > after and (found is None or page in found)}
+        return found or {}
+
+    def has(self, term: str) -> bool:
+        """Whether some page has a term."""
+        return term in self._having
 
     def weight(self, term: str) -> float:
         """How much a term tells, by how few windows have it."""
