@@ -126,9 +126,9 @@ class Index:
     def __contains__(self, page: int) -> bool:
         return page in self._said or page in self._told or page in self._called
 
-    def states(self, page: int) -> bool:
-        """Whether a page says something that may have changed since: it was said, and is no question or task alone."""
-        return page in self._stating
+    def decides(self, page: int) -> bool:
+        """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
+        return page in self._turns or (page in self._stating and page not in self._place)
 
     def tells(self, page: int) -> bool:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""

@@ -26,6 +26,7 @@ CLAIMED = 1.3  # a claim that holds, beside what was only said
 NEAR = 8  # scores of one eighth of a natural logarithm are near: the newer first
 ECHO = 0.5  # what a claim was found in, beside what no claim tells
 SHARE, CUT, WISHES_MAX = 0.2, 0.2, 64  # of what is asked, by weight, that a page has; of the best score; pages
+CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how something is to be
 SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
 FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
@@ -98,8 +99,9 @@ def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]
     """
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     fitting = [one for one in ranked if one.share >= share and act.index.tells(one.page)]
-    least = cut * max((one.score for one in fitting), default=0.0)
-    best = [one for one in fitting if one.score >= least][:most]
+    first = max((one.score for one in fitting), default=0.0)
+    done = max(cut, CUT_OF_DONE)
+    best = [one for one in fitting if one.score >= first * (cut if act.index.decides(one.page) else done)][:most]
     wished = frozenset(one.page for one in best)
     stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
     found = [_followed(act, one, but) for one in (*best, *stand)]
@@ -116,7 +118,7 @@ def _stands(act: Act, page: int) -> bool:
 def _followed(act: Act, one: Ranked, but: frozenset[int] = frozenset()) -> Ranked:
     """The same with what may have changed it since."""
     form = act.state.pages[one.page].forms[0]
-    if form is None or not act.index.states(one.page):
+    if form is None or not act.index.decides(one.page):
         return one
     text = act.forms.of(form.position).decode("utf-8", "replace")
     later = act.index.later(one.page, text, act.spoken.topic(one.page))
