@@ -162,10 +162,10 @@ class Index:
         """
         ranked: list[Ranked] = []
         for postings in (self._told, self._called) if common else (self._told,):
-            weights = self._weights(postings, asked)
+            weights = _weights(postings, asked, postings)
             for page, match in postings.matches(asked, looked_at, common=common).items():
                 ranked.append(Ranked(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
-        found, said = self._said.matches(asked, looked_at, common=common), self._weights(self._said, asked)
+        found, said = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
             for step, share in ((-1, BEFORE), (1, AFTER)):
@@ -176,10 +176,6 @@ class Index:
             ranked.append(Ranked(page, score, match.terms, beside, share=_share(match.terms, said)))
         ranked.sort(key=lambda one: (-one.score, -one.page))
         return ranked
-
-    def _weights(self, postings: Postings, asked: Mapping[str, float]) -> dict[str, float]:
-        """What the terms weigh that anybody said or printed: one that nobody did says nothing against a page."""
-        return {t: weight * postings.weight(t) for t, weight in asked.items() if self._said.has(t) or self._told.has(t)}
 
     def _neighbour(self, page: int, step: int) -> int:
         """The message before or after one; 0 where there is none."""
@@ -195,6 +191,11 @@ def _is_text(held: Held, spoken: Spoken) -> bool:
         return False
     instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
     return not instructs and held.page not in spoken.thoughts
+
+
+def _weights(postings: Postings, asked: Mapping[str, float], stated: Postings) -> dict[str, float]:
+    """What the terms weigh that anything stated has: one that nothing has says nothing against a page."""
+    return {term: weight * postings.weight(term) for term, weight in asked.items() if stated.has(term)}
 
 
 def _share(having: Iterable[str], weights: Mapping[str, float]) -> float:
