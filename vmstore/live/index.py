@@ -14,7 +14,7 @@ from vmstore.core.page import Modality, PageType, Role
 from vmstore.core.stems import terms
 from vmstore.live.forms import Forms
 from vmstore.live.spoken import Spoken
-from vmstore.vm import signals
+from vmstore.vm import quoted, signals
 from vmstore.vm.held import Held
 from vmstore.vm.postings import WINDOW_CHARS, Postings
 from vmstore.vm.protocol.calls import tool_called
@@ -128,7 +128,7 @@ class Index:
 
     def decides(self, page: int) -> bool:
         """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
-        return page in self._turns or (page in self._stating and page not in self._place)
+        return page in self._turns or (page in self._said and page not in self._place)
 
     def tells(self, page: int) -> bool:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""
@@ -137,19 +137,19 @@ class Index:
     def later(self, page: int, text: str, topic: str = "") -> tuple[int, ...]:
         """Messages after a page that may say otherwise of the same thing.
 
-        Each names the whole `topic`; where that is one word or none it speaks of a change, and shares rare terms.
+        Each names the whole `topic`, or speaks of a change and names what it was, and a part of the topic; where the
+        topic is one word or none it speaks of a change, and shares rare terms.
         """
         said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
-        if len(of) > 1 and not (naming := self._turns.having(of, page)):
-            return ()
+        values = quoted.values(topic, text) if of else set()
         weights = {term: self._said.weight(term) for term in said}
         least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
         near: list[tuple[bool, float, int]] = []
-        after = (lambda other: other in naming) if len(of) > 1 else (lambda other: other > page)
-        for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), after).items():
+        for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), lambda other: other > page).items():
             shared, turns = frozenset(match.terms), number in self._turning
             weight = sum(weights.get(term, 0.0) for term in shared)
-            if len(of) > 1 or (len(shared) > 1 and of <= shared and turns and weight >= least):
+            whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
+            if whole or (turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)):
                 near.append((turns, weight, number))
         return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 

@@ -100,8 +100,8 @@ def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]
     share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
     fitting = [one for one in ranked if one.share >= share and act.index.tells(one.page)]
     first = max((one.score for one in fitting), default=0.0)
-    done = max(cut, CUT_OF_DONE)
-    best = [one for one in fitting if one.score >= first * (cut if act.index.decides(one.page) else done)][:most]
+    best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
+    best = best[:most]
     wished = frozenset(one.page for one in best)
     stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
     found = [_followed(act, one, but) for one in (*best, *stand)]
@@ -109,6 +109,11 @@ def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]
         if one.after and act.state.pages[one.page].type is PageType.CLAIM:
             _give_way(act, one.page)
     return [one for one in found if one.page in wished or one.after]
+
+
+def _near(one: Ranked, first: float) -> bool:
+    """Whether what was done or printed is as good an answer as what is decided."""
+    return one.share >= SHARE_OF_WORK and one.score >= CUT_OF_DONE * first
 
 
 def _stands(act: Act, page: int) -> bool:

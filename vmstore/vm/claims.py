@@ -304,7 +304,6 @@ class _Finder:
             return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
         return newest[0] if phrase.reverses and newest else None
 
-
     def _replaced(self, text: str) -> Known | None:
         """The claim of which a text says what takes its place."""
         return next((one for one in self._known[::-1] if quoted.replaces(text, one.topic, one.text)), None)

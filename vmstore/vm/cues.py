@@ -14,8 +14,8 @@ LEADING = frozenset(
 )  # fmt: skip
 NO_TOPIC = frozenset(
     ("to", "i", "it", "he", "she", "they", "we", "you", "what", "there", "which", "who", "then", "not", "no", "and",
-     "or", "when", "i'm", "it's", "that's", "everyone", "everybody", "nobody", "anybody", "anyone", "somebody", "someone",
-     "whoever")
+     "or", "when", "i'm", "it's", "that's", "everyone", "everybody", "nobody", "anybody", "anyone", "somebody",
+     "someone", "whoever")
 )  # fmt: skip
 ACKNOWLEDGED_WORDS_MAX = 12
 TAKES_NOTE = re.compile(
@@ -59,7 +59,8 @@ OF = re.compile(
     CASE,
 )
 SUBJECT = re.compile(
-    r"(?:^|[.:;,!?] )((?:the|our|my) [\w./+#&'-]+(?: [\w./+#&'-]+){0,4}?) (?:is|are|becomes?|goes|moves?|will|gets?|uses?)\b",
+    r"(?:^|[.:;,!?] )((?:the|our|my) [\w./+#&'-]+(?: [\w./+#&'-]+){0,4}?) "
+    r"(?:is|are|becomes?|goes|moves?|will|gets?|uses?)\b",
     CASE,
 )
 MODAL = re.compile(r" (?:can|could|may|might|must|should|would|will|has|have|does|did)\Z", CASE)

@@ -10,7 +10,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from vmstore.core.stems import terms
@@ -98,15 +98,6 @@ class Postings:
             if page and (page not in found or found[page].score < score) and looked_at(page):
                 found[page] = Match(score, tuple(having[window]))
         return found
-
-    def having(self, told: Iterable[str], after: int) -> dict[int, None]:
-        """The pages after one that have all of some terms, in order."""
-        found: dict[int, None] | None = None
-        for term in sorted(told, key=self._frequency):
-            known = self._having.get(term)
-            pages = () if known is None else (self._pages[window] for window in known[0])
-            found = {page: None for page in pages if page > after and (found is None or page in found)}
-        return found or {}
 
     def has(self, term: str) -> bool:
         """Whether some page has a term."""
