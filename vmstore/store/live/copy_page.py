@@ -127,9 +127,11 @@ def _readable(session: Session, told: Reference) -> bool:
 
 def remembered(session: Acting, message: str, least: int = TERMS_MIN) -> list[Copy]:
     """What of the user's other sessions a message may need, where the session remembers these, to be copied."""
-    settings, user = session.look(lambda runtime: runtime.state.settings), session.info().user
-    asked = signals.asked(message)
-    if settings is None or settings.remembers != "user" or user is None or not asked:
+    settings = session.look(lambda runtime: runtime.state.settings)
+    if settings is None or settings.remembers != "user":
+        return []
+    asked, user = signals.asked(message), session.info().user
+    if user is None or not asked:
         return []
     ns = session._ns
     elsewhere: Elsewhere = ns.elsewhere.setdefault(user, Elsewhere(ns, user))
