@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import vmstore
+from vmstore.core.decision import Use
 from vmstore.core.mutation import Evict, Prefetch, Reference
 from vmstore.store.live.live_session import Live
 from vmstore.testing.live_laws import mutations
@@ -165,3 +166,23 @@ def test_a_search_answers_with_what_is_not_seen_yet() -> None:
         found = [page for page, _ in session._ranked("sessions expire nine hours", 10)]
         seen = [page in here for page in found]
         assert first and seen == sorted(seen) and True in seen
+
+
+def test_words_that_all_have_find_nothing() -> None:
+    """A question in words that every message has, and in none of its own, wishes for no page."""
+    with vmstore.memory_store() as store:
+        session = store.session("s", l0_tokens_max=BUDGET)
+        for number in range(80):
+            session.user(f"What do the files of step {number} say?")
+            session.pack()
+            session.assistant("platform " * 60)
+        wishes = [one for _, one in mutations(session) if isinstance(one, Reference) and one.use == Use.SIGNAL]
+        assert not wishes
+
+
+def test_a_task_is_not_wished_for() -> None:
+    """Of a decision and a task in the same words only the decision comes back."""
+    with vmstore.memory_store() as store:
+        first = [("List the open tickets of the archive.", "Done."), ("The archive closes at nine.", "Noted.")]
+        text = shown(talk(store, first), "When does the archive close?")
+        assert "at nine" in text and "open tickets" not in text

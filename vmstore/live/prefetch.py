@@ -7,7 +7,7 @@ What was said is not to stand without what took its place: with a page comes wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from vmstore.core.decision import Cause, Signal, Use
 from vmstore.core.mutation import Evict, Reference, Search
@@ -24,10 +24,11 @@ WORK = 2  # messages before, that say what is worked on
 WORKED_ON = 0.15  # what a word of theirs weighs beside one of the message's
 CLAIMED = 1.3  # a claim that holds, beside what was only said
 NEAR = 8  # scores of one eighth of a natural logarithm are near: the newer first
-CUT = 0.2  # of the best score: what has less is not wished for
-WISHES_MAX = 64
-CUT_OF_WORK, FEW = 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
-FOLLOWED = 32  # of the best pages, of which is looked for what changed them, as of each claim in the prompt
+ECHO = 0.5  # what a claim was found in, beside what no claim tells
+SHARE, CUT, WISHES_MAX = 0.2, 0.2, 64  # of what is asked, by weight, that a page has; of the best score; pages
+CUT_OF_DONE = 0.6  # the same of what was done or printed, and says not how something is to be
+SHARE_OF_WORK, CUT_OF_WORK, FEW = 0.4, 0.7, 6  # the same where a message asks nothing and speaks of nothing said before
+FOLLOWED = 32  # of the best answers to a search, of which is looked for what changed them
 
 
 def prefetch(act: Act, spoke: Spoke) -> None:
@@ -43,9 +44,8 @@ def prefetch(act: Act, spoke: Spoke) -> None:
         for term in terms(signals.read(said.text)):
             asked.setdefault(term, WORKED_ON)
     new = frozenset(spoke.pages)
-    ranked = _ranked(act, asked, past, new)
-    found = _followed(act, ranked, new)
-    wishes = _chosen(act, found, CUT if asks else CUT_OF_WORK, WISHES_MAX if asks else FEW)
+    ranked = _ranked(act, asked, past, new, common=False)
+    wishes = _chosen(act, _evident(act, ranked, asks, new))
     signal = Signal.RECALL if signals.recalls(message) or past else Signal.TOPIC
     for one in sorted(wishes):
         told = _signal(act, one, signal)
@@ -59,7 +59,8 @@ def prefetch(act: Act, spoke: Spoke) -> None:
 def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
     """The pages that answer the model's search best, what it sees already last; logged with what was found."""
     found: dict[int, Ranked] = {}
-    for one in _followed(act, _ranked(act, signals.asked(query), signals.asks_for_the_past(query))):
+    ranked = _ranked(act, signals.asked(query), signals.asks_for_the_past(query))
+    for one in (*(_followed(act, one) for one in ranked[:FOLLOWED]), *ranked[FOLLOWED:]):
         for page in (*one.after, one.page):
             found.setdefault(page, one._replace(page=page))
     seen = {page for page in found if page in act.state.here and not act.state.here[page].level}
@@ -69,7 +70,9 @@ def look_for(act: Act, query: str, pages_max: int) -> list[Ranked]:
     return best
 
 
-def _ranked(act: Act, asked: dict[str, float], past: bool, but: frozenset[int] = frozenset()) -> list[Ranked]:
+def _ranked(
+    act: Act, asked: dict[str, float], past: bool, but: frozenset[int] = frozenset(), *, common: bool = True
+) -> list[Ranked]:
     """All pages that say something of what is asked, best first; what holds before what was superseded."""
     state, spoken = act.state, act.spoken
     act.index.follow(state, spoken, act.forms)
@@ -78,44 +81,66 @@ def _ranked(act: Act, asked: dict[str, float], past: bool, but: frozenset[int] =
     else:
         out = frozenset(spoken.past)
     retracted = state.retracted
-    found = act.index.ranked(asked, lambda page: page not in but and page not in retracted and page not in out)
+    found = act.index.ranked(
+        asked, lambda page: page not in but and page not in retracted and page not in out, common=common
+    )
     claims = {spoken.named[name] for name in spoken.claims}
-    weighed = [one._replace(score=one.score * CLAIMED) if one.page in claims else one for one in found]
+    told = frozenset() if past else frozenset(page for one in claims for page in spoken.sources.get(one, ()))
+    weights = {**dict.fromkeys(told, ECHO), **dict.fromkeys(claims, CLAIMED)}
+    weighed = [one._replace(score=one.score * weights.get(one.page, 1.0)) for one in found]
     weighed.sort(key=lambda one: (-int(NEAR * math.log(one.score + 1e-9)), -one.page))
     return weighed
 
 
-def _followed(act: Act, ranked: Sequence[Ranked], but: frozenset[int] = frozenset()) -> Iterator[Ranked]:
-    """The same, the best of them with what may have changed them since."""
-    for number, one in enumerate(ranked):
-        held = act.state.pages[one.page]
-        form = held.forms[0]
-        stands = one.page in act.state.here and held.type is PageType.CLAIM
-        if form is None or not act.index.is_said(one.page) or (number >= FOLLOWED and not stands):
-            yield one
-            continue
-        text = act.forms.of(form.position).decode("utf-8", "replace")
-        later = act.index.later(one.page, text, act.spoken.topic(one.page))
-        after = (*act.spoken.successors(one.page), *later)
-        out = act.state.retracted
-        yield one._replace(after=tuple(page for page in after if page not in out and page not in but))
+def _evident(act: Act, ranked: Sequence[Ranked], asks: bool, but: frozenset[int]) -> list[Ranked]:
+    """The best of them that have enough of what is asked, with what may have changed them since.
+
+    A claim in the prompt that something later may say otherwise of gives way to what it was found in, and that.
+    """
+    share, cut, most = (SHARE, CUT, WISHES_MAX) if asks else (SHARE_OF_WORK, CUT_OF_WORK, FEW)
+    fitting = [one for one in ranked if one.share >= share and act.index.tells(one.page)]
+    first = max((one.score for one in fitting), default=0.0)
+    best = [one for one in fitting if one.score >= cut * first and (act.index.decides(one.page) or _near(one, first))]
+    best = best[:most]
+    wished = frozenset(one.page for one in best)
+    stand = [one for one in ranked if one.page not in wished and _stands(act, one.page)]
+    found = [_followed(act, one, but) for one in (*best, *stand)]
+    for one in found:
+        if one.after and act.state.pages[one.page].type is PageType.CLAIM:
+            _give_way(act, one.page)
+    return [one for one in found if one.page in wished or one.after]
 
 
-def _chosen(act: Act, ranked: Iterator[Ranked], cut: float, wishes_max: int) -> list[Ranked]:
-    """As many of the best as their share of the budget holds, each with what belongs to it, or not at all."""
+def _near(one: Ranked, first: float) -> bool:
+    """Whether what was done or printed is as good an answer as what is decided."""
+    return one.share >= SHARE_OF_WORK and one.score >= CUT_OF_DONE * first
+
+
+def _stands(act: Act, page: int) -> bool:
+    return page in act.state.here and act.state.pages[page].type is PageType.CLAIM
+
+
+def _followed(act: Act, one: Ranked, but: frozenset[int] = frozenset()) -> Ranked:
+    """The same with what may have changed it since."""
+    form = act.state.pages[one.page].forms[0]
+    if form is None or not act.index.decides(one.page):
+        return one
+    text = act.forms.of(form.position).decode("utf-8", "replace")
+    later = act.index.later(one.page, text, act.spoken.topic(one.page))
+    out = act.state.retracted
+    after = (*act.spoken.successors(one.page), *later)
+    return one._replace(after=tuple(page for page in after if page not in out and page not in but))
+
+
+def _chosen(act: Act, ranked: Sequence[Ranked]) -> list[Ranked]:
+    """As many of them as their share of the budget holds, each with what belongs to it, or not at all."""
     state = act.state
-    assert state.settings is not None
     left = state.recall or state.high - state.used
     chosen: dict[int, Ranked] = {}
-    best = 0.0
-    for number, one in enumerate(ranked):
-        best = best or one.score
+    for one in ranked:
         pages = (one.page, *one.after)
         if one.after and state.pages[one.page].type is PageType.CLAIM:
-            _give_way(act, one.page)
             pages = (*act.spoken.sources.get(one.page, ()), *one.after)
-        if one.score < best * cut or number >= wishes_max:
-            continue
         costs = {page: cost for page in pages if page not in chosen and (cost := _cost(act, page)) is not None}
         if sum(costs.values()) > left:
             continue

@@ -5,7 +5,7 @@ It is kept in memory and follows the session: a text is read once, when words ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from vmstore.core.text.stems import terms
 from vmstore.live.content_cache import Forms
 from vmstore.live.transcript import Spoken
 from vmstore.vm import signals
+from vmstore.vm.claims import quotes
 from vmstore.vm.kernel.managed_page import Held
 from vmstore.vm.kernel.state import State
 from vmstore.vm.protocol.tool_calls import tool_called
@@ -22,8 +23,10 @@ from vmstore.vm.protocol.tools import VM_TOOLS
 from vmstore.vm.recall.postings import WINDOW_CHARS, Postings
 
 ANSWER_CHARS_MAX = 120  # a shorter message says little without what it answers
+SAYING_NOTHING = 2  # terms, up to which a message says nothing itself
 READ = 256  # texts read at once
 BEFORE, AFTER = 0.35, 0.15  # of the scores of its neighbours that a message gains
+REPORTED = 0.8  # what a model says it did, beside what somebody decides or proposes
 TOLD = 0.5  # what a tool printed, beside what was said
 SHARED, TOLD_BY = 0.4, 3  # what later messages share of the weight of a page's rarest terms, of so many
 LATER_MAX = 3
@@ -42,13 +45,15 @@ class Ranked(NamedTuple):
     beside: tuple[int, ...] = ()
     of: int = 0
     after: tuple[int, ...] = ()  # what may have taken its place: it is not to be shown without these
+    share: float = 1.0  # of the weight of what is asked, as far as anybody said it, what it has
 
 
 class Index:
     """The pages of one session by what they say."""
 
     def __init__(self) -> None:
-        self._said, self._told = Postings(), Postings()  # a word rare in what people say may be in every log
+        # A word that is rare in what people say may be in every log and in every call of a tool.
+        self._said, self._told, self._called = Postings(), Postings(), Postings()
         self._turns = Postings()  # messages that may say that something is otherwise now
         self._turning: dict[int, None] = {}  # those of them with a word of change or decision
         self._read = 0  # pages looked at, in order
@@ -56,7 +61,9 @@ class Index:
         self._order: list[int] = []  # what user and model said, in order
         self._place: dict[int, int] = {}
         self._pairs: dict[int, int] = {}  # a short answer -> what it answers, and the other way round
+        self._stating: dict[int, None] = {}  # pages that say something, and neither ask nor set a task alone
         self._likely: dict[int, float] = {}  # how likely a message is what somebody looks for, where not 1
+        self._open: dict[int, None] = {}  # messages of the model that propose or ask
         self._unfit: dict[int, None] = {}  # calls of the memory's own tools
 
     @property
@@ -78,65 +85,96 @@ class Index:
         self._updated = len(spoken.updated)
 
     def _add(self, held: Held, text: str, forms: Forms, state: State) -> None:
-        if held.answers in self._unfit or (held.role == Role.ASSISTANT and tool_called(text) in VM_TOOLS):
+        called = tool_called(text) if held.role == Role.ASSISTANT else ""
+        if held.answers in self._unfit or called in VM_TOOLS:
             self._unfit[held.page] = None
             return
-        beside, postings = "", self._told if held.role == Role.TOOL else self._said
-        if held.message and held.role in (Role.USER, Role.ASSISTANT):
-            if held.page not in self._place:
-                self._place[held.page] = len(self._order)
-                self._order.append(held.page)
-            before = self._neighbour(held.page, -1)
-            answers = before and held.role == Role.USER and state.pages[before].role == Role.ASSISTANT
-            if answers and len(text) <= ANSWER_CHARS_MAX:
-                self._pairs[held.page], self._pairs[before] = before, held.page
-                form = state.pages[before].forms[0]
-                content = b"" if form is None else forms.of(form.position)
-                beside = "" if isinstance(content, Gone) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
-        postings.add(held.page, text, beside)
-        if held.role != Role.TOOL and (likely := signals.likely(text)) != 1:
+        if called or held.role == Role.TOOL:
+            (self._called if called else self._told).add(held.page, text)
+            return
+        self._said.add(held.page, text, self._answered(held, text, forms, state) if held.message else "")
+        proposes = held.role == Role.ASSISTANT and signals.proposes(text)
+        reports = held.message and held.role == Role.ASSISTANT and not proposes
+        if (likely := signals.likely(text) * (REPORTED if reports else 1.0)) != 1:
             self._likely[held.page] = likely
-        speaks = held.role == Role.USER or (held.role == Role.ASSISTANT and signals.proposes(text))
-        if held.message and speaks and signals.states(text):
+        if signals.states(text):
+            self._stating[held.page] = None
+        if proposes or (held.role == Role.ASSISTANT and text.rstrip().endswith("?")):
+            self._open[held.page] = None
+        if held.message and (held.role == Role.USER or proposes) and held.page in self._stating:
             self._turns.add(held.page, text)
             if signals.turns(text):
                 self._turning[held.page] = None
 
-    def __contains__(self, page: int) -> bool:
-        return page in self._said or page in self._told
+    def _answered(self, held: Held, text: str, forms: Forms, state: State) -> str:
+        """Takes in where a message stands; what a short answer says, in the words of what it answers."""
+        if held.role not in (Role.USER, Role.ASSISTANT):
+            return ""
+        if held.page not in self._place:
+            self._place[held.page] = len(self._order)
+            self._order.append(held.page)
+        before = self._neighbour(held.page, -1)
+        if held.role != Role.USER or not before or len(text) > ANSWER_CHARS_MAX:
+            return ""
+        answers = before in self._open and signals.states(text)  # a task answers nothing, nor is a report answered
+        if not answers and len(set(terms(text))) > SAYING_NOTHING:
+            return ""
+        self._pairs[held.page], self._pairs[before] = before, held.page
+        form = state.pages[before].forms[0]
+        content = b"" if form is None else forms.of(form.position)
+        return "" if isinstance(content, Gone) else content.decode("utf-8", "replace")[-WINDOW_CHARS:]
 
-    def is_said(self, page: int) -> bool:
-        """Whether a page says something that may have changed since: it was said, and is no question alone."""
-        return page in self._said and self._likely.get(page, 1.0) >= 1
+    def __contains__(self, page: int) -> bool:
+        return page in self._said or page in self._told or page in self._called
+
+    def decides(self, page: int) -> bool:
+        """Whether a page says how something is to be, which may have changed since: no report, no question or task."""
+        return page in self._turns or (page in self._said and page not in self._place)
+
+    def tells(self, page: int) -> bool:
+        """Whether a page is worth bringing back: it says something, or a tool printed it."""
+        return page in self._stating or page in self._told
 
     def later(self, page: int, text: str, topic: str = "") -> tuple[int, ...]:
         """Messages after a page that may say otherwise of the same thing.
 
-        Each names the whole `topic`; where that is one word or none it speaks of a change, and shares rare terms.
+        Each names the whole `topic`, or speaks of a change and names what it was, and a part of the topic; where the
+        topic is one word or none it speaks of a change, and shares rare terms.
         """
         said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
+        values = quotes.values(topic, text) if of else set()
         weights = {term: self._said.weight(term) for term in said}
         least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
         near: list[tuple[bool, float, int]] = []
         for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), lambda other: other > page).items():
             shared, turns = frozenset(match.terms), number in self._turning
             weight = sum(weights.get(term, 0.0) for term in shared)
-            if len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least)):
+            whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
+            if whole or (turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)):
                 near.append((turns, weight, number))
         return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 
-    def ranked(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> list[Ranked]:
-        """The pages that answer some weighted terms, best first; of near equal ones the newer first."""
-        found = self._said.matches(asked, looked_at)
-        told = self._told.matches(asked, looked_at)
-        ranked = [Ranked(page, TOLD * match.score, match.terms) for page, match in told.items()]
+    def ranked(
+        self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
+    ) -> list[Ranked]:
+        """The pages that answer some weighted terms, best first; of near equal ones the newer first.
+
+        With `common` left out terms that nearly all pages have find nothing, and calls of tools are not found.
+        """
+        ranked: list[Ranked] = []
+        for postings in (self._told, self._called) if common else (self._told,):
+            weights = _weights(postings, asked, postings)
+            for page, match in postings.matches(asked, looked_at, common=common).items():
+                ranked.append(Ranked(page, TOLD * match.score, match.terms, share=_share(match.terms, weights)))
+        found, said = self._said.matches(asked, looked_at, common=common), _weights(self._said, asked, self._turns)
         for page, match in found.items():
             score = match.score * self._likely.get(page, 1.0)
             for step, share in ((-1, BEFORE), (1, AFTER)):
                 near = found.get(self._neighbour(page, step))
                 score += share * near.score if near else 0.0
             pair = self._pairs.get(page)
-            ranked.append(Ranked(page, score, match.terms, () if pair is None else (pair,)))
+            beside = () if pair is None else (pair,)
+            ranked.append(Ranked(page, score, match.terms, beside, share=_share(match.terms, said)))
         ranked.sort(key=lambda one: (-one.score, -one.page))
         return ranked
 
@@ -154,6 +192,17 @@ def _is_text(held: Held, spoken: Spoken) -> bool:
         return False
     instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
     return not instructs and held.page not in spoken.thoughts
+
+
+def _weights(postings: Postings, asked: Mapping[str, float], stated: Postings) -> dict[str, float]:
+    """What the terms weigh that anything stated has: one that nothing has says nothing against a page."""
+    return {term: weight * postings.weight(term) for term, weight in asked.items() if stated.has(term)}
+
+
+def _share(having: Iterable[str], weights: Mapping[str, float]) -> float:
+    """How much of some terms a page has, by what they weigh."""
+    whole = sum(weights.values())
+    return sum(weights.get(term, 0.0) for term in having) / whole if whole else 0.0
 
 
 def _portions(pages: list[int]) -> list[list[int]]:

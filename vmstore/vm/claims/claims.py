@@ -176,7 +176,7 @@ class _Finder:
                 answered |= self._decide(said, phrase, number == 0, new)
         if len(self._known) > before:
             self._settled.add(said.page)
-        elif new:
+        if new and said.page not in self._settled:
             self._quote(said)
         self._heard = [*self._heard[-2:], said]
         self._asked, self._offered = _older(self._asked), _older(self._offered)
@@ -205,12 +205,14 @@ class _Finder:
         wanted = key_of(one.topic)
         name = name_of(one.topic)
         earlier = earlier or next((k for k in self._known[::-1] if key_of(k.topic) == wanted or k.name == name), None)
+        earlier = earlier or self._replaced(one.text)
         if earlier is None and one.reverses:
             told = frozenset(terms(one.text))
             near = {k.name: k for k in self._known if key_of(k.topic) and set(terms(k.topic)) <= told}
             earlier = next(iter(near.values())) if len(near) == 1 else None
         text = f"Decision: {one.text}"[:TEXT_CHARS_MAX]
         if earlier is not None and earlier.text.casefold() == text.casefold():
+            self._settled.add(sources[-1])
             return
         name = own_name(earlier.name) if earlier is not None else name
         self._known.append(Known(name, one.topic if earlier is None else earlier.topic, text))
@@ -267,7 +269,7 @@ class _Finder:
     ) -> None:
         """Adds one claim, unless it says what is known; what it answered is answered."""
         topic = choice.topic or phrase.topic or (waiting.topic if waiting else "")
-        earlier = self._earlier(topic, phrase)
+        earlier = self._earlier(topic, phrase) or self._replaced(said.text)
         if phrase.swaps and earlier is None:
             return  # to put one thing in the place of another is a task, unless the other was decided
         if not topic and phrase.reverses and earlier is not None:
@@ -278,6 +280,7 @@ class _Finder:
         topic = without_article(topic or choice.object)
         name = own_name(earlier.name) if earlier is not None else name_of(topic)
         if earlier is not None and earlier.text.casefold() == text.casefold():
+            self._settled.add(said.page)
             return
         self._known.append(Known(name, topic, text))
         if new:
@@ -300,6 +303,10 @@ class _Finder:
             wanted = key_of(phrase.instead_of)
             return next((one for one in newest if wanted and _within(wanted, key_of(one.text))), None)
         return newest[0] if phrase.reverses and newest else None
+
+    def _replaced(self, text: str) -> Known | None:
+        """The claim of which a text says what takes its place."""
+        return next((one for one in self._known[::-1] if quotes.replaces(text, one.topic, one.text)), None)
 
 
 def _before(heard: Sequence[Said], role: Role) -> tuple[Said | None, Said | None]:

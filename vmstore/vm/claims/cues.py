@@ -14,7 +14,8 @@ LEADING = frozenset(
 )  # fmt: skip
 NO_TOPIC = frozenset(
     ("to", "i", "it", "he", "she", "they", "we", "you", "what", "there", "which", "who", "then", "not", "no", "and",
-     "or", "when", "i'm", "it's", "that's")
+     "or", "when", "i'm", "it's", "that's", "everyone", "everybody", "nobody", "anybody", "anyone", "somebody",
+     "someone", "whoever")
 )  # fmt: skip
 ACKNOWLEDGED_WORDS_MAX = 12
 TAKES_NOTE = re.compile(
@@ -44,6 +45,26 @@ CHANGES = re.compile(
     r"|from (?:now|here|today)|gave up|goes to|out)\b|^no\b|\bno[.,]",
     re.IGNORECASE,
 )
+GIVES_WAY = re.compile(
+    r"\b(?:moving|becom\w+|became|turn(?:s|ed)? (?:out|into|down)|history|ha[sd] to go|had its chance|wrong|scratch"
+    r"|scrap\w*|replac\w+|swap\w*|ditch\w*|abandon\w*|retir\w+|discontinu\w*|withdr[ae]w\w*|supersed\w*|deprecat\w*"
+    r"|obsolete|no good|shift\w*|migrat\w+|convert\w*|gone|adjust\w*|updat\w+|alter\w*|revers\w+|revert\w*|veto\w*"
+    r"|forbid\w*|reject\w*|leav(?:e|es|ing)|left|it is|not|then|so)\b",
+    CASE,
+)
+"""What a message has that says what takes the place of what it names, too weak where it does not name it."""
+OF = re.compile(
+    r"\b(?:for|of|about|as to|on) (the [\w./+#-]+(?:\s(?!(?:is|are|was|will|to|in|at|on|and|with|the|our|since|by|any"
+    r"|from|who|that|which)\b)[\w./+#-]+){0,3})",
+    CASE,
+)
+SUBJECT = re.compile(
+    r"(?:^|[.:;,!?] )((?:the|our|my) [\w./+#&'-]+(?: [\w./+#&'-]+){0,4}?) "
+    r"(?:is|are|becomes?|goes|moves?|will|gets?|uses?)\b",
+    CASE,
+)
+MODAL = re.compile(r" (?:can|could|may|might|must|should|would|will|has|have|does|did)\Z", CASE)
+DEFINITE = re.compile(r"(?:the|our|my|all|every|each) ", CASE)
 AFTER_TALK = re.compile(r"after (?:the|our|a|an|some|this|that|today's|yesterday's|last) ", re.IGNORECASE)
 NAMES = re.compile(r"\b(?:[A-Z][\w.+#-]*|[\w.-]*\d[\w.-]*|[a-z]+_\w+|\w+\Z)")
 PLAIN_WORDS_MAX = 35  # of a message that may say how things are without a word of deciding

@@ -153,7 +153,7 @@ INSTEAD_FIRST = re.compile(
 )
 REASON = re.compile(
     r"\s(?:because|since|so that|so we|so it|as (?:it|we|they|that)|which|until|given|due to|and then|and see"
-    r"|and (?:let's|we))\b|\s?[—–;]\s?|\s-\s|\.\s|\s\("
+    r"|and (?:let's|we))\b|\s?[—–;]\s?|\s-\s|\.\s|:\s|\s\("
     r"|,\s(?:and\s)?(?:mainly|mostly|partly|but|so|as|since|because|it|that|which|then|with|we|i|not|please|ok)\b",
     CASE,
 )

@@ -23,7 +23,7 @@ CHOICE_WORDS_MAX = 9
 TASK_WORDS_MAX = 40
 BRIEF_WORDS = 6  # what is so short and refuses nothing agrees
 SPOKEN_CHARS_MAX = 1_200  # in a longer message decisions are few, and what was pasted is much
-TOPIC_WORDS_MAX = 5
+TOPIC_WORDS_MAX = 8
 CHANGEABLE = 12  # decisions, the newest, that a change may be of which names only what they were
 WAS_CHARS = 90
 
@@ -90,7 +90,7 @@ def stated(text: str) -> list[Quote]:
         if match := next((match for form in forms if (match := form.search(sentence))), None):
             named = {name: value or "" for name, value in match.groupdict().items()}
             lead = ""
-            topic = _topic(named.get("s", "")) or (_about(sentence) if cues.FOR.search(sentence) else "")
+            topic = _subject(named.get("s", ""), sentence) or (_about(sentence) if cues.FOR.search(sentence) else "")
             if not topic:  # what it is about was said just before, or in no words of its own
                 lead = said[number - 1] if number and not said[number - 1].endswith(("!", "?")) else ""
                 topic = _about(f"{lead} {sentence}" if lead else sentence)
@@ -123,25 +123,44 @@ def changed(text: str, known: Sequence[tuple[str, str]]) -> tuple[Quote, int] | 
     It has words of a change, and names what the decision is of, or else what it was.
     """
     said = _plain(text)
-    if (
-        said.endswith("?")
-        or not 1 < len(said.split()) <= 40
-        or cues.DOUBTED.search(said)
-        or cues.TASK.match(said)
-        or cues.WORK.match(said)
-        or not cues.CHANGES.search(said)
-    ):
+    doubted = cues.DOUBTED.search(said) or cues.TASK.match(said) or cues.WORK.match(said)
+    if said.endswith("?") or not 1 < len(said.split()) <= 40 or doubted:
         return None
+    turns = cues.CHANGES.search(said) is not None
     named = set(terms(said))
-    for by_topic in (True, False):
-        for number, (topic, before) in enumerate(known if by_topic else known[:CHANGEABLE]):
-            of = set(terms(topic))
-            old = {term for name in cues.NAMES.findall(before.removeprefix("Decision: ")) for term in terms(name)} - of
-            fits = of and of <= named if by_topic else old & named or (number == 0 and len(named) <= 2)
-            if fits and named - old - of:
-                was = before.removeprefix("Decision: ").split(" (of ")[0][:WAS_CHARS]
-                return Quote(f"{said} (of {topic}; before: {was})", topic, False, True), number
+    for number, (topic, before) in enumerate(known):
+        of = set(terms(topic))
+        gives_way = (turns and of and of <= named) or replaces(said, topic, before)
+        if gives_way and named - of - values(topic, before):
+            return _change(said, topic, before), number
+    subjects = [set(terms(found[1])) for form in (cues.OF, cues.SUBJECT) for found in form.finditer(said)]
+    for number, (topic, before) in enumerate(known[:CHANGEABLE] if turns else ()):
+        of, old = set(terms(topic)), values(topic, before)
+        fits = old & named and not any(of - subject and subject - of - old for subject in subjects)
+        if (fits or (number == 0 and len(named) <= 2)) and named - old - of:  # it names no other subject
+            return _change(said, topic, before), number
     return None
+
+
+def replaces(text: str, topic: str, before: str) -> bool:
+    """Whether a text names the whole topic of a claim and what it was, and has a word of giving way."""
+    named, of = set(terms(text)), set(terms(topic))
+    if len(of) < 2 or not of <= named:
+        return False
+    was = set(terms(before.removeprefix("Decision: "))) - of
+    return cues.GIVES_WAY.search(text) is not None and not was.isdisjoint(named)
+
+
+def values(topic: str, text: str) -> set[str]:
+    """The terms of what a claim says its topic is: the names and numbers in it, but for the word it begins with."""
+    found = cues.NAMES.finditer(text := text.removeprefix("Decision: "))
+    told = [one[0] for one in found if one.start() or " " not in text]
+    return {term for name in told for term in terms(name)} - set(terms(topic))
+
+
+def _change(said: str, topic: str, before: str) -> Quote:
+    was = before.removeprefix("Decision: ").split(" (of ")[0][:WAS_CHARS]
+    return Quote(f"{said} (of {topic}; before: {was})", topic, False, True)
 
 
 def _is_a_task(offer: str) -> bool:
@@ -234,6 +253,14 @@ def _about(text: str) -> str:
     if found := cues.FOR.search(text):
         return _topic(found[1])
     return " ".join(topics(text, 3))
+
+
+def _subject(subject: str, sentence: str) -> str:
+    """What a sentence has before its verb, unless it says behind it what it is for: "Redis will do for the cache"."""
+    end = sentence.find(subject) + len(subject)
+    subject = cues.MODAL.sub("", subject)
+    behind = cues.OF.search(sentence, end) if not cues.DEFINITE.match(subject) else None
+    return _topic(subject if behind is None else behind[1])
 
 
 def _topic(text: str) -> str:

@@ -104,6 +104,9 @@ def _decision(rest: str, topic: str, agrees: bool, reverses: bool) -> Phrase:
     if found := patterns.INSTEAD_FIRST.match(rest):
         reverses, instead_of, rest = True, found[1], found[2]
     act, verb, no, tail = _headed(rest)
+    if act is Act.OFFER and not verb and tail.startswith("to "):  # what is proposed to do
+        offered = _decision(tail.removeprefix("to "), topic, agrees, reverses)
+        return offered._replace(act=act if offered.choices else Act.NONE)
     if cut := patterns.INSTEAD.search(tail):
         reverses, instead_of = True, instead_of or cut[1] or ""
         tail = tail[: cut.start()] + (cut[2] or cut[3] or "")

@@ -72,14 +72,19 @@ class Postings:
         for window in self._windows.pop(page, ()):
             self._pages[window] = 0
 
-    def matches(self, asked: Mapping[str, float], looked_at: Callable[[int], bool]) -> dict[int, Match]:
-        """The pages that have some terms, each of a weight, among those that are looked at."""
+    def matches(
+        self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
+    ) -> dict[int, Match]:
+        """The pages that have some terms, each of a weight, among those that are looked at.
+
+        Where all terms are common they are looked for all the same, or with `common` left out none.
+        """
         count = len(self._pages)
         if not count or not self._length:
             return {}
         mean = self._length / count
         rare = [term for term in asked if 0 < self._frequency(term) * COMMON <= max(count, FEW)]
-        told = rare or [term for term in asked if self._frequency(term)]
+        told = rare or [term for term in asked if common and self._frequency(term)]
         scores: dict[int, float] = {}
         having: dict[int, list[str]] = {}
         for term in told:
@@ -95,6 +100,10 @@ class Postings:
             if page and ((known := found.get(page)) is None or known.score < score) and looked_at(page):
                 found[page] = Match(score, tuple(having[window]))
         return found
+
+    def has(self, term: str) -> bool:
+        """Whether some page has a term."""
+        return term in self._having
 
     def weight(self, term: str) -> float:
         """How much a term tells, by how few windows have it."""
