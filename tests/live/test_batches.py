@@ -8,7 +8,11 @@ import pytest
 
 import vmstore
 from tests.live.small import PROSE, call
+from tests.replay.told import Life
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.decision import Cause, FaultReason, Use
+from vmstore.core.mutation import Create, Evict, Message, Reference
+from vmstore.core.page import Level, Modality, Role
 from vmstore.store.live.live_session import Live
 from vmstore.store.store import Store
 from vmstore.vm.kernel.settings import BEFORE, Settings, decoded
@@ -109,4 +113,36 @@ def test_older_logs_let_pages_go_as_they_did() -> None:
     """Settings that do not tell of batches are those of a session without, with the marks and the recall of then."""
     told = decoded(None, b'{"l0_tokens_max":3000}')
     assert (told.batches, told.mark_soft, told.mark_hard) == (False, 0.7, 0.85)
-    assert told.recall_tokens_max > 10**8 and BEFORE.batches is not Settings().batches
+    assert told.recall_tokens_max > 10**8 and told.returned_tokens_max > 10**8
+    assert BEFORE.batches is not Settings().batches
+
+
+@pytest.mark.parametrize(("use", "most"), [(Use.QUOTE, 512), (Use.REUSE, 512), (Use.ASKED, 3_000), (Use.FAULT, 3_000)])
+def test_a_long_page_that_was_used_comes_back_short(use: Use, most: int) -> None:
+    """A long page that an answer used comes back in as much as a setting says, and whole where it is asked for."""
+    life = Life(20_000, returned_tokens_max=512, batches=True)
+    page, other = life.say(Role.TOOL, 3_000), life.say(Role.TOOL, 400)
+    life.act(pack=True)
+    for one in (page, other):
+        life.tell(Evict(one, Cause.ASKED, life.state.here[one].tokens))
+    life.act(pack=True)
+    for one in (page, other):
+        life.tell(Reference(one, use, 1, reason=FaultReason.RESOLVE_REFERENCE))
+    life.act(pack=True)
+    assert 0 < life.state.here[page].tokens <= most and life.state.here[page].level == (
+        0 if most > 512 else Level.ABSTRACT
+    )
+    assert (life.state.here[other].tokens, life.state.here[other].level) == (400, 0), "a short one comes whole"
+
+
+def test_a_tool_call_that_was_used_comes_back_whole() -> None:
+    """Of a tool call nothing but the whole is one, so it comes back however long it is."""
+    life = Life(20_000, returned_tokens_max=512, batches=True)
+    message = life.tell(Message(Role.ASSISTANT, 2, 0))
+    asked = life.tell(Create(0, Modality.STRUCTURED, Role.ASSISTANT, message, 0, 0, 8_000, 2_000))
+    life.act(pack=True)
+    life.tell(Evict(asked, Cause.ASKED, 2_000))
+    life.act(pack=True)
+    life.tell(Reference(asked, Use.QUOTE, 1))
+    life.act(pack=True)
+    assert life.state.here[asked].tokens == 2_000

@@ -115,4 +115,4 @@ def test_no_run_depends_on_how_hashes_fall() -> None:
     for seed in ("0", "1", "77"):
         env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
         answers.add(subprocess.run([sys.executable, "-c", SEEDED], env=env, capture_output=True, check=True).stdout)
-    assert len(answers) == 1 and b"demand@1" in answers.pop()
+    assert len(answers) == 1 and b"demand@2" in answers.pop()

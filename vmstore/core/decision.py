@@ -257,6 +257,6 @@ class Pressure(Mutation, frozen=True, array_like=True, tag=62):
 
 POLICY_NAMES: dict[int, str] = {
     1: "lru@1", 2: "importance@1", 3: "modality@1", 4: "recency@1", 5: "lfu@1", 6: "s3fifo@1", 7: "demand@1",
-    8: "recency@2",
+    8: "recency@2", 9: "demand@2",
 }  # fmt: skip
 """What the number of a policy stands for: its name and version. A number is never used for another."""

@@ -123,6 +123,25 @@ class SlowDemand(Slow):
         return size + max(rate, start - log2(now.reference - page.used + 8) * 3 // 2)
 
 
+class SlowDemand2(SlowDemand):
+    """The same with what results and calls of tools are worth."""
+
+    def score(self, page: Resident, now: Now) -> int:
+        """The greater of warmth and rate."""
+        uses, bits = self.used[page.page], page.tokens.bit_length()
+        apart = [late for early, late in itertools.pairwise(uses) if late - early > 32]
+        weight = (2 + self.first[page.page]) * exp2(64 * uses[0] // 4000) + sum(exp2(64 * at // 4000) for at in apart)
+        rate = log2(weight) + 4 * OCTAVE * (page.importance - 500_000) // 1_000_000 - now.reference * OCTAVE // 4000
+        warm = log2(2 * exp2(0)) + log2(216) * 3 // 2 - log2(now.reference - page.used + 16) * 3 // 2
+        tool = page.type is PageType.ARTIFACT
+        if tool or page.modality is Modality.STRUCTURED:
+            doublings = (page.uses + 1).bit_length() - 1
+            warm += (800 if tool else 500) * OCTAVE // 1000 + 250 * OCTAVE // 1000 * (bits - 8)
+            warm -= 300 * OCTAVE // 1000 * doublings
+            rate -= 6 * OCTAVE
+        return 200 * OCTAVE // 1000 * bits + max(rate, warm)
+
+
 class SlowS3FIFO(Slow):
     """Two lists for each class, walked through for each choice and put back as they were."""
 

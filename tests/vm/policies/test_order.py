@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.vm.policies.slow import (
     Slow,
     SlowDemand,
+    SlowDemand2,
     SlowImportance,
     SlowLFU,
     SlowLRU,
@@ -38,6 +39,7 @@ SLOW: dict[str, Callable[[], Slow]] = {
     "lfu@1": SlowLFU,
     "s3fifo@1": lambda: SlowS3FIFO(BUDGET),
     "demand@1": SlowDemand,
+    "demand@2": SlowDemand2,
 }
 
 ppm = st.integers(0, 1_000_000)

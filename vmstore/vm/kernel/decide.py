@@ -138,11 +138,13 @@ class Deciding:
         wanted = asked.level
         if held.made(wanted) is None and not may_shorten(held):  # nothing is as short: what there is will do
             wanted = max(level for level, form in enumerate(held.forms) if form is not None)
+        most = min(fits, left)
+        worth = most if asked.use in (Use.FAULT, Use.ASKED) else state.tokens(self.settings.returned_tokens_max)
         for level in range(wanted, self.room.level(held)):
             form = held.forms[level]
-            if form is not None and form.tokens <= min(fits, left):
+            if form is not None and form.tokens <= most and (form.tokens <= worth or not _is_longer(held, level)):
                 return self._bring(position, asked, held, Level(level), form)
-            if form is not None:
+            if form is not None and form.tokens > most:
                 denial = Denial.NO_ROOM if form.tokens > fits else Denial.TOKENS_A_TURN
             elif may_shorten(held) and held.made(level) is None:
                 room.requests.append(Compression(held.page, level))
@@ -205,6 +207,11 @@ class Deciding:
         load = _load(room.used, state.low, state.high, state.room)
         if load is not state.load and not room.requests:
             room.decided.append(Pressure(load, room.counted, state.budget))
+
+
+def _is_longer(held: Held, level: int) -> bool:
+    """Whether a page can be shown shorter than at a level, an abstract being the least that tells of it."""
+    return level < Level.ABSTRACT and may_shorten(held)
 
 
 def _full(held: Held) -> int:

@@ -45,6 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Before a message is answered what it speaks of is brought back, up to `recall_share` of that room, in the
     place of what nothing holds, and `recall_tokens_max`; 0 brings back what fits beside all else.
     With `batches` pages leave together, from where that voids least of what a provider has kept.
+    What the model used without asking for it, and is not in the prompt, comes back in `returned_tokens_max` at most,
+    where it can be shown shorter.
     With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
     Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
@@ -80,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     prefetch_depth: int = 2
     batches: bool = True
     recall_tokens_max: int = 2_048
+    returned_tokens_max: int = 512
 
     @property
     def room(self) -> int:
@@ -97,6 +100,7 @@ BEFORE = Settings(
     recall_share=0.0,
     prefetch_depth=1,
     recall_tokens_max=TOKENS_MAX,
+    returned_tokens_max=TOKENS_MAX,
     mark_soft=0.70,
     mark_hard=0.85,
     batches=False,

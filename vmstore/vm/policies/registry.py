@@ -8,6 +8,7 @@ from vmstore.core.page import PageType
 from vmstore.errors import InputError
 from vmstore.vm.policies.demand import Demand1
 from vmstore.vm.policies.importance import Importance1
+from vmstore.vm.policies.kinds import Demand2
 from vmstore.vm.policies.lfu import LFU1
 from vmstore.vm.policies.lru import LRU1
 from vmstore.vm.policies.min_residency import CLASS_MAX
@@ -24,7 +25,7 @@ Shipped = type[Lines] | type[S3FIFO1]
 """A class of policies: its name, version and number, its parameters and what they are where nobody says."""
 
 # Old versions stay: what they decided is decided again when a session is checked.
-SHIPPED: tuple[Shipped, ...] = (LRU1, Importance1, Modality1, Recency1, LFU1, S3FIFO1, Demand1, Recency2)
+SHIPPED: tuple[Shipped, ...] = (LRU1, Importance1, Modality1, Recency1, LFU1, S3FIFO1, Demand1, Recency2, Demand2)
 CHOSEN = "demand"  # what `default` names, specs/decisions/0013-the-default-policy.md
 
 
