@@ -13,9 +13,7 @@ from time import process_time_ns
 from types import FrameType
 from typing import Any
 
-from hypothesis import settings
-
-from tests.lanes import EXAMPLES
+from tests.lanes import tries
 
 TRIES = 6
 FLOOR_STEPS = 100  # what is done once, however small the work
@@ -68,7 +66,8 @@ def grows_at_most(small: Callable[[], object], large: Callable[[], object], time
     small()
     if steps(large) >= times * max(steps(small), FLOOR_STEPS):
         return False
-    return settings.default.max_examples < EXAMPLES["nightly"] or lasts_at_most(small, large, times)  # type: ignore[union-attr]
+    by_day = tries(1) == 1
+    return by_day or lasts_at_most(small, large, times)
 
 
 def lasts_at_most(small: Callable[[], object], large: Callable[[], object], times: float) -> bool:

@@ -40,6 +40,13 @@ def tries(count: int) -> int:
     return max(1, count * settings.default.max_examples // EXAMPLES["ci"])  # type: ignore[union-attr]
 
 
+def spread(length: int, count: int = 250) -> list[int]:
+    """Places of something so long: all of them by night, by day so many from the first to the last, evenly."""
+    if length <= count or tries(1) > 1:
+        return list(range(length))
+    return [at * (length - 1) // (count - 1) for at in range(count)]
+
+
 def table(text: str) -> dict[str, float]:
     """The CPU seconds of each slow test, by its node id."""
     rows = (line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#"))
@@ -149,7 +156,9 @@ class Record:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Takes the account of a test that has ended."""
         if report.when == "teardown":
-            self.costs |= {report.nodeid: cost for name, cost in report.user_properties if name == COST}
+            for name, cost in report.user_properties:
+                if name == COST:
+                    self.costs[report.nodeid] = cost
 
     def pytest_sessionfinish(self) -> None:
         """Writes the table."""
@@ -165,7 +174,9 @@ class Record:
         )
 
 
+ELSEWHERE: list[float] = []  # CPU seconds of processes that were not awaited yet, as they say themselves
+
+
 def cpu_s() -> float:
-    """The CPU seconds of this process and of the processes that it started and awaited."""
-    spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    """The CPU seconds of this process and of the processes that it started."""
+    return sum(os.times()[:4]) + sum(ELSEWHERE)

@@ -17,10 +17,6 @@ from vmstore.core.tokens import estimate
 
 Record = dict[str, Any]
 
-WORDS = (
-    "the build keeps its cache beside each module and the loader reads it before any test runs so a stale "
-    "entry shows up as a wrong import while the parser still holds the old path of the theme file"
-).split()
 SENTENCES = (
     "Let me check {0}.ts since it moved to packages/{1}/src.",
     "The {0} of `{1}.ts` takes {2} ms, which is over the limit of {3}.",
@@ -102,7 +98,8 @@ def weight(text: str) -> int:
 KEPT = {359: 293, 628: 551}  # compactions: their place in the file, and that of the first entry that stays
 PERSONS, USES = 55, 434
 DOUBLES, SPARE = 14, 6  # answers with two calls, and how many of them are left to make the places fit
-ASIDE = (*((n, "change") for n in (8, 30, 120, 240, 400, 480)), *((n, "bash") for n in (640, 700, 760)), *((n, "change") for n in (770, 800, 850, 880)))
+CHANGED, RUN = (8, 30, 120, 240, 400, 480, 770, 800, 850, 880), (640, 700, 760)
+ASIDE = sorted([*((n, "change") for n in CHANGED), *((n, "bash") for n in RUN)])
 ABORTED = ("",) * 12 + ("t", "t", "wc", "wc", "ccc", "tw")  # the blocks of each: thinking, words, calls
 OPAQUE = 2_700  # tokens that pi sends and never writes down
 
@@ -209,7 +206,7 @@ def pi() -> list[Record]:
                 made.aside(waiting[1])
                 waiting = next(aside, None)
             else:
-                double = room == 3 or doubles > SPARE and turn == 2 or doubles >= uses
+                double = room == 3 or (doubles > SPARE and turn == 2) or doubles >= uses
                 for name in made.answer(("c", "wc", "tc", "twc")[uses % 4] + "c" * double, "toolUse"):
                     made.result(name)
                 uses, doubles, turn = uses - 1, doubles - double, turn - 1
@@ -249,7 +246,10 @@ def runs() -> Iterator[Record]:
                 call = {"id": f"call_{number}_{n}", "type": "function"}
                 function = {"name": "get_user_details", "arguments": json.dumps({"user_id": f"user_{number}"})}
                 said.append({"content": None, "role": "assistant", "tool_calls": [{**call, "function": function}]})
-                booked = {"name": "get_user_details", "content": json.dumps({"flights": list(range(number, 400))})}
+                booked = {
+                    "name": "get_user_details",
+                    "content": json.dumps({"flights": [flight(n) for n in range(number, number + 20)]}),
+                }
                 said.append({"role": "tool", "tool_call_id": call["id"], **booked})
                 continue
             asks = f"I want to fly from JFK to SEA on May {n + 1}, and my user id is user_{number}."
@@ -260,6 +260,14 @@ def runs() -> Iterator[Record]:
         info = {"task": {"user_id": f"user_{number}"}, "source": "user"}
         trial = {"task_id": number // 4 * 2, "trial": number % 4}
         yield {**trial, "reward": float(number % 2), "info": info, "traj": said}
+
+
+def flight(number: int) -> Record:
+    """One flight as the airline's tools tell it."""
+    ways = (("JFK", "SEA"), ("SFO", "BOS"), ("DEN", "MIA"))
+    origin, destination = ways[number % 3]
+    times = {"departs": f"{number % 24:02}:15", "arrives": f"{(number + 5) % 24:02}:40"}
+    return {"flight_number": f"HAT{number:03}", "origin": origin, "destination": destination, **times}
 
 
 # ---- Claude Code

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from tests.lanes import ELSEWHERE
 
 SERVER = """
 import json, os, runpy, sys
@@ -25,7 +26,7 @@ for line in asked:
     if not child:
         break
     status = os.waitpid(child, 0)[1]
-    print(os.waitstatus_to_exitcode(status), file=answers, flush=True)
+    print(os.waitstatus_to_exitcode(status), sum(os.times()[:4]), file=answers, flush=True)
 else:
     os._exit(0)
 for handle, name, flags in ((0, os.devnull, os.O_RDONLY), (1, job["out"], os.O_WRONLY), (2, job["err"], os.O_WRONLY)):
@@ -42,6 +43,7 @@ class Shell:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
         self._server: subprocess.Popen[str] | None = None
+        self._spent = 0.0
 
     def run(self, module: str, words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         """What a module prints and ends with when it is run with some words in a folder."""
@@ -50,9 +52,11 @@ class Shell:
         with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
             job = {"module": module, "words": words, "folder": str(folder), "out": out.name, "err": err.name}
             print(json.dumps(job), file=server.stdin, flush=True)
-            code = int(server.stdout.readline())
+            code, spent = server.stdout.readline().split()
+            ELSEWHERE.append(float(spent) - self._spent)
+            self._spent = float(spent)
             printed = [Path(file.name).read_text(encoding="utf-8") for file in (out, err)]
-        return subprocess.CompletedProcess([module, *words], code, *printed)
+        return subprocess.CompletedProcess([module, *words], int(code), *printed)
 
     def _running(self) -> subprocess.Popen[str]:
         if self._server is None:

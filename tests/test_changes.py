@@ -75,7 +75,8 @@ def test_no_module_of_this_checkout_is_without_a_test() -> None:
     alone = [
         name
         for name in files
-        if name.startswith("vmstore/") and not name.endswith("__main__.py")
+        if name.startswith("vmstore/")
+        and not name.endswith("__main__.py")
         and not (CHECKOUT / "tests" / changes.room_of(name)).is_dir()
         and not any(changes.is_test(user) for user in changes.reached(users, {name}))
     ]
@@ -102,7 +103,7 @@ def test_a_room_is_a_folder_or_a_file_of_the_tests() -> None:
     """A room is named as its folder or file is, and one that is not there is refused with those that are."""
     assert check.room("vmql") == ["tests/vmql"]
     assert check.room("laws") == ["tests/test_laws.py"]
-    with pytest.raises(bootstrap.RefusedError, match="no room 'vmqi'; there are aio, bench, .*vmql"):
+    with pytest.raises(bootstrap.RefusedError, match=r"no room 'vmqi'; there are aio, bench, .*vmql"):
         check.room("vmqi")
 
 
@@ -117,7 +118,7 @@ def test_the_table_of_slow_tests_is_of_this_checkout() -> None:
 
 
 def test_a_table_is_read_as_it_was_written() -> None:
-    """What is dear is written, what was in the table and became a little cheaper stays, the rest of a file that ran leaves."""
+    """What is dear is written, what became a little cheaper stays, and the rest of a file that ran leaves."""
     before = {"a.py::stays": 2.0, "a.py::leaves": 2.0, "a.py::renamed": 2.0, "b.py::not run": 2.0}
     costs = {"a.py::new[a b]": 1.5, "a.py::cheap": 0.9, "a.py::stays": 0.8, "a.py::leaves": 0.6}
     assert lanes.table(lanes.table_text(costs, before)) == {
@@ -127,7 +128,7 @@ def test_a_table_is_read_as_it_was_written() -> None:
     }
 
 
-LANES = '''
+LANES = """
 import time
 import pytest
 
@@ -155,14 +156,14 @@ def test_quick() -> None:
 @pytest.mark.nightly
 def test_campaign() -> None:
     pass
-'''
+"""
 
 
 def test_each_lane_runs_its_tests(tmp_path: Path) -> None:
     """A run measures which tests are slow, and then fast leaves those out, ci the campaigns, nightly nothing."""
     tests = tmp_path / "tests"
     tests.mkdir()
-    for name in ("conftest.py", "lanes.py"):
+    for name in ("conftest.py", "lanes.py", "recordings.py"):
         (tests / name).write_bytes((CHECKOUT / "tests" / name).read_bytes())
     (tests / "test_some.py").write_text(LANES)
 

@@ -16,7 +16,7 @@ from typing import Iterable, Iterator, Mapping  # noqa: UP035  Python 3.8 has no
 
 from bootstrap import RefusedError
 
-EVERYTHING = ("pyproject.toml", "tests/conftest.py", "tests/lanes.py")
+EVERYTHING = ("pyproject.toml", "tests/conftest.py", "tests/lanes.py", "tests/recordings.py")
 IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([^\n]*))", re.MULTILINE
 )
@@ -94,10 +94,7 @@ def imports(text: str, modules: Mapping[str, str]) -> Iterator[str]:
     Read line by line, not as a syntax tree: that is twenty times as fast, and a file half written is read too.
     """
     for base, several, plain in IMPORT.findall(text):
-        if base:
-            names = [base, *(f"{base}.{name}" for name in NAME.findall(several))]
-        else:
-            names = NAME.findall(plain)
+        names = [base, *(f"{base}.{name}" for name in NAME.findall(several))] if base else NAME.findall(plain)
         yield from (name for name in names if name in modules)
 
 

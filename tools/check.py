@@ -33,7 +33,7 @@ STATIC = (
     ("floors", ("lint-imports", "--no-cache", "--no-logo")),
 )
 # A worker that ends is not replaced: the test that ended it would run again and end the next. The files come in the
-# order of tests/lanes.py, the dearest first; by the number of their tests, as xdist sorts them, the dearest may be last.
+# order of tests/lanes.py, the dearest first; xdist sorts them by the number of their tests, the dearest maybe last.
 TESTS = ("pytest", "-q", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0")
 # The step before has just found the checkout tidy.
 TIDY_DONE = ("--deselect", "tests/test_house.py::test_the_checkout_is_tidy")

@@ -16,6 +16,7 @@ from tests.vm.test_compressors import LEVELS, PROGRAM, PROSE, ROWS, check_ladder
 from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.reading import CHARS_MAX
 
+CHECKOUT = Path(__file__).resolve().parents[2]
 
 # Long and hostile contents
 
