@@ -174,9 +174,6 @@ class Record:
         )
 
 
-ELSEWHERE: list[float] = []  # CPU seconds of processes that were not awaited yet, as they say themselves
-
-
 def cpu_s() -> float:
-    """The CPU seconds of this process and of the processes that it started."""
-    return sum(os.times()[:4]) + sum(ELSEWHERE)
+    """The CPU seconds of this process and of the processes that it started and awaited."""
+    return sum(os.times()[:4])

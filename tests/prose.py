@@ -25,19 +25,19 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.started import Shell
 from vmstore.vmql.parse import parse
 from vmstore.vmql.problems import QueryError
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LINES_REPEATED = 40
-SHELL = Shell({"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8"})
 PROGRAMS = {"vmstore": "vmstore", "vmql": "vmstore.shell.vmql"}  # each with the module that is the same
 FENCE = re.compile(r"^```(?P<words>[^`]*)$")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
@@ -159,7 +159,17 @@ class Run:
         linked = self.folder / "vmstore"  # as if the reader stood in the checkout
         if not linked.exists():
             linked.symlink_to(CHECKOUT / "vmstore", target_is_directory=True)
-        done = SHELL.run(PROGRAMS[words[0]], words[1:], self.folder)
+        around = {"PYTHONPATH": str(CHECKOUT), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", PROGRAMS[words[0]], *words[1:]],
+            stdin=subprocess.DEVNULL,
+            cwd=self.folder,
+            env=around,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+        )
         return done.stdout + (done.stderr if done.returncode else "")
 
     def _json(self, block: Block) -> None:
