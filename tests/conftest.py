@@ -2,28 +2,51 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
+
+from tests import lanes, recordings
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DATA = CHECKOUT.parent / "shared" / "data"
+STAND_INS = "VMSTORE_STAND_INS"  # set, the tests use stand-ins although the recordings are there
 
-# Shared machines stall, so no example has a deadline and slow drawing is no fault.
-# "ci" draws the same examples every time; "long" is for `pytest --hypothesis-profile=long`.
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("ci", PATIENT, max_examples=60, derandomize=True, database=None)
-settings.register_profile("long", PATIENT, max_examples=2000)
-settings.load_profile("ci")
+lanes.register_profiles()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the choice of a lane, and the command that measures the tests."""
+    group = parser.getgroup("vmstore")
+    group.addoption("--lane", choices=[*lanes.LANES], default="ci", help="fast: no slow tests; ci: all; nightly: more")
+    group.addoption("--time", action="store_true", help=f"write {lanes.TABLE.name} from what each test costs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes the lane that was chosen."""
+    config.addinivalue_line("markers", "slow: takes over a second of CPU, as tests/slow.txt says; not in the fast lane")
+    config.addinivalue_line("markers", "nightly: a campaign; only in the nightly lane, or when it is named")
+    lane = config.getoption("--lane")
+    if not config.getoption("--hypothesis-profile", None):
+        settings.load_profile(lanes.LANES[lane])
+    costs = lanes.table(lanes.TABLE.read_text()) if lanes.TABLE.exists() else {}
+    config.pluginmanager.register(lanes.Lane(lane, costs), "vmstore-lane")
+    if config.getoption("--time"):
+        config.pluginmanager.register(lanes.Meter(), "vmstore-meter")
+        if not hasattr(config, "workerinput"):
+            config.pluginmanager.register(lanes.Record(lanes.TABLE), "vmstore-record")
 
 
 @pytest.fixture(scope="session")
-def data() -> Path:
-    """The folder of recorded sessions beside the checkout; it is never committed."""
-    if not DATA.is_dir():
-        pytest.skip(f"the recorded sessions are not here: no folder {DATA}")
-    return DATA
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of recorded sessions beside the checkout, which are never committed; without it, of stand-ins."""
+    if DATA.is_dir() and not os.environ.get(STAND_INS):
+        return DATA
+    folder = tmp_path_factory.mktemp("recordings")
+    recordings.make(folder)
+    return folder
 
 
 @pytest.fixture

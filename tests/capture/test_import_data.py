@@ -138,20 +138,22 @@ def test_pi_estimates_stay_near_the_reports(session: Session) -> None:
 
 
 def test_a_pi_compaction_takes_its_messages_away(session: Session, data: Path) -> None:
-    """From call 173 to 174 the messages before the kept one leave for a summary derived from them all."""
-    before, after = session.context(call=173), session.context(call=174)
-    diff = session.diff(Call(173), Call(174))
+    """At the first compaction the messages before the kept one leave for a summary derived from them all."""
+    records = [json.loads(line) for line in (data / PI).read_text().splitlines()]
+    compacted = next(n for n, record in enumerate(records) if record["type"] == "compaction")
+    last = sum(record.get("message", {}).get("role") == "assistant" for record in records[:compacted])
+    before, after = session.context(call=last), session.context(call=last + 1)
+    diff = session.diff(Call(last), Call(last + 1))
     entered = [change for change in diff.changes if change.change == "entered"]
     (summary,) = [change for change in entered if change.type == "summary"]
     left = {change.page for change in diff.changes if change.change == "left"}
     assert {link.target for link in session.sources(summary.page, depth=1)} >= left
     assert len(left) > 100 and after.tokens < before.tokens
-    records = [json.loads(line) for line in (data / PI).read_text().splitlines()]
     said = next(record["summary"] for record in records if record["type"] == "compaction")
     assert session.content(summary.page).decode() == said
     assert after.contents()[summary.page].decode() == said
     assert [page.type for page in after.pages][:2] == ["procedure", "summary"]
-    assert session.diff(Call(173), Call(173)).changes == []
+    assert session.diff(Call(last), Call(last)).changes == []
 
 
 def test_pi_tool_results_are_caused_by_their_calls(session: Session) -> None:

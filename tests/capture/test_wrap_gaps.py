@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +255,5 @@ def test_a_store_that_hangs_holds_up_no_end(tmp_path: Path) -> None:
         log=str(tmp_path / "log"), end="os.kill(os.getpid(), signal.SIGTERM); time.sleep(600)"
     )  # fmt: skip
     root = Path(__file__).resolve().parents[2]
-    began = time.monotonic()
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=60, cwd=root)
     assert ended.returncode == -signal.SIGTERM
-    assert time.monotonic() - began < 60

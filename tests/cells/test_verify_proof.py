@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vmstore
+from tests.lanes import spread
 from vmstore.cells import verify_proof
 from vmstore.cells.verify_proof import ORDER, check, climb, main, raw, signed
 from vmstore.core.clock import ManualClock, SeededIds
@@ -141,7 +142,7 @@ def test_a_proof_stays_small(proven: Proven) -> None:
 def test_every_byte_of_a_proof_counts(proven: Proven) -> None:
     """With any one byte changed a proof is refused: in the bit that tells capitals apart, or in another one."""
     passed = []
-    for at in range(len(proven.proof)):
+    for at in spread(len(proven.proof)):
         for bit in (0, 5) if at < 200 else (5 * (at % 2),):
             wrong = bytearray(proven.proof)
             wrong[at] ^= 1 << bit
@@ -167,7 +168,7 @@ def test_a_proof_from_the_demo_holds_and_no_altered_one(tmp_path: Path) -> None:
     done = run(tmp_path, str(tmp_path / "proof"), str(tmp_path / "key.pub"))
     assert (done.returncode, done.stdout) == (0, f"proven: {told.says}\n")
     assert "in the derived context" in told.says
-    for at in range(len(told.proof)):
+    for at in spread(len(told.proof)):
         with pytest.raises((ValueError, TypeError, IndexError, struct.error)):
             check(told.proof[:at] + bytes([told.proof[at] ^ 1]) + told.proof[at + 1 :], key.public)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import vmstore
 from tests.engine.stories import LOG, copied, decide, edit, problems, rows, tell
+from tests.lanes import tries
 from vmstore.cells.cell import Cell
 from vmstore.core.mutation import Configure, Link, Message, Open, encode
 from vmstore.engine.lookups import ViewLookups
@@ -106,7 +108,8 @@ def test_every_flip_is_named(told: Path, tmp_path: Path, flips: Callable[[Path],
     path = copied(told, tmp_path / "b.vms")
     sound = (path / LOG).read_bytes()
     kind = "commit" if flips is commit_flips else "cell"
-    for numbers, statement in flips(told):
+    # By day every third change: of each column and each kind of change some row's, as they take turns.
+    for numbers, statement in islice(flips(told), 0, None, 1 if tries(1) > 1 else 3):
         (path / LOG).write_bytes(sound)
         edit(path, statement)
         found = problems(path)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vmstore
+from tests.growing import grows_at_most
 from tests.live.small import FEW, PROSE, call, goes_on, kinds
 from vmstore.core.decision import Cause
 from vmstore.core.mutation import Create, Evict
@@ -153,31 +153,36 @@ def test_a_wild_report_does_not_move_the_pins(store: Store) -> None:
     assert store.verify().ok
 
 
-@pytest.mark.parametrize("kind", ["lines", "one word", "json"])
-def test_a_tool_result_of_50_mb(store: Store, kind: str) -> None:
-    """50 MB from a tool take time in proportion, a few times their size in memory, and come back byte by byte."""
+HUGE = {"lines": "A line of a log, and nothing in it.\n", "one word": "x", "json": '{"a": 1},'}
 
-    def taken(size: int) -> float:
-        session = store.session(f"s{size}", **FEW)
-        session.user("Read it.")
-        text = {"lines": "A line of a log, and nothing in it.\n", "one word": "x", "json": '{"a": 1},'}[kind]
-        text = text * (size // len(text))
-        text = f"[{text}0]" if kind == "json" else text
-        name = call(session, 1)
-        start = time.process_time()
-        (page,) = session.tool(name, text)
-        spent = time.process_time() - start
-        packed = session.pack()
-        assert page in packed.pages and packed.tokens <= packed.budget
-        assert session.content(page) == text.encode()
-        return spent
 
-    small, before = taken(5 << 20), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    large = taken(50 << 20)
+def result_of(store: Store, kind: str, size: int) -> None:
+    """Takes a tool's result of a size, which must be in the next prompt's budget and come back byte by byte."""
+    session = store.session(f"s{size}-{len(store.sessions())}", **FEW)
+    session.user("Read it.")
+    text = HUGE[kind] * (size // len(HUGE[kind]))
+    text = f"[{text}0]" if kind == "json" else text
+    (page,) = session.tool(call(session, 1), text)
+    packed = session.pack()
+    assert page in packed.pages and packed.tokens <= packed.budget
+    assert session.content(page) == text.encode()
+
+
+@pytest.mark.parametrize("kind", HUGE)
+@pytest.mark.parametrize("size", [10 << 20, pytest.param(50 << 20, marks=pytest.mark.nightly)], ids=["10", "50"])
+def test_a_tool_result_of_many_megabytes(store: Store, kind: str, size: int) -> None:
+    """Megabytes from a tool take a few times their size in memory, and come back byte by byte."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result_of(store, kind, size)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.platform == "darwin" else 1024)
-    assert large < 30 * max(small, 0.1)
-    assert grown < 12 * (50 << 20)
+    assert grown < 12 * size
     assert store.verify().ok
+
+
+@pytest.mark.parametrize("kind", HUGE)
+def test_the_work_on_a_tool_result_grows_with_it(store: Store, kind: str) -> None:
+    """Eight times the result is at most sixteen times the work."""
+    assert grows_at_most(lambda: result_of(store, kind, 1 << 18), lambda: result_of(store, kind, 1 << 21), 16)
 
 
 # ---- faults

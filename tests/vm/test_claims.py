@@ -251,12 +251,10 @@ def test_a_name_is_made_of_the_topic() -> None:
 # Real conversations
 
 
-def test_customers_of_an_airline_decide_little() -> None:
+def test_customers_of_an_airline_decide_little(data: Path) -> None:
     """Of an airline's customers' messages one in twenty-five at most names a choice, and one in twelve decides."""
-    data = Path(__file__).resolve().parents[3] / "shared" / "data" / "tau-bench" / "airline_even_tasks.json"
-    if not data.exists():
-        pytest.skip("../shared/data is not here")
-    turns = [turn for run in json.loads(data.read_text()) for turn in run["traj"] if turn["role"] == "user"]
+    runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
+    turns = [turn for run in runs for turn in run["traj"] if turn["role"] == "user"]
     found = [claim for at, turn in enumerate(turns) for claim in find([Said(at, U, turn["content"])])]
     choices = [claim for claim in found if claim.text.startswith("Decision: use ")]
     assert 0 < len(choices) * 25 < len(turns), [claim.text for claim in choices]

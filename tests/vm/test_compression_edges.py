@@ -17,8 +17,6 @@ from vmstore.vm.compressors.form import Form, Material
 from vmstore.vm.recall.text_pieces import CHARS_MAX
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DATA = CHECKOUT.parent / "shared" / "data"
-
 
 # Long and hostile contents
 
@@ -98,21 +96,20 @@ def test_the_seed_of_hashes_changes_nothing() -> None:
 # Real contents
 
 
-def real_texts() -> list[str]:
-    """What people, models and tools said in the sessions of ../shared/data."""
-    runs = json.loads((DATA / "tau-bench" / "airline_even_tasks.json").read_text())
+def real_texts(data: Path) -> list[str]:
+    """What people, models and tools said in recorded sessions."""
+    runs = json.loads((data / "tau-bench" / "airline_even_tasks.json").read_text())
     found = [turn["content"] for run in runs[::20] for turn in run["traj"] if turn.get("content")]
-    for line in (DATA / "pi" / "before-compaction.jsonl").read_text().splitlines()[:700]:
+    for line in (data / "pi" / "before-compaction.jsonl").read_text().splitlines()[:700]:
         content = json.loads(line).get("message", {}).get("content", [])
         found += [part["text"] for part in content if isinstance(part, dict) and part.get("text")]
-    history = json.loads((DATA / "swe-agent" / "marshmallow-1867_default.traj").read_text())["history"]
+    history = json.loads((data / "swe-agent" / "marshmallow-1867_default.traj").read_text())["history"]
     return found + [one["content"] for one in history if isinstance(one["content"], str)]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="../shared/data is not here")
-def test_real_sessions_become_shorter() -> None:
+def test_real_sessions_become_shorter(data: Path) -> None:
     """Of long real texts nearly all have each level, and together they shrink as they should."""
-    texts = [one for one in real_texts() if len(one) >= 1_500]
+    texts = [one for one in real_texts(data) if len(one) >= 1_500]
     whole = sum(map(len, texts))
     assert len(texts) > 40
     for level, least, share in ((1, 95, 40), (2, 90, 12), (3, 100, 4)):

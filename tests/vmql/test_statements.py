@@ -227,12 +227,18 @@ def test_search_is_the_sessions(store: Store, trip: Session) -> None:
 
 def test_context_matches_finds_the_calls_that_saw_the_words(store: Store, trip: Session) -> None:
     """CALLS WHERE CONTEXT MATCHES finds exactly the calls whose context has one page with all the words."""
+    said: dict[bytes, set[str]] = {}  # the words of each content: most are in hundreds of contexts
+    shown: dict[int, list[bytes]] = {
+        call.call: list(trip.context(call=call.call).contents().values()) for call in trip.calls()
+    }
+    for content in {content for contents in shown.values() for content in contents}:
+        said[content] = set(words(readable(content) or ""))
     for pattern in ("the hard part", "postgres", "Decision storage", "tidemark"):
-        wanted = set()
-        for call in trip.calls():
-            shown = trip.context(call=call.call).contents().values()
-            if any(set(words(pattern)) <= set(words(readable(content) or "")) for content in shown):
-                wanted.add(call.call)
+        wanted = {
+            call
+            for call, contents in shown.items()
+            if any(set(words(pattern)) <= said[content] for content in contents)
+        }
         found = store.query("CALLS call WHERE CONTEXT MATCHES $pattern", session=NAME, pattern=pattern)
         assert [call for (call,) in found] == sorted(wanted), pattern
         assert wanted

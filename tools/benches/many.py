@@ -17,7 +17,7 @@ CONTEXT = Goal("context at a session's end, against one long session", 2, LOWER)
 REBUILD = Goal("rebuild of all views: CPU a mutation, against one long session", 2, LOWER)
 GOALS = (APPEND, OPEN, CONTEXT, REBUILD)
 
-SESSIONS = (100_000, 500)
+SESSIONS = (100_000, 150)
 MUTATIONS_EACH = 10
 CHUNKS = 10
 WINDOW = (2, 4)  # pages in context, in the small sessions and in the long one alike

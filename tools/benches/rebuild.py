@@ -20,9 +20,9 @@ VIEWS = Goal("all views from nothing, against a msgspec fold struct by struct", 
 PEAK = Goal("all views from nothing: peak memory, MB", 200, LOWER)
 GOALS = (TABLE, TABLE_RAW, TABLE_PEER, CUT, VIEWS, PEAK)
 
-MUTATIONS = (1_000_000, 20_000)  # full, quick
-MUTATIONS_RAW = (200_000, 4_000)
-MUTATIONS_PEER = (20_000, 2_000)
+MUTATIONS = (1_000_000, 4_000)  # full, quick
+MUTATIONS_RAW = (200_000, 1_000)
+MUTATIONS_PEER = (20_000, 500)
 SMALL = (1, 3, 5, 2, 4)
 ROUNDS = 5
 BUDGET_S = 100.0

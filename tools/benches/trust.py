@@ -28,7 +28,7 @@ OPENED = Goal("an encrypted store opened and asked, its views folded anew: s of 
 GOALS = (SHARE, CHAIN, PROOF, CHECKED, ENCRYPTED, SINGLE, OPENED)
 
 EACH = 20  # mutations a commit
-COMMITS = (200, 20)
+COMMITS = (200, 8)
 ROUNDS = (9, 2)
 PAGES = 1000
 MUTATIONS = (100_000, 2_000)

@@ -11,7 +11,7 @@ LOG = Goal("log and cells without content: mutations a second", 200_000, HIGHER)
 VIEWS = Goal("with views: its rate, against the rebuild of all views", 1.0, HIGHER)
 GOALS = (LOG, VIEWS)
 
-MUTATIONS = (300_000, 20_000)
+MUTATIONS = (300_000, 4_000)
 BUDGET_S = 150.0
 
 

@@ -24,7 +24,7 @@ WAL_VIEWS_MAX = 32 * MIB  # a question, or a batch that is folded, may hold it f
 MEMORY_MAX = 24 * MIB  # that a process may grow over three quarters of a run; its caches are full by then
 WARM_S, MEMORY_COLD_MAX = 1200.0, 96 * MIB  # of a run so short that they are not
 FLAT_MAX = 1.5  # what the last quarter's p99 may be of the first's, beside the machine's own
-FLAT_COLD_MAX = 4.0  # of a run so short that its quarters have some dozens of times: their medians are held
+FLAT_COLD_MAX = 4.0  # of CPU, in a run so short that its quarters have some dozens of times: their medians are held
 BEYOND = 5  # so many times at least lie beyond a quantile; of fewer times it is a lower one
 JUDGED = ("call", "turn", "ask", "search", "watch")  # a wide question's work grows with the store, and is told only
 JUDGED_COLD = tuple(kind for kind in JUDGED if kind != "search")  # its index is begun in the first minutes
@@ -188,13 +188,13 @@ def flats(samples: Sequence[Sample], share: float = 0.99) -> list[Flat]:
             made.append(
                 Flat(kind, "CPU" if cpu else "wall", *(quantile(t, min(share, beyond)) for t in told), math.inf)
             )
-    most, judged = (FLAT_MAX, JUDGED) if is_warm(samples) else (FLAT_COLD_MAX, JUDGED_COLD)
+    warm = is_warm(samples)
+    most, judged = (FLAT_MAX, JUDGED) if warm else (FLAT_COLD_MAX, JUDGED_COLD)
     noise = max(1.0, *(one.ratio for one in made if one.kind in ("probe", "spin") and one.clock == "wall"))
     work = max(1.0, *(one.ratio for one in made if one.kind == "spin" and one.clock == "CPU"))
-    return [
-        one._replace(bound=most * (work if one.clock == "CPU" else noise)) if one.kind in judged else one
-        for one in made
-    ]
+    # A neighbour that came in the last quarter of a short run is all that the wall's clock tells of it.
+    bounds = {"CPU": most * work, "wall": most * noise if warm else math.inf}
+    return [one._replace(bound=bounds[one.clock]) if one.kind in judged else one for one in made]
 
 
 def broken(samples: Sequence[Sample]) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ LARGE_EVERY, LARGE_CHARS = 40, 80_000  # a content that lies in a file of its ow
 RETRY_EVERY = 16
 WIDE_EVERY = 40  # questions, then one whose work grows with the store
 AGAIN, AGAIN_EVERY = 64, 4  # answers that are kept, one of which is asked for again after so many questions
-LEAK_BYTES, SLOWER_S = 8 << 20, 0.0002  # a call, where a leak is planted; times its number squared, where it is `slow`
+LEAK_BYTES, SLOWER = 8 << 20, 4_000  # a call, where a leak is planted; additions, times its number squared, for `slow`
 MUCH, MUCH_BYTES = 20, 60_000  # messages in one call, each as long as contents are that lie in the log
 NAMES = 300  # sessions that the asker knows
 
@@ -113,7 +113,7 @@ def record(folder: Path, slots: Slots, writer: int, rate: float, plant: str) -> 
             with pace.timed("call"):
                 told = _record(store, name, sent, writer, number)
                 if plant == "slow":
-                    time.sleep(number * number * SLOWER_S)
+                    sum(range(number * number * SLOWER))
             slots.ack(writer, number)
             if number % RETRY_EVERY == 0 and _record(store, name, sent, writer, number) != told:
                 raise Broken("doubled", f"call {number} of writer {writer} tried again was answered otherwise")
@@ -138,7 +138,7 @@ def held_open(folder: Path, slots: Slots) -> None:
         while not slots.stopped:
             said = [{"role": "user", "content": os.urandom(MUCH_BYTES // 2).hex()} for _ in range(MUCH)]
             store.record("plant", {"model": "m-1", "messages": said})
-            time.sleep(0.2)
+            time.sleep(0.05)
     db.close()
 
 

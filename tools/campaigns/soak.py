@@ -30,6 +30,7 @@ SECONDS = 10.0
 WRITERS = 3
 INTERVALS = 120
 INTERVAL_S_MAX = 60.0
+SHORT_INTERVALS, SHORT_CALLS = 16, 2  # of a short run, and the calls of each writer that one waits for
 LOOK_S = 0.25  # between two looks at the WALs
 SAMPLED = 24  # sessions whose requests are compared at the end
 # How often an application does what: short runs are denser, so that every kind of thing happens in them.
@@ -108,19 +109,25 @@ class Soak:
         self._chores = Chores(folder, seed, seconds, self.slots)
 
     def samples(self) -> Iterator[Sample]:
-        """What each interval was like, until the time is up."""
+        """What each interval was like, until the time is up.
+
+        An interval of a short run also lasts until every writer has done its share: beside busy neighbours the run
+        takes longer, and there is as much to judge as on a machine of its own.
+        """
         began, events = time.monotonic(), Events(self.folder / "times")
-        interval = min(INTERVAL_S_MAX, self.seconds / (INTERVALS if self.seconds > DENSE_S else 16))
+        short = self.seconds <= DENSE_S
+        interval = min(INTERVAL_S_MAX, self.seconds / (SHORT_INTERVALS if short else INTERVALS))
         most: dict[str, int] = {}
         until = began + interval
-        while (now := time.monotonic()) < began + self.seconds:
+        while (now := time.monotonic()) < began + self.seconds or (short and len(self.taken) < SHORT_INTERVALS):
             time.sleep(min(LOOK_S, interval / 4))
             self._alive()
             self._chores.go_on(now - began)
             for name, size in wals(self.folder).items():
                 most[name] = max(size, most.get(name, 0))
-            if now >= until:
-                until += interval
+            wanted = SHORT_CALLS * (len(self.taken) + 1) if short else 0
+            if now >= until and min(map(self.slots.acked, range(WRITERS))) >= wanted:
+                until = max(until + interval, now)
                 memory = {name: private(pid) for name, pid in self.pids.items() if name != "probe"}
                 memory["soak itself"] = private(os.getpid())
                 self.taken.append(Sample(now - began, {**sizes(self.folder), **most}, memory, *events.take()))

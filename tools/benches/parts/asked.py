@@ -24,7 +24,7 @@ PAST = {told: Goal(f"PAGES AS OF any position, {told}: p50 against the head", 3,
 STREAMED = Goal("streamed MUTATIONS over 1,000,000: MB above idle", 40, LOWER)
 GOALS = (*AGAINST.values(), *PAST.values(), STREAMED)
 
-MUTATIONS = (1_000_000, 20_000)
+MUTATIONS = (1_000_000, 4_000)
 COMMIT = 100
 FREE_S = 0.0002
 ROUNDS, BUDGET_S = 5, 20.0
