@@ -18,7 +18,8 @@ FILES = {
     "vmstore/core/page.py": "",
     "vmstore/core/mutation.py": "from vmstore.core import page",
     "vmstore/views/projectors/turns.py": "import vmstore.core.mutation",
-    "vmstore/store/store.py": "def f() -> None:\n    from vmstore.views.projectors.turns import (\n        Turns,\n    )",
+    "vmstore/store/store.py": "def f() -> None:\n"
+    "    from vmstore.views.projectors.turns import (\n        Turns,\n    )",
     "tests/core/test_page.py": "from vmstore.core.page import Page",
     "tests/pages.py": "from vmstore.core.page import Page",
     "tests/capture/test_record.py": "from tests.pages import page",

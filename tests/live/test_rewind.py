@@ -249,7 +249,7 @@ def test_a_page_names_a_moment(session: Live) -> None:
     assert "ferry" in sent(session.fork("with", session.moment_of(page)))
     assert "ferry" not in sent(session.fork("without", session.moment_of(page, before=True)))
     with pytest.raises(InputError, match=r"is within a commit.*the next is position"):
-        session.rewind(vmstore.Position(session.position_of(page)))
+        session.rewind(vmstore.Position(session.position_of(page) - 1))
     session.rewind(session.moment_of(page, before=True))
     assert "ferry" not in sent(session)
 

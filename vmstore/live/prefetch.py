@@ -126,7 +126,7 @@ def _followed(act: Act, one: Ranked, but: frozenset[int] = frozenset()) -> Ranke
     if form is None or not act.index.decides(one.page):
         return one
     text = act.forms.of(form.position).decode("utf-8", "replace")
-    later = act.index.later(one.page, text, act.spoken.topic(one.page))
+    later = act.index.later(one.page, text, act.spoken.topic(one.page), act.spoken.topic)
     out = act.state.retracted
     after = (*act.spoken.successors(one.page), *later)
     return one._replace(after=tuple(page for page in after if page not in out and page not in but))

@@ -135,11 +135,12 @@ class Index:
         """Whether a page is worth bringing back: it says something, or a tool printed it."""
         return page in self._stating or page in self._told
 
-    def later(self, page: int, text: str, topic: str = "") -> tuple[int, ...]:
+    def later(self, page: int, text: str, topic: str, topic_of: Callable[[int], str]) -> tuple[int, ...]:
         """Messages after a page that may say otherwise of the same thing.
 
-        Each names the whole `topic`, or speaks of a change and names what it was, and a part of the topic; where the
-        topic is one word or none it speaks of a change, and shares rare terms.
+        Each names the whole `topic`, or speaks of a change and names what it was, and a part of the topic, unless it
+        is heard to be about another one (`topic_of`); where the topic is one word or none it speaks of a change, and
+        shares rare terms.
         """
         said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
         values = quotes.values(topic, text) if of else set()
@@ -150,7 +151,8 @@ class Index:
             shared, turns = frozenset(match.terms), number in self._turning
             weight = sum(weights.get(term, 0.0) for term in shared)
             whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
-            if whole or (turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)):
+            part = turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)
+            if whole or (part and topic_of(number) in ("", topic)):
                 near.append((turns, weight, number))
         return tuple(sorted(number for _, _, number in sorted(near)[-LATER_MAX:]))
 

@@ -198,8 +198,12 @@ class Deciding:
         """Makes room where the prompt is fuller than its high mark, and says how full it is then."""
         state, room = self.state, self.room
         if room.used > state.high and not room.kept:
-            room.arrive(state.low // 2)
+            last = self.settings.arrivals_last
+            if not last:
+                room.arrive(state.low // 2)
             room.make(state.high, state.low, cause, yields=Yields.NONE)
+            if last and room.used > state.room:  # nothing older is left that could go
+                room.arrive(state.low // 2)
         room.make(state.budget if room.kept else state.room, state.room, cause)
         if room.used > state.budget:  # what is here and was asked for is too much
             room.asked.clear()

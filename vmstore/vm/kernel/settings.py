@@ -47,6 +47,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     With `batches` pages leave together, from where that voids least of what a provider has kept.
     What the model used without asking for it, and is not in the prompt, comes back in `returned_tokens_max` at most,
     where it can be shown shorter.
+    With `arrivals_last` a page that no call has shown yet is shortened only where nothing else makes room for it;
+    without, first of all, down to half the soft mark.
     With `remembers="user"` the claims and summaries of the user's other sessions may be among that, copied in.
     Pressure shows pages at `compress_level` before they leave, and the summaries of the last `prefetch_depth`
     segments are wished for. A segment ends by itself after an answer once more than `segment_tokens_max` were
@@ -83,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     batches: bool = True
     recall_tokens_max: int = 2_048
     returned_tokens_max: int = 512
+    arrivals_last: bool = True
 
     @property
     def room(self) -> int:
@@ -101,6 +104,7 @@ BEFORE = Settings(
     prefetch_depth=1,
     recall_tokens_max=TOKENS_MAX,
     returned_tokens_max=TOKENS_MAX,
+    arrivals_last=False,
     mark_soft=0.70,
     mark_hard=0.85,
     batches=False,
