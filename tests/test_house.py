@@ -61,6 +61,20 @@ PLANTED = [
     ("vmstore/silent.py", f"def f() -> None:\n{LONG}"[:180], 1, "f is public and has no docstring"),
     ("vmstore/hidden.py", "def f() -> None:\n    import rich\n", 2, "imports rich inside a function"),
     ("vmstore/dead.py", "x = 1\n", 1, "imported by no module"),
+    (
+        "vmstore/beside.py",
+        "def f(ns, c):\n    ns.log.append(c)\n",
+        2,
+        "beside the gate",
+    ),
+    (
+        "vmstore/alias.py",
+        "def f(port, c):\n    port.append(c, 0, 0)\n",
+        2,
+        "beside the gate",
+    ),
+    ("vmstore/bound.py", "def f(log):\n    return log.together\n", 2, "beside the gate"),
+    ("vmstore/engine/merge.py", "def f(log, c):\n    log.append(c, seen=1)\n", 2, "beside the gate"),
     ("vmstore/broken.py", "def f(:\n", 1, "is not Python"),
 ]
 ALLOWED = [
@@ -70,6 +84,8 @@ ALLOWED = [
         "import os\n\n\ndef f() -> str:\n    import rich\n    return os.environ['X']\n",
     ),
     ("vmstore/wait.py", "import time\ntime.sleep(1)\nrandom = 3\nx = random + 1\n"),
+    ("vmstore/engine/engine.py", "def f(log, commits):\n    log.append(commits, 0, 0)\n"),
+    ("vmstore/lists.py", "def f(found, log):\n    found.append(log.tail(0, 1))\n"),
     ("vmstore/names.py", "class SimpleFaultHandler:\n    pass\n\n\nclass ImplicitTurn:\n    pass\n"),
     ("vmstore/_inner.py", f"def _f() -> None:\n{LONG[:180]}"),
     ("tests/test_said.py", TEST.format('"""A flipped byte is named, in 1.5 ms.\n    """')),

@@ -73,6 +73,9 @@ AMBIENT = frozenset(
     + ["datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"]
     + ["uuid.uuid1", "uuid.uuid4", "os.urandom", "os.environ", "os.environb", "os.getenv"]
 )
+LOG_WRITERS = ("vmstore/engine/engine.py", "vmstore/engine/transfer/ingest.py", "vmstore/log/", "vmstore/testing/")
+LOG_WRITES = frozenset(["append", "together"])
+LOG_ARGUMENTS = 3  # commits, session and expected position, which `Log.append` cannot do without
 AMBIENT_MODULES = ("random", "secrets")
 AMBIENT_DOORS = ("vmstore/core/clock.py", "vmstore/shell/")
 
@@ -189,6 +192,35 @@ def ambient_reads(source: Source) -> Iterator[Fault]:
             seen.add(node.lineno)
             message = f"{read} is ambient; use the Clock / IdSource handed in (core.clock)"
             yield Fault(source.path, node.lineno, message)
+
+
+def log_writes(source: Source) -> Iterator[Fault]:
+    """Writes to a log beside the gate: by the name of what is written to, or by as many arguments as a log takes."""
+    if not source.path.startswith("vmstore/") or source.path.startswith(LOG_WRITERS):
+        return
+    names = imported_names(source.tree)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            target, arguments = node.func, [*node.args, *node.keywords]
+            many = len(arguments) >= LOG_ARGUMENTS or any(isinstance(each, ast.Starred) for each in arguments)
+            suspect = (
+                many
+                and isinstance(target, ast.Attribute)
+                and target.attr == "append"
+                and not dotted(target.value, names)  # a function of a module
+            )
+        else:
+            target = node
+            suspect = isinstance(node, ast.Attribute) and node.attr in LOG_WRITES and of_log(node.value)
+        if suspect and isinstance(target, ast.Attribute):
+            message = f"{target.attr} writes to a log beside the gate; go through Engine.append or Engine.ingest"
+            yield Fault(source.path, target.lineno, message)
+
+
+def of_log(node: ast.expr) -> bool:
+    """Whether an expression is called a log."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name.lower().split("_")[-1] == "log"
 
 
 def imported_names(tree: ast.Module) -> dict[str, str]:
@@ -311,7 +343,7 @@ def lines_of(node: Function) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-RULES = (oversized_functions, vague_names, ambient_reads, unclaimed_tests, undocumented)
+RULES = (oversized_functions, vague_names, ambient_reads, log_writes, unclaimed_tests, undocumented)
 
 
 def main(arguments: list[str]) -> int:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.engine.author import engine_over
-from tests.engine.test_gate import opened, say
+from tests.engine.test_gate import opened, say, two_engines
 from vmstore.core.page import Origin
-from vmstore.engine.engine import Engine
+from vmstore.engine.engine import Arrival, Engine, Ingested
 from vmstore.engine.new_session import Opening
 from vmstore.engine.transfer import ingest as room
-from vmstore.engine.transfer.ingest import Adopted, Commits, Gathering, adopt, content_of
+from vmstore.engine.transfer.ingest import Commits, Gathering, adopt, content_of, standing
+from vmstore.engine.transfer.merge import Merge
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
-from vmstore.errors import ConflictError
+from vmstore.errors import ConflictError, RefusedError
 from vmstore.log.memory import MemoryLog
+from vmstore.log.sqlite import SqliteLog
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ def test_told_anew_a_session_says_the_same(source: Engine) -> None:
         assert (opening.origin is Origin.FORK) == (foreign.name == "f") == bool(opening.parent)
         told = tell_anew(target, there, foreign, opening)
         commits = there.commits(foreign.session)
-        assert told == Adopted(names_of(target)[opening.name], len(commits))
+        assert told == Ingested(names_of(target)[opening.name], len(commits))
         keys[foreign.uid] = told.session
         assert target.head(told.session).position == foreign.position
         mine = [c for c in Commits(target.log, range(1, target.log.ordinal + 1)) if c.session == told.session]
@@ -167,3 +171,99 @@ def test_meta_and_spawning_go_along() -> None:
     first, spawned = there.sessions()
     found = opening_of(there, spawned, {first.uid: 7}, "again", "here")
     assert found == Opening("again", {"user": "u"}, Origin.SPAWN, 7, 2, "here", spawned_by=2)
+
+
+# ---- through the gate
+
+
+class Doorkeeper:
+    """Refuses every write, or none, and remembers whether all others waited when it was asked."""
+
+    who = ()
+
+    def __init__(self, engine: Engine, refuses: bool) -> None:
+        self.refuses = refuses
+        self.alone: list[bool] = []
+        self._log = engine.log
+
+    def read(self) -> None:
+        """Lets anybody read."""
+
+    def change(self) -> None:
+        """Lets anybody change."""
+
+    def let(self, mutations: object, *, charter: bool) -> None:
+        """Refuses, where it does."""
+        assert isinstance(self._log, SqliteLog)
+        self.alone.append(self._log.lock.held)
+        if self.refuses:
+            raise RefusedError("nothing can be written here (rule write_is_granted)")
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_who_may_not_write_brings_nothing(source: Engine, tmp_path: Path, merged: bool) -> None:
+    """Commits of another log, adopted or merged, are refused to whom the warden refuses, who cannot be overtaken."""
+    target, _ = two_engines(tmp_path)
+    there = gathered(source)
+
+    def bring() -> None:
+        if merged:
+            merge = Merge(target, there.log, there.views)
+            for guest in merge.guests():
+                merge.bring(guest)
+        else:
+            adopt(target, there)
+
+    target.warden = doorkeeper = Doorkeeper(target, refuses=True)
+    with pytest.raises(RefusedError, match="nothing can be written here"):
+        bring()
+    assert target.log.ordinal == 0 and doorkeeper.alone == [True]
+    doorkeeper.refuses = False
+    bring()
+    assert chains(target) == chains(source) and all(doorkeeper.alone)
+
+
+def test_who_was_overtaken_looks_again_while_others_wait(source: Engine, tmp_path: Path) -> None:
+    """Where another writer is first what is lacking is asked for once more, and then nobody can be first."""
+    first, second = two_engines(tmp_path)
+    there, held = gathered(source), list[bool]()
+
+    def lacking() -> list[Arrival]:
+        assert isinstance(first.log, SqliteLog)
+        held.append(first.log.lock.held)
+        places = [standing(first, there, foreign) for foreign in there.sessions()]
+        if len(held) == 1:
+            adopt(second, gathered(source, 2))
+        return [Arrival(there.commits(one.foreign.session, one.position), *one[1:]) for one in places]
+
+    ingested = first.ingest(lacking)
+    assert held == [False, True]
+    assert sum(one.commits for one in ingested) == source.log.ordinal - 2
+    assert chains(first) == chains(source)
+
+
+def test_a_head_moves_with_what_is_ingested(source: Engine) -> None:
+    """A session whose head is remembered stands where its ingested commits end, and is written on from there."""
+    target = engine_over(seed=2)
+    key = adopt(target, gathered(source, 1))[0].session
+    assert target.head(key).position < source.head(1).position
+    adopt(target, gathered(source))
+    remembered = target._heads[key]
+    assert (remembered.position, remembered.hash) == (source.head(1).position, source.head(1).hash)
+    batch = target.batch(key)
+    say(batch, b"on")
+    assert batch.commit(0)[0].first == remembered.position
+
+
+def test_commits_that_do_not_follow_are_refused_once(source: Engine) -> None:
+    """What another writer is not to blame for is raised at once, and nothing is written."""
+    target, there, asked = engine_over(seed=2), gathered(source), list[int]()
+    key = adopt(target, gathered(source, 1))[0].session
+
+    def lacking() -> list[Arrival]:
+        asked.append(1)
+        return [Arrival(there.commits(1)[2:], key, target.head(key).position)]
+
+    with pytest.raises(ConflictError, match="does not follow position"):
+        target.ingest(lacking)
+    assert len(asked) == target.log.ordinal == 1

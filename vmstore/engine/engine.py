@@ -6,9 +6,10 @@ nothing is written until the batch is committed, and then all of it or none.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -36,8 +37,29 @@ NEAR_MAX = 1_024  # mutations that a head has at hand though the views hold them
 FOLDED_MIN = 4_096  # mutations folded by a call that finds more than that
 
 
+T = TypeVar("T")
+
+
+class Arrival(NamedTuple):
+    """Commits of another log that go on where a session stands here: its key, 0 of a new one, and its position."""
+
+    commits: Sequence[Commit]
+    session: int
+    position: int
+
+
+class Ingested(NamedTuple):
+    """What became of an arrival: its session's key in this log, and how many commits were new."""
+
+    session: int
+    commits: int
+
+
 class Engine:
-    """The only caller of `Log.append`."""
+    """The gate: what is decided here comes in by `append`, what was committed elsewhere by `ingest`.
+
+    Nobody else writes to the log; a rule of `tools/tidy.py` holds that.
+    """
 
     def __init__(
         self, log: Log, projection: Projection, clock: Clock, ids: IdSource, known: Known | None = None
@@ -258,6 +280,47 @@ class Engine:
             self._opened[batch.opening.name] = 0 if batch.opening.hidden else head.session
         self._unsettled += sum(commit.count for commit in stored)
         self._unsettled_commits += len(stored)
+
+    def ingest(self, lacking: Callable[[], Sequence[Arrival]]) -> list[Ingested]:
+        """Writes commits of another log as they are, each session's whole or not at all; what became of each session.
+
+        Whoever calls has proven them. `lacking` compares them with views that are at the end of the log,
+        and names the sessions in the same order each time: where another writer was first it is asked
+        again. Raises what the warden raises before anything is written.
+        """
+        counts: Counter[int] = Counter()  # by place in the order, as an attempt may write a part of them
+
+        def write() -> list[Ingested]:
+            with nullcontext() if self.warden is None else self.log.alone():  # no grant is taken back meanwhile
+                if self.warden is not None:
+                    self.warden.let((), charter=False)
+                seen, keys = self.follow(), list[int]()
+                for nth, (commits, key, position) in enumerate(lacking()):
+                    if commits:
+                        stored = self.log.append(commits, key, position, after=seen, seen=seen, dense=True)
+                        counts[nth] += len(stored)
+                        seen, key = stored[-1].ordinal, stored[-1].session
+                    keys.append(key)
+            return [Ingested(key, counts[nth]) for nth, key in enumerate(keys)]
+
+        ingested = self.retried(write)
+        self.follow()
+        for key, count in ingested:
+            if count and key in self._heads:
+                self.head(key)
+        return ingested
+
+    def retried(self, write: Callable[[], T]) -> T:
+        """Decides and writes; where another writer was first, once more while all others wait.
+
+        Deciding again takes longer than the next write of the winner, so without that wait a slow
+        writer would starve.
+        """
+        try:
+            return write()
+        except OvertakenError:
+            with self.log.alone():
+                return write()
 
     def relieve(self, added: int) -> None:
         """Lets the views follow a piece where heads remember more than is good; for whoever appended mutations.

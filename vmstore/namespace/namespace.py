@@ -347,17 +347,9 @@ class Namespace(after_fork.Owner):
             raise OvertakenError(f"session {opening.name!r} was opened meanwhile; read it and decide again") from error
 
     def retried(self, write: Callable[[], T]) -> T:
-        """Decides and writes; where another process was first again, while every other writer waits.
-
-        Deciding anew takes longer than going on, so without the wait whoever was first once would
-        be first for ever.
-        """
+        """Decides and writes as `Engine.retried` does, with no other thread in between."""
         with self.lock:
-            try:
-                return write()
-            except OvertakenError:
-                with self.log.alone():
-                    return write()
+            return self._engine.retried(write)
 
     def session_info(self, key: int) -> SessionInfo:
         """One session's row as an answer."""

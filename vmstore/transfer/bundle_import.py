@@ -8,10 +8,10 @@ from typing import BinaryIO, NamedTuple
 from vmstore.core.grants import CHARTER_NAME
 from vmstore.core.mutation import Open
 from vmstore.core.system.safe_files import regular
-from vmstore.engine.engine import Engine
-from vmstore.engine.transfer.ingest import Adopted, Foreign, Gathering, adopt
+from vmstore.engine.engine import Engine, Ingested
+from vmstore.engine.transfer.ingest import Foreign, Gathering, adopt
 from vmstore.engine.transfer.rewrite import opening_of, tell_anew
-from vmstore.errors import ConflictError, CorruptError, ErasedError, InputError, RefusedError
+from vmstore.errors import ConflictError, CorruptError, ErasedError, InputError, OvertakenError, RefusedError
 from vmstore.log.port import Log
 from vmstore.transfer.bundle import BEGINS, Inside, Reader
 from vmstore.views.projection import Progress
@@ -81,7 +81,7 @@ def read_bundle(path: Path, scratch: Log, progress: Progress | None = None) -> B
     return Bundle(str(path), reader.sessions, gathering)
 
 
-def take_exact(engine: Engine, bundle: Bundle) -> list[Adopted]:
+def take_exact(engine: Engine, bundle: Bundle) -> list[Ingested]:
     """Adopts the sessions of a bundle with the same commits, salts and hashes."""
     for inside, foreign in zip(bundle.sessions, bundle.gathering.sessions(), strict=True):
         if inside.asked and foreign.hidden and _key(engine, "uid", foreign.uid) is None:
@@ -92,7 +92,7 @@ def take_exact(engine: Engine, bundle: Bundle) -> list[Adopted]:
     return adopt(engine, bundle.gathering)
 
 
-def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Adopted]:
+def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Ingested]:
     """Writes the sessions of a bundle as new ones; one that was written from the same commits before stays as it is."""
     if name is not None and sum(one.asked for one in bundle.sessions) != 1:
         raise InputError(f"{bundle.name} holds {len(bundle.sessions)} sessions, and one name cannot be all of theirs")
@@ -105,13 +105,14 @@ def take_anew(engine: Engine, bundle: Bundle, name: str | None) -> list[Adopted]
     return taken
 
 
-def _anew(engine: Engine, gathering: Gathering, foreign: Foreign, name: str, keys: dict[bytes, int]) -> Adopted:
+def _anew(engine: Engine, gathering: Gathering, foreign: Foreign, name: str, keys: dict[bytes, int]) -> Ingested:
     source = f"bundle:{foreign.hash.hex()}"
-    while True:
+
+    def write() -> Ingested:
         seen = engine.follow()
         there = _key(engine, "source", source)
         if there is not None:
-            return Adopted(there, 0)
+            return Ingested(there, 0)
         try:
             opening = opening_of(gathering, foreign, keys, _free(engine, name), source)
             return tell_anew(engine, gathering, foreign, opening)
@@ -120,9 +121,12 @@ def _anew(engine: Engine, gathering: Gathering, foreign: Foreign, name: str, key
                 f"session {foreign.name!r} lost contents that were erased, and cannot be told anew without them; "
                 "import it with --exact"
             ) from error
-        except RefusedError:  # another writer took the name or moved the log on: look again
+        except RefusedError as error:  # of a name that another writer took meanwhile
             if engine.log.ordinal == seen:
                 raise
+            raise OvertakenError(f"the log went on beyond ordinal {seen}; decide again") from error
+
+    return engine.retried(write)
 
 
 def _key(engine: Engine, column: str, value: bytes | str) -> int | None:

@@ -9,7 +9,8 @@ from typing import BinaryIO
 
 from vmstore.core.asof import AsOf, Head
 from vmstore.core.system.atomic_file import new_file, scratch
-from vmstore.engine.transfer.ingest import Adopted, Gathering, adopt, standing
+from vmstore.engine.engine import Ingested
+from vmstore.engine.transfer.ingest import Gathering, adopt, standing
 from vmstore.erasure.erase import finish_brought, mark
 from vmstore.errors import CorruptError, InputError, UnknownError
 from vmstore.log.memory import MemoryLog
@@ -172,7 +173,7 @@ def import_bundle(
     return Import([imported(info, BUNDLE) for info in infos], new=new, effects=effects)
 
 
-def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Adopted], list[str]]:
+def _exactly(ns: Namespace, bundle: Bundle, agreed: Agree) -> tuple[list[Ingested], list[str]]:
     """Adopts a bundle and carries out the erasures it brings; what it did to what was here."""
     gathering = bundle.gathering
     erases = next(erasures_after(gathering.log, 0), None) is not None

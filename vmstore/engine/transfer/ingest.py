@@ -7,18 +7,15 @@ with its own ids, salts and hashes. Either way a session is written whole, in on
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, overload
 
 import apsw
 import msgspec
 
-from vmstore.core.mutation import (
-    CellRef,
-)
-from vmstore.engine.engine import Engine
+from vmstore.core.mutation import CellRef
+from vmstore.engine.engine import Arrival, Engine, Ingested
 from vmstore.engine.verify.verify import Counts, Finding, verify
 from vmstore.errors import ConflictError
 from vmstore.log.commit import Commit
@@ -29,13 +26,6 @@ from vmstore.views.stored_cells import Instead, read_cells
 
 RUN_BYTES = 4 << 20
 RUN_COMMITS = 500
-
-
-class Adopted(NamedTuple):
-    """What became of a session: its key in this log and how many commits were new."""
-
-    session: int
-    commits: int
 
 
 class Foreign(NamedTuple):
@@ -145,29 +135,21 @@ class Commits(Sequence[Commit]):
         return msgspec.structs.replace(commit, cells=tuple(cells[number] for number in numbers))
 
 
-def adopt(engine: Engine, gathering: Gathering) -> list[Adopted]:
+def adopt(engine: Engine, gathering: Gathering) -> list[Ingested]:
     """Writes proven sessions with the very commits they have, each whole or not at all.
 
     Raises ConflictError, before anything is written, where a name is taken by another session or a
     session went on differently here.
     """
-    new: Counter[int] = Counter()
-    while True:
-        seen = engine.follow()
-        there = [standing(engine, gathering, foreign) for foreign in gathering.sessions()]
-        try:
-            _write(engine, gathering, there, seen, new)
-        except ConflictError:  # another writer was first: look again at what is here
-            if engine.log.ordinal == seen:
-                raise
-            continue
-        engine.follow()
-        return [_adopted(engine, one.foreign, new) for one in there]
 
+    def lacking() -> list[Arrival]:
+        places = [standing(engine, gathering, foreign) for foreign in gathering.sessions()]
+        return [
+            Arrival(gathering.commits(foreign.session, position), session, position)
+            for foreign, session, position in places
+        ]
 
-def _adopted(engine: Engine, foreign: Foreign, new: Counter[int]) -> Adopted:
-    session = engine.projection.db.execute("SELECT session FROM sessions WHERE uid = ?", (foreign.uid,)).get
-    return Adopted(int(session), new[foreign.session])
+    return engine.ingest(lacking)
 
 
 class Standing(NamedTuple):
@@ -204,13 +186,3 @@ def hash_at(db: apsw.Connection, log: Log, session: int, position: int) -> bytes
     """The hash of the commit that ends at a position, if one does."""
     ordinal = db.execute("SELECT ordinal FROM commits WHERE session = ? AND last = ?", (session, position)).get
     return None if ordinal is None else log.tail(ordinal - 1, 1)[0].hash
-
-
-def _write(engine: Engine, gathering: Gathering, there: Iterable[Standing], seen: int, new: Counter[int]) -> None:
-    if engine.warden is not None:
-        engine.warden.let((), charter=False)
-    for foreign, session, position in there:
-        commits = gathering.commits(foreign.session, position)
-        if commits:
-            seen = engine.log.append(commits, session, position, after=seen, seen=seen, dense=True)[-1].ordinal
-            new[foreign.session] += len(commits)

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from vmstore.core.mutation import Open, decode
 from vmstore.core.page import Origin
-from vmstore.engine.engine import Engine
+from vmstore.engine.engine import Arrival, Engine
 from vmstore.engine.transfer.ingest import Commits, hash_at
-from vmstore.errors import ConflictError
 from vmstore.log.port import Log
 from vmstore.views.projection import Projection
 
@@ -130,17 +129,13 @@ class Merge:
 
     def bring(self, guest: Guest) -> tuple[Standing, int]:
         """Writes what of a guest is not here, durable; what became of it and how many commits are new."""
-        while True:
-            seen = self._engine.follow()
-            standing = self.standing(guest)
-            if standing.outcome not in COMING:
-                return standing, 0
-            commits = self._commits(guest, standing.position)
-            try:
-                self._engine.log.append(commits, standing.session, standing.position, after=seen, seen=seen, dense=True)
-            except ConflictError:  # another writer was first: look again at what is here
-                if self._engine.log.ordinal == seen:
-                    raise
-                continue
-            self._engine.follow()
-            return standing, len(commits)
+        last: list[Standing] = []
+
+        def lacking() -> list[Arrival]:
+            last[:] = [self.standing(guest)]
+            if last[0].outcome not in COMING:
+                return []
+            return [Arrival(self.new(last[0]), last[0].session, last[0].position)]
+
+        ingested = self._engine.ingest(lacking)
+        return last[0], sum(one.commits for one in ingested)

@@ -33,13 +33,13 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Fidelity, Origin
 from vmstore.engine.batch import Batch
-from vmstore.engine.engine import Engine
+from vmstore.engine.engine import Engine, Ingested
 from vmstore.engine.head import Head
 from vmstore.engine.lookups import ViewLookups
 from vmstore.engine.new_session import Opening
 from vmstore.engine.redaction import resized
 from vmstore.engine.rules.field_types import WORDS
-from vmstore.engine.transfer.ingest import Adopted, Foreign, Gathering, sealed_at
+from vmstore.engine.transfer.ingest import Foreign, Gathering, sealed_at
 from vmstore.errors import CorruptError, ErasedError, InputError
 from vmstore.log.commit import Commit
 from vmstore.views.projectors.residency import resident_at
@@ -51,7 +51,7 @@ Hide = Callable[[bytes], bytes]
 
 def tell_anew(
     engine: Engine, gathering: Gathering, foreign: Foreign, opening: Opening, hide: Hide | None = None
-) -> Adopted:
+) -> Ingested:
     """Writes a proven session's mutations as a new session that `opening` begins, with this log's ids and salts.
 
     Where only what `hide` leaves is told, request ids are left out too: their digests let guesses be tried.
@@ -67,7 +67,7 @@ def tell_anew(
     telling.end(commits[-1].at)
     stored = batch.commit(commits[-1].at, dense=True)
     engine.follow()
-    return Adopted(stored[-1].session, len(commits))
+    return Ingested(stored[-1].session, len(commits))
 
 
 class _Telling:
