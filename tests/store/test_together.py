@@ -14,10 +14,13 @@ import vmstore
 from tests.disasters.disk import Disk, disk
 from tests.engine.stories import answer, chat
 from vmstore.capture.conversation.conversation import Conversation
+from vmstore.core.mutation import Message
+from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
 from vmstore.errors import ConflictError, InputError, StoreError, VmstoreError
+from vmstore.log.commit import Commit
 from vmstore.log.sqlite import SqliteLog
-from vmstore.namespace.group_commit import Wish, Writing
+from vmstore.namespace.group_commit import Decision, PendingWrite
 from vmstore.store import recorder
 from vmstore.testing.simulate import full_disk
 
@@ -97,7 +100,7 @@ def test_a_call_that_is_refused_takes_no_other_with_it(tmp_path: Path) -> None:
             threads = threading.Thread(target=lambda: raised.extend(at_once(work)))
             raised: list[BaseException] = []
             threads.start()
-            until(lambda: len(store._ns.together._wishes) == len(work))
+            until(lambda: len(store._ns.group_commit._pending) == len(work))
         threads.join()
         assert [type(error) for error in raised] == [InputError] * 4
         assert [info.session for info in store.sessions()] == ["s0", "s1", "s2", "s3"]
@@ -148,38 +151,38 @@ def test_a_thread_that_holds_the_store_writes_at_once(tmp_path: Path) -> None:
         with store._ns.lock:
             other = threading.Thread(target=lambda: store.record("b", chat("Hello?"), answer("Hello.")))
             other.start()
-            until(lambda: len(store._ns.together._wishes) == 1)
+            until(lambda: len(store._ns.group_commit._pending) == 1)
             assert store.record("a", chat("Hello?"), answer("Hello.")).call == 1
         other.join()
         assert [info.session for info in store.sessions()] == ["a", "b"]
 
 
-def unwanted() -> Writing[None]:
+def unwanted(name: str) -> PendingWrite[None]:
     """A write that nobody decides."""
-    pytest.fail("nobody waits for it")
-    yield None
+    return PendingWrite(name, Decision(lambda: pytest.fail("nobody waits for it"), lambda commits: None))
 
 
 @pytest.mark.parametrize("woken", [False, True])
 def test_who_is_interrupted_while_waiting_holds_up_nobody(tmp_path: Path, woken: bool) -> None:
     """A thread that gives up its wait, woken to lead or not, leaves the queue, and the next one leads."""
     with vmstore.open(tmp_path / "a.vms") as store:
-        together = store._ns.together
-        together._led = True  # somebody leads
-        given_up, raised = Wish("gone", unwanted()), list[BaseException]()
-        together._wishes.append(given_up)
+        group = store._ns.group_commit
+        group._led = True  # somebody leads
+        given_up, raised = unwanted("gone"), list[BaseException]()
+        group._pending.append(given_up)
         work: list[Callable[[], object]] = [partial(store.record, "s", chat("Hello?"), answer("Hello."))]
         waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
         waiting.start()
-        until(lambda: len(together._wishes) == 2)
-        if woken:
-            given_up.woken.set()
-        together._leave(given_up, False)
+        until(lambda: len(group._pending) == 2)
+        given_up.leads = woken
+        group._leave(given_up)
         if not woken:
-            together._leave(Wish("leader", unwanted()), True)
+            leader = unwanted("leader")
+            leader.leads = True
+            group._leave(leader)
         waiting.join()
         assert raised == [] and store.session("s").info().calls == 1
-        assert not together._led and not together._wishes
+        assert not group._led and not group._pending
 
 
 def test_an_append_that_fails_as_a_whole_is_everybodys_error(tmp_path: Path) -> None:
@@ -208,7 +211,7 @@ def test_a_lock_that_cannot_be_had_is_everybodys_error(tmp_path: Path, monkeypat
         with store._ns.lock:
             waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
             waiting.start()
-            until(lambda: len(store._ns.together._wishes) == 3)
+            until(lambda: len(store._ns.group_commit._pending) == 3)
         waiting.join()
         assert [str(error) for error in raised] == ["log.lock cannot be locked"] * 3
         monkeypatch.undo()
@@ -270,15 +273,15 @@ def test_a_call_tried_by_two_at_once_counts_once(tmp_path: Path, monkeypatch: py
         if opened:
             one.record("s", chat("Hello?"), answer("Hello."))
         told = ("s", chat("Again?"), answer("Yes."))
-        right, raced = Wish.read, list[Any]()
+        right, raced = PendingWrite.prepare, list[Any]()
 
-        def read(wish: Wish[Any]) -> None:
-            right(wish)
+        def prepare(write: PendingWrite[Any]) -> None:
+            right(write)
             if not raced:
                 raced.append(None)
                 raced[0] = other.record(*told, request_id="r1")
 
-        monkeypatch.setattr(Wish, "read", read)
+        monkeypatch.setattr(PendingWrite, "prepare", prepare)
         assert one.record(*told, request_id="r1") == raced[0]
         assert one.session("s").info().calls == 1 + opened and one.verify().ok
 
@@ -292,7 +295,7 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
     with vmstore.open(tmp_path / "a.vms") as store:
         for name in ("a", "b"):
             store.record(name, chat("Hello?"), answer("Hello."))
-        engine, lock, together = store._ns.engine, store._ns.lock, store._ns.together
+        engine, lock, group = store._ns.engine, store._ns.lock, store._ns.group_commit
 
         def cut(*told: object, **more: object) -> None:
             raise Interrupted
@@ -301,18 +304,14 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         keys = {name: store._ns.key(name) for name in "ab"}  # asked now: the lock is held meanwhile
 
         def write(name: str) -> object:
-            def writing() -> Writing[None]:
-                yield None
-                yield engine.batch(keys[name] or 0)
-
-            return together.write(name, writing())
+            return group.write(name, Decision(lambda: engine.batch(keys[name] or 0), lambda commits: None))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Engine, "append", cut)
             with lock:
                 waiting = threading.Thread(target=lambda: raised.extend(at_once([partial(write, n) for n in "ab"])))
                 waiting.start()
-                until(lambda: len(together._wishes) == 2)
+                until(lambda: len(group._pending) == 2)
             waiting.join()
         assert sorted(type(error).__name__ for error in raised) == ["Interrupted", "StoreError"]
         assert isinstance(next(error for error in raised if isinstance(error, VmstoreError)), StoreError)
@@ -320,27 +319,185 @@ def test_who_is_interrupted_says_so_to_the_others(tmp_path: Path) -> None:
         assert store.verify().ok
 
 
-@pytest.mark.parametrize("fails", ["reading", "deciding", "writing", None])
-def test_a_wish_keeps_what_its_write_raised(fails: str | None) -> None:
-    """An error of reading, of deciding, or of what came of the batch, is the wish's answer; else what was returned."""
-    batch = object()
+class Steps:
+    """A write of a batch that is none, one step of which may fail."""
 
-    def writing() -> Any:
-        for step in ("reading", "deciding"):
-            if fails == step:
-                raise ConflictError(step)
-            outcome = yield None if step == "reading" else batch
-        return outcome
+    batch: Any = object()
 
-    wish: Wish[object] = Wish("s", writing())
-    wish.read()
-    assert wish.done == (fails == "reading")
-    assert wish.decide() is (None if fails in ("reading", "deciding") else batch)
-    if not wish.done:
-        wish.end(ConflictError("writing") if fails == "writing" else [])
-    assert wish.done
-    if fails is None:
-        assert wish.answer() == []
+    def __init__(self, fails: str | None) -> None:
+        self._fails = fails
+
+    def prepare(self) -> bool:
+        """Reads, and says that there is something to decide unless it says that there is nothing."""
+        self._step("reading")
+        return self._fails != "nothing to decide"
+
+    def decide(self) -> Any:
+        """Decides."""
+        self._step("deciding")
+        return None if self._fails == "nothing to write" else self.batch
+
+    def done(self, commits: list[Commit]) -> list[Commit]:
+        """Answers."""
+        self._step("answering")
+        return commits
+
+    def _step(self, name: str) -> None:
+        if self._fails == name:
+            raise ConflictError(name)
+
+
+@pytest.mark.parametrize(
+    "fails", ["reading", "nothing to decide", "deciding", "nothing to write", "writing", "answering", None]
+)
+def test_a_pending_write_keeps_what_its_steps_raised(fails: str | None) -> None:
+    """An error of reading, deciding, writing or answering is raised to who asked; else there is an answer."""
+    write = PendingWrite("s", Steps(fails))
+    write.prepare()
+    assert write.done == (fails in ("reading", "nothing to decide"))
+    if not write.done:
+        assert write.decide() is (None if fails in ("deciding", "nothing to write") else Steps.batch)
+    if not write.done:
+        write.end(ConflictError("writing") if fails == "writing" else [])
+    assert write.done and write.decide() is None
+    if fails is None or fails.startswith("nothing"):
+        assert write.answer() == []
     else:
         with pytest.raises(ConflictError, match=fails):
-            wish.answer()
+            write.answer()
+
+
+# ---- what is decided with the lock held
+
+
+def annotated(store: vmstore.Store, name: str) -> Callable[[], object]:
+    """Says of a session's first page that it matters."""
+    page = next(iter(store.session(name).pages())).page
+    return partial(store.session(name).annotate, page, importance=0.5)
+
+
+def batched(store: vmstore.Store) -> vmstore.Session:
+    """Writes a message of one's own."""
+    with store.session("own").batch() as batch:
+        batch.add(Message(0, 0, batch.cell(b'"mine"')))
+    return store.session("own")
+
+
+def acted(store: vmstore.Store) -> vmstore.Session:
+    """Says something to a live session."""
+    live = store.session("live", l0_tokens_max=6_000)
+    live.user("And?")
+    return live
+
+
+def turned(store: vmstore.Store) -> vmstore.Session:
+    """Says something to a live session within a turn."""
+    live = store.session("live", l0_tokens_max=6_000)
+    with live.turn():
+        live.user("And?")
+        live.user("So?")
+    return live
+
+
+@pytest.mark.parametrize("write", [batched, acted, turned])
+def test_what_waits_for_the_lock_is_taken_along(
+    made: Disk, tmp_path: Path, write: Callable[[vmstore.Store], vmstore.Session]
+) -> None:
+    """Calls, annotations and forks that wait while a batch or a live act is decided share its one flush."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.session("own", create=True)
+        acted(store)
+        for name in "abc":
+            store.record(name, chat("Hello?"), answer("Hello."))
+        group, log, raised = store._ns.group_commit, store.log, list[BaseException]()
+        work: list[Callable[[], object]] = [
+            partial(store.record, "a", chat("And?"), answer("So.")),
+            partial(store.record, "new", chat("And?"), answer("So.")),
+            annotated(store, "b"),
+            partial(store.session("c").fork, "child"),
+        ]
+        flushed: list[int] = []
+        whole = log.together
+
+        def counted(appends: Any) -> Any:
+            flushed.append(len(appends))
+            return whole(appends)
+
+        waiting = threading.Thread(target=lambda: raised.extend(at_once(work)))
+
+        def queue() -> None:
+            waiting.start()
+            until(lambda: len(group._pending) == len(work))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(log, "together", counted)
+            close = Batch.close
+
+            def closing(batch: Batch, at: int) -> None:
+                if not flushed and not waiting.ident:
+                    queue()
+                close(batch, at)
+
+            patch.setattr(Batch, "close", closing)
+            session = write(store)
+            waiting.join()
+        assert raised == [] and flushed == [len(work) + 1]
+        names = [info.session for info in store.sessions()]
+        assert names == ["a", "b", "c", "child", "live", "new", "own"]
+        assert store.session("a").info().calls == 2 and session.info().mutations >= 2
+        assert store.verify().ok
+
+
+def test_who_waits_for_the_same_session_comes_after(tmp_path: Path) -> None:
+    """A call to the session that a batch is of is not taken along with it, and is recorded next."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.record("s", chat("Hello?"), answer("Hello."))
+        with store.session("s").batch() as batch:
+            other = threading.Thread(target=lambda: store.record("s", chat("And?"), answer("So.")))
+            other.start()
+            until(lambda: len(store._ns.group_commit._pending) == 1)
+            batch.add(Message(0, 0, batch.cell(b'"mine"')))
+        other.join()
+        assert store.session("s").info().calls == 2 and store.verify().ok
+
+
+def test_nobody_is_taken_along_by_a_write_within_another(tmp_path: Path) -> None:
+    """Where a batch ends while its thread holds the store for something else, who waits goes on waiting."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        store.session("own", create=True)
+        group = store._ns.group_commit
+        with store._ns.lock:
+            other = threading.Thread(target=lambda: store.record("b", chat("Hello?"), answer("Hello.")))
+            other.start()
+            until(lambda: len(group._pending) == 1)
+            batched(store)
+            assert len(group._pending) == 1
+        other.join()
+        assert store.session("b").info().calls == 1
+
+
+def test_all_kinds_of_writers_go_on_beside_each_other(tmp_path: Path) -> None:
+    """Threads that record, batch, annotate, fork and act live at once all come to their end with what they wrote."""
+    with vmstore.open(tmp_path / "a.vms") as store:
+        for name in "abcd":
+            store.record(name, chat("Hello?"), answer("Hello."))
+        store.session("own", create=True)
+        acted(store)
+        rounds = 6
+
+        def often(do: Callable[[int], object]) -> None:
+            for number in range(rounds):
+                do(number)
+
+        work: list[Callable[[], object]] = [
+            partial(often, lambda number: store.record("a", chat(f"{number}"), answer("Yes."))),
+            partial(often, lambda number: store.record("b", chat(f"{number}"), answer("Yes."))),
+            partial(often, lambda number: annotated(store, "c")()),
+            partial(often, lambda number: store.session("d").fork(f"d{number}")),
+            partial(often, lambda number: batched(store)),
+            partial(often, lambda number: acted(store)),
+        ]
+        assert at_once(work) == []
+        assert [store.session(name).info().calls for name in "ab"] == [rounds + 1] * 2
+        assert len(list(store.sessions())) == 6 + rounds
+        assert not store._ns.group_commit._led and store.verify().ok

@@ -232,10 +232,11 @@ class Engine:
                 let(self.warden, [batch.head for batch in batches])
             if inherited:
                 self.follow()
-            if any(lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches):
-                error = OvertakenError("a content that was named was erased meanwhile; decide again")
-                return [error for _ in batches]
-            return self._append(batches, dense)
+            erased = [lost(self.projection.db, batch.head.session, batch.inherited) for batch in batches]
+            whole = [batch for batch, gone in zip(batches, erased, strict=True) if not gone]
+            stored = iter(self._append(whole, dense) if whole else ())
+            error = OvertakenError("a content that was named was erased meanwhile; decide again")
+            return [error if gone else next(stored) for gone in erased]
 
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
         told, before = list[Append](), 0

@@ -285,9 +285,10 @@ class Runtime:
         finally:
             self._fresh = False
 
-    def act(self, do: Callable[[Act], T], at: int) -> T:
+    def act(self, do: Callable[[Act], T], at: int, commit: Callable[[Batch], object] | None = None) -> T:
         """Does something to the session and lets the kernel react, as one durable commit; what it answers.
 
+        `commit` writes the closed batch, by default by itself.
         Within a block of `together` it is one all the same, durable when the block ends.
         """
         block = self._block
@@ -298,7 +299,7 @@ class Runtime:
         try:
             answer = self._do(batch, do, at)
             if not batch.empty:
-                batch.commit(at)
+                _written(batch, at, commit)
         except BaseException:
             if not batch.empty:
                 self.forget()
@@ -337,14 +338,14 @@ class Runtime:
             raise RefusedError("a turn of this session is under way already; end it, or act within it")
         self._block = Block()
 
-    def end(self) -> None:
+    def end(self, commit: Callable[[Batch], object] | None = None) -> None:
         """Ends the block and writes what was done in it, durable; nothing where an act of it failed half-way."""
         block, self._block = self._block, None
         if block is None or block.batch is None:
             return
         try:
             if not block.broken and not block.batch.empty:
-                block.batch.commit(block.at)
+                _written(block.batch, block.at, commit)
         except BaseException:
             self.forget()
             raise
@@ -403,3 +404,12 @@ class Runtime:
             return self._source.read(position, ref)
         assert self._source is not None, "something is folded where a cell is read"
         return self._source.cell(position, ref)
+
+
+def _written(batch: Batch, at: int, commit: Callable[[Batch], object] | None) -> None:
+    """Closes a batch and has it written."""
+    if commit is None:
+        batch.commit(at)
+    else:
+        batch.close(at)
+        commit(batch)

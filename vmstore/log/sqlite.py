@@ -3,8 +3,8 @@
     commits  ordinal | session first count at lag request cell commitments body hash
     frames   first   | count form sizes salts content
 
-An append returns after the flush. Threads that append at once share one transaction; processes
-queue at a lock. A commit whose flush failed is neither there nor not: the file is opened again
+An append returns after the flush; appends that are handed over together share one transaction, and
+writers queue at a lock. A commit whose flush failed is neither there nor not: the file is opened again
 and asked, and the answer is made durable before anybody hears it.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from vmstore.cells.cell import Cell
 from vmstore.core.system.safe_files import Stray
@@ -50,7 +50,6 @@ from vmstore.log.port import (
     check_seen,
 )
 from vmstore.log.rows import COMMITS, READ_COMMITS, READ_FRAMES, commit_of, frame_of, number, row_of
-from vmstore.log.waiting import Waiting
 
 _TAIL = f"SELECT {READ_COMMITS} FROM commits WHERE ordinal > ? ORDER BY ordinal LIMIT ?"
 _SEEN = (
@@ -74,6 +73,15 @@ TIDY_WAIT_S = 1.0  # another handle packs what this one does not come to
 STAYING = 2  # a handle that writes more often than this stays, and is worth a WAL of full length
 
 
+class _Pending(Struct, eq=False):
+    """An append on its way into a transaction, then what came of it."""
+
+    told: Append
+    key: bytes = b""  # the id of the key that its files were written under
+    stored: list[Commit] = []
+    error: Exception | None = None
+
+
 class SqliteLog:
     """The log of one namespace, in one file, its long cells in files beside it."""
 
@@ -86,7 +94,6 @@ class SqliteLog:
         self.archives = Archives(path.with_name("archive"), self.vault, wait_s)
         self.lock = WriteLock(path.with_suffix(".lock"), wait_s)
         self._readonly = readonly
-        self._queue: deque[Waiting] = deque()
         with self.file as db:
             self._heads = Heads(_number(db, _ORDINAL))
         self._writes = 0
@@ -117,18 +124,30 @@ class SqliteLog:
         """Stores several appends with one flush, each all or none, in their order; what came of each."""
         if self._readonly:
             raise ReadOnlyError(f"{self.file.path} was opened for reading; open it with mode 'rw' to write")
-        mine = [Waiting(one._replace(commits=list(one.commits))) for one in appends]
-        for one in mine:
-            self._keep_files(one)
-        self._queue.extend(mine)
-        with self.lock.turn():
-            if self.lock.held:  # we are alone: who waits has to wait
-                for one in mine:
-                    self._queue.remove(one)
-                self._write(mine)
-            elif not all(one.done for one in mine):  # nobody wrote them while we waited: now we write everybody's
-                self._write([self._queue.popleft() for _ in range(len(self._queue))])
-        return [one.stored if one.error is None else one.error for one in mine]
+        pending = [_Pending(each._replace(commits=list(each.commits))) for each in appends]
+        for each in pending:
+            self._keep_files(each)
+        try:
+            with self.lock:
+                self._transact(pending)
+                self._count_write()
+        except Exception as error:
+            self._cell = None
+            for each in pending:
+                each.error = each.error or error
+        except BaseException:
+            self._cell = None
+            raise
+        return [each.stored if each.error is None else each.error for each in pending]
+
+    def _count_write(self) -> None:
+        """Makes room for a handle that stays, and packs now and then what was appended lately."""
+        self._writes += 1
+        if self._writes == STAYING:
+            make_room(self.file.path)
+        if self._writes % TIDY_WRITES == 0 and not self._tidying.is_alive():
+            self._tidying = threading.Thread(target=self._tidy, name="vmstore-tidy", daemon=True)
+            self._tidying.start()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -146,7 +165,7 @@ class SqliteLog:
         """Waits for whoever destroys cells, or moves them to archives or back."""
         return self.archives.settled(make=not self._readonly)
 
-    def _keep_files(self, one: Waiting) -> None:
+    def _keep_files(self, one: _Pending) -> None:
         long = [cell for commit in one.told.commits for cell in commit.cells if len(cell.content) >= FILE_BYTES_MIN]
         if long:
             with self.file as db:
@@ -154,32 +173,7 @@ class SqliteLog:
         for cell in long:
             self.files.keep(cell.commitment, cell.content, one.key)
 
-    def _write(self, together: list[Waiting]) -> None:
-        """Writes several appends in one transaction; each has its own answer."""
-        try:
-            with self.lock:
-                self._transact(together)
-                self._writes += 1
-                if self._writes == STAYING:
-                    make_room(self.file.path)
-            if self._writes % TIDY_WRITES == 0 and not self._tidying.is_alive():
-                self._tidying = threading.Thread(target=self._tidy, name="vmstore-tidy", daemon=True)
-                self._tidying.start()
-        except Exception as error:
-            self._fail(together, error)
-        except BaseException:
-            self._fail(together, StoreError(f"{self.file.path}: interrupted while it was written; {UNKNOWN}"))
-            raise
-        finally:
-            for one in together:
-                one.done = True
-
-    def _fail(self, together: list[Waiting], error: Exception) -> None:
-        self._cell = None
-        for one in together:
-            one.error = one.error or error
-
-    def _transact(self, together: list[Waiting]) -> None:
+    def _transact(self, together: list[_Pending]) -> None:
         try:
             with self.file as db:
                 self._mend()
@@ -244,7 +238,7 @@ class SqliteLog:
             write_again(self.file.path, self._doubted)
             self._doubted = None
 
-    def _lay(self, db: apsw.Connection, together: list[Waiting]) -> bool:
+    def _lay(self, db: apsw.Connection, together: list[_Pending]) -> bool:
         """Puts rows into the transaction for every append that fits; whether there is any."""
         self._see(db)
         ordinal, cell = self._heads.end, self._last_cell(db)
@@ -273,7 +267,7 @@ class SqliteLog:
         return bool(rows)
 
     def _numbered(
-        self, db: apsw.Connection, waiting: Waiting, ordinal: int, cell: int
+        self, db: apsw.Connection, waiting: _Pending, ordinal: int, cell: int
     ) -> tuple[list[Commit], list[Frame]]:
         """An append's commits as they will stand after an ordinal and a cell, and its cells in frames."""
         one = waiting.told

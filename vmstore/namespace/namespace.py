@@ -35,7 +35,7 @@ from vmstore.errors import (
 from vmstore.log.port import Log
 from vmstore.log.readonly import LentLog
 from vmstore.namespace.folder import SNAPSHOTS
-from vmstore.namespace.group_commit import Together
+from vmstore.namespace.group_commit import GroupCommit
 from vmstore.namespace.results import SessionInfo
 from vmstore.search.corpus import Corpus, Scan
 from vmstore.search.index import TEXT, TextIndex, installed
@@ -99,7 +99,7 @@ class Namespace(after_fork.Owner):
 
     def _forget(self) -> None:
         """Remembers nothing of what the log holds."""
-        self.together = Together(self.lock, lambda: self.engine)
+        self.group_commit = GroupCommit(self.lock, lambda: self.engine)
         self.elsewhere: dict[str, Any] = {}  # what sessions of a user hold, for those that remember it
         self.live: dict[int, Runtime] = {}  # live sessions that acted here, the last used last
         # Live sessions as they stood where a call was last asked for, and the last erasure before that.
@@ -472,6 +472,11 @@ class Turn:
     def mine(self) -> bool:
         """Whether this thread writes now."""
         return self._holder == threading.get_ident()
+
+    @property
+    def outermost(self) -> bool:
+        """Whether this thread holds it once, so that nothing around is half decided."""
+        return self.mine and self._depth == 1
 
     @contextmanager
     def where_free(self) -> Iterator[bool]:

@@ -18,7 +18,7 @@ from vmstore.engine.engine import Engine
 from vmstore.engine.new_session import Opening
 from vmstore.engine.redaction_policy import change
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.namespace.group_commit import Writing
+from vmstore.log.commit import Commit
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.results import Recorded
 from vmstore.redact.mask import Mask
@@ -35,7 +35,7 @@ class Recording:
     """Records calls into the sessions of a namespace."""
 
     def __init__(self, namespace: Namespace) -> None:
-        self._ns = namespace
+        self.namespace = self._ns = namespace
         self._conversations: dict[int, tuple[int, Conversation]] = {}
         self._engine: Engine | None = None  # through which they are read
 
@@ -83,58 +83,25 @@ class Recording:
         session_name(name)
         within("at", at)
         happened = self._ns.clock.now() if at is None else at  # a retry happened no later
-        return self._ns.together.write(name, self._writing(name, write, happened, asked, redaction))
+        return self._ns.group_commit.write(name, _Call(self, name, write, happened, asked, redaction))
 
-    def _writing(
-        self,
-        name: str,
-        write: Callable[[Conversation, Batch, int], Written],
-        at: int,
-        asked: Asked | None,
-        redaction: Redaction | None,
-    ) -> Writing[Recorded]:
+    def through(self) -> Engine:
+        """The gate; conversations that were read through another one, before a fork of the process, are forgotten."""
         engine = self._ns.engine
-        if engine is not self._engine:  # in a forked process
+        if engine is not self._engine:
             self.forget()
             self._engine = engine
-        if (key := self._ns.key(name)) is not None:
-            if asked is not None and (first := self._answered(key, name, asked)) is not None:
-                return first
-            self._read(key)
-        yield None
-        key = self._ns.key(name)
-        if key is None:
-            conversation, batch = Conversation(), self._ns.begin(Opening(name, redaction=redaction), at)
-        else:
-            if asked is not None and (first := self._answered(key, name, asked)) is not None:
-                return first  # somebody tried again at the same time
-            _, conversation = self._conversation(key)
-            batch = engine.batch(key)
-            if redaction is not None:
-                change(engine, batch, redaction, at)
-        if asked is not None:
-            if batch.passing is not None:
-                batch.passing.door.clean(asked.id, "the request id")
-            batch.request(asked.id, asked.payload(hides=batch.passing is not None))
-        written = write(conversation, batch, at)  # where it fails the conversation is half changed, and not kept
-        batch.close(at)
-        stored = yield batch
-        assert stored is not None, "a batch is answered with its commits"
-        if key is None:
-            self._ns.follow()
-            conversation.read = reader(engine, Lane(self._ns.views, stored[-1].session))
-        self._keep(stored[-1].session, batch.head.position, conversation)
-        return Recorded(name, written.call, written.turn, written.position)
+        return engine
 
-    def _read(self, key: int) -> None:
+    def read(self, key: int) -> None:
         """Brings a session's conversation to where it stands, or near: the rest is read while others wait."""
         for _ in range(READS_MAX):
-            position, conversation = self._conversation(key)
-            self._keep(key, position, conversation)
+            position, conversation = self.conversation(key)
+            self.keep(key, position, conversation)
             if self._ns.engine.head(key).position - position <= LITTLE:
                 break
 
-    def _conversation(self, key: int) -> tuple[int, Conversation]:
+    def conversation(self, key: int) -> tuple[int, Conversation]:
         """Takes a session's conversation out of memory, brought to where the session stands."""
         position, conversation = self._conversations.pop(key, (0, Conversation()))
         if self._ns.engine.head(key).position == position:
@@ -147,12 +114,13 @@ class Recording:
             )
         return position, conversation
 
-    def _keep(self, key: int, position: int, conversation: Conversation) -> None:
+    def keep(self, key: int, position: int, conversation: Conversation) -> None:
+        """Remembers a session's conversation as it stands at a position."""
         self._conversations[key] = (position, conversation)
         if len(self._conversations) > CONVERSATIONS_MAX:
             del self._conversations[next(iter(self._conversations))]
 
-    def _answered(self, key: int, name: str, asked: Asked) -> Recorded | None:
+    def answered(self, key: int, name: str, asked: Asked) -> Recorded | None:
         """The first answer to a request id, or None where it is new."""
         self._ns.follow()
         request_id, hides = asked.id, policy_at(Lane(self._ns.views, key)) is not Redaction.OFF
@@ -169,6 +137,73 @@ class Recording:
             (key, row[1]),
         ).get
         return Recorded(name, *call)
+
+
+class _Call:
+    """The write of one call, in the steps of a group commit."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        name: str,
+        write: Callable[[Conversation, Batch, int], Written],
+        at: int,
+        asked: Asked | None,
+        redaction: Redaction | None,
+    ) -> None:
+        self._recording, self._ns = recording, recording.namespace
+        self._name, self._write, self._at, self._asked, self._redaction = name, write, at, asked, redaction
+        self._key: int | None = None
+        self._conversation: Conversation
+        self._batch: Batch
+        self._written: Written
+        self._first: Recorded | None = None  # the answer, where the call was recorded before
+
+    def prepare(self) -> bool:
+        """Reads the session, unless the call was recorded before."""
+        self._recording.through()
+        if (key := self._ns.key(self._name)) is None:
+            return True
+        if self._asked is not None and (first := self._recording.answered(key, self._name, self._asked)) is not None:
+            self._first = first
+            return False
+        self._recording.read(key)
+        return True
+
+    def decide(self) -> Batch | None:
+        """The batch that says what the call changed; None where somebody recorded it meanwhile."""
+        engine, asked, at = self._recording.through(), self._asked, self._at
+        self._key = key = self._ns.key(self._name)
+        if key is None:
+            conversation, batch = Conversation(), self._ns.begin(Opening(self._name, redaction=self._redaction), at)
+        else:
+            if asked is not None and (first := self._recording.answered(key, self._name, asked)) is not None:
+                self._first = first
+                return None
+            _, conversation = self._recording.conversation(key)
+            batch = engine.batch(key)
+            if self._redaction is not None:
+                change(engine, batch, self._redaction, at)
+        if asked is not None:
+            if batch.passing is not None:
+                batch.passing.door.clean(asked.id, "the request id")
+            batch.request(asked.id, asked.payload(hides=batch.passing is not None))
+        # Where this fails the conversation is half changed, and is not kept.
+        self._written = self._write(conversation, batch, at)
+        batch.close(at)
+        self._conversation, self._batch = conversation, batch
+        return batch
+
+    def done(self, commits: list[Commit]) -> Recorded:
+        """Which call it is."""
+        if self._first is not None:
+            return self._first
+        session = commits[-1].session
+        if self._key is None:
+            self._ns.follow()
+            self._conversation.read = reader(self._ns.engine, Lane(self._ns.views, session))
+        self._recording.keep(session, self._batch.head.position, self._conversation)
+        return Recorded(self._name, self._written.call, self._written.turn, self._written.position)
 
 
 def used(latency: int | None, cost: float | None) -> Usage:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
 from vmstore.core.clock import within
-from vmstore.core.page import LinkKind
+from vmstore.core.page import LinkKind, Origin
 from vmstore.engine.batch import Batch
+from vmstore.engine.new_session import Opening
 from vmstore.errors import InputError, UnknownError
+from vmstore.log.commit import Commit
+from vmstore.namespace.group_commit import Decision
 from vmstore.namespace.namespace import Namespace, session_name
 from vmstore.namespace.resolve import resolved
 from vmstore.namespace.results import (
@@ -322,7 +325,8 @@ class Session:
             try:
                 yield batch
                 if not batch.spent and not batch.empty:
-                    batch.commit(happened)
+                    batch.close(happened)
+                    self._ns.group_commit.commit(self.name, batch)
             finally:
                 batch.spend("ended with its block")
 
@@ -346,20 +350,24 @@ class Session:
         are added, `untags` taken away; `anchors` are values by name, None takes a name away.
         """
         said = checked(Said(importance, status, valid_from, valid_to, tags, untags, anchors))
-        with self._ns.lock:
-            told = within("at", at)
-            if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
-                raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
+        told = within("at", at)
+        if isinstance(page, str) and any(getattr(parse(page), word) is not None for word in MOMENTS):
+            raise InputError(f"{page} names a moment, and what is said holds from now on; leave the moment out")
+        engine, number = self._ns.engine, 0
+
+        def read() -> None:
+            nonlocal number
             with self._ns.asking():
                 number, _ = self._resolve(self._lane(), page, Head())
 
-            def write() -> None:
-                batch = self._ns.engine.batch(self._key)
-                batch.add(annotation(batch, number, said))
-                batch.commit(self._ns.clock.now() if told is None else told)
+        def decide() -> Batch:
+            batch = engine.batch(self._key)
+            batch.add(annotation(batch, number, said))
+            batch.close(self._ns.clock.now() if told is None else told)
+            return batch
 
-            self._ns.retried(write)
-            return self.page(number)
+        self._ns.group_commit.write(self.name, Decision(decide, lambda commits: None, read))
+        return self.page(number)
 
     def close(self, status: str = "completed", reason: str | None = None, *, at: int | None = None) -> SessionInfo:
         """Says that the session ended, `completed` or `abandoned`, and why; how it stands then.
@@ -375,13 +383,26 @@ class Session:
 
     def fork(self, name: str, at: AsOf | None = None, **moment: Any) -> Session:
         """A new session that shares this one's past up to a moment, and nothing after."""
-        with self._ns.lock:
+        engine, child, when, position = self._ns.engine, session_name(name), one_moment(at, moment), 0
+
+        def read() -> None:
+            nonlocal position
             with self._ns.asking():
-                position = basis(self._lane(), one_moment(at, moment)).position
-            now, child = self._ns.clock.now(), session_name(name)
-            key = self._ns.retried(lambda: self._ns.engine.fork(self._key, position, child, now))
+                position = basis(self._lane(), when).position
+
+        def decide() -> Batch:
+            now = self._ns.clock.now()
+            opening = Opening(child, origin=Origin.FORK, parent=self._key, parent_position=position)
+            batch = engine.begin(opening, now)
+            batch.close(now)
+            return batch
+
+        def done(commits: list[Commit]) -> int:
             self._ns.follow()
-            return Session(self._ns, self._recording, key, name)
+            return commits[-1].session
+
+        key = self._ns.group_commit.write(child, Decision(decide, done, read))
+        return Session(self._ns, self._recording, key, name)
 
     # ---- what if
 

@@ -14,6 +14,7 @@ from vmstore.core.clock import within
 from vmstore.core.decision import Holder
 from vmstore.core.mutation import Annotate, Cite, Link, Recall
 from vmstore.core.page import LinkKind, Role, Standing
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, OvertakenError, UnknownError
 from vmstore.live import extraction, page_moves
 from vmstore.live.regeneration import Renewal, write
@@ -53,15 +54,18 @@ class Acting(Session):
         """Does something as one commit; decided anew where another process was first."""
         within("at", at)
         with self._ns.lock:
-            clock = self._ns.engine.clock  # refuses where the handle is for reading
-            happened = clock.now() if at is None else at
+            engine = self._ns.engine  # refuses where the handle is for reading
+            happened = engine.clock.now() if at is None else at
             runtime = self.runtime()
 
             def managed(act: Act) -> T:
                 chosen(act.state)
                 return do(act)
 
-            return self._ns.retried(lambda: runtime.act(managed, happened))
+            return engine.retried(lambda: runtime.act(managed, happened, self._commit))
+
+    def _commit(self, batch: Batch) -> None:
+        self._ns.group_commit.commit(self.name, batch)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -79,7 +83,7 @@ class Acting(Session):
             yield
         finally:
             with self._ns.lock:
-                runtime.end()
+                runtime.end(self._commit)
 
     # ---- what is held, moved and marked
 
