@@ -17,6 +17,7 @@ from vmstore.errors import CorruptError
 from vmstore.log.commit import Commit, genesis, seal
 from vmstore.log.memory import MemoryLog
 from vmstore.views import cell_resolver, dispatch, fold, projection
+from vmstore.views.dispatch import Walk
 from vmstore.views.projection import Projection
 from vmstore.views.projectors.residency import Residency
 
@@ -186,3 +187,21 @@ def test_a_name_that_cannot_be_read_is_named(cells: list[Cell], message: str) ->
     log._cells = cells
     with pytest.raises(CorruptError, match=message):
         Projection(log, apsw.Connection(":memory:")).catch_up()
+
+
+@pytest.mark.parametrize("name", ["on_creat", "on_faultin", "on_commits", "on_guard"])
+def test_a_handler_that_nothing_calls_is_refused(name: str) -> None:
+    """A projector with a handler for no kind of mutation is refused as its class is made, one that inherits too."""
+    with pytest.raises(TypeError, match=rf"Misspelt\.{name} would never be called"):
+        type("Misspelt", (Residency,), {name: lambda *_: None})
+    handlers = type("Handlers", (), {"on_create": lambda *_: None, name: lambda *_: None})
+    with pytest.raises(TypeError, match=rf"Mixed\.{name} would never be called"):
+        type("Mixed", (handlers, Residency), {})
+    assert type("Sound", (Residency,), {"on_mark": lambda *_: None}).kinds() == sorted([*Residency.kinds(), "mark"])
+
+
+def test_a_listener_that_is_no_projector_is_refused_as_well() -> None:
+    """Whoever walks the log with a handler for no kind of mutation is refused before the first commit."""
+    listener = type("Listener", (), {"on_commit": lambda *_: None, "on_turns": lambda *_: None})
+    with pytest.raises(TypeError, match=r"Listener\.on_turns would never be called"):
+        Walk([listener()], lambda commit, first: (0, 0, b""), None)  # type: ignore[arg-type]

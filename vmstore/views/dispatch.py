@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import apsw
@@ -19,12 +20,15 @@ from vmstore.log.commit import Commit, follows
 from vmstore.log.port import Log
 from vmstore.views.branch import Lane
 from vmstore.views.cell_resolver import Cellar
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import Fact, Projector, check_handlers
 
 GIVEN_MAX = 8 << 20  # bytes of names and labels that listeners may hold before they are written
 Handler = Callable[[Fact, Any], None]
 Moment = tuple[int, int, bytes]
 """Where a session stands: turn, call, and the hash its next commit follows."""
+
+
+_checked: Callable[[type], None] = cache(check_handlers)  # of listeners that are no projectors too, once each
 
 
 class Walk:
@@ -42,6 +46,8 @@ class Walk:
         cellar: Cellar,
         spill: Callable[[], None] | None = None,
     ) -> None:
+        for kind in {type(listener) for listener in listeners}:
+            _checked(kind)
         self._before = before
         self._cellar = cellar
         self._spill = spill

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES
-from vmstore.core.mutation import CellRef
+from vmstore.core.mutation import MUTATION_NAMES, CellRef, Mutation
 from vmstore.core.text.json_text import is_text
 from vmstore.log.commit import Commit
 from vmstore.views.cell_resolver import Cellar
@@ -74,8 +74,22 @@ def plain(text: object) -> str | None:
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else None
 
 
+def check_handlers(listener: type) -> None:
+    """Raises TypeError where a class has a handler that would never be called, because no mutation is of its kind."""
+    kinds = {MUTATION_NAMES[kind.NUMBER] for kind in Mutation.__subclasses__()}
+    for name in dir(listener):
+        if name.startswith("on_") and name != "on_commit" and name[3:] not in kinds:
+            raise TypeError(
+                f"{listener.__name__}.{name} would never be called: there is no mutation of the kind {name[3:]!r}; "
+                f"the kinds are {', '.join(sorted(kinds))}"
+            )
+
+
 class Projector:
-    """The fold rule of one view and its running state; subclasses add tables and handlers."""
+    """The fold rule of one view and its running state; subclasses add tables and handlers.
+
+    A handler whose name is no kind of mutation is refused when the class is made.
+    """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
@@ -83,6 +97,11 @@ class Projector:
     selects: ClassVar[dict[str, str]] = {}  # what is read as a table and stored in others
     indexes: ClassVar[tuple[str, ...]] = ()
     inserts: ClassVar[dict[str, str]] = {}  # how rows come into a table where it is no plain INSERT
+
+    def __init_subclass__(cls) -> None:
+        """Refuses a handler that would never be called."""
+        super().__init_subclass__()
+        check_handlers(cls)
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
