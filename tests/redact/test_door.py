@@ -320,3 +320,30 @@ def test_a_request_id_that_holds_a_secret_is_refused(tmp_path: Path, redaction: 
             assert store.record("s", ask, None, request_id=f"r-{number}", redaction=redaction).call == number + 1
         assert store.record("s", ask, None, request_id="r-1").call == 2 and store.verify().ok
     assert not any(MAIL.encode() in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("redaction", ["mask", "refuse"])
+def test_a_batch_of_ones_own_cannot_be_let_past_the_door(tmp_path: Path, redaction: str) -> None:
+    """What a batch hands out leads to nothing that switches redaction off, and takes no attribute of anybody's."""
+    content = f"password={PASSWORD}".encode()
+    with vmstore.open(tmp_path / "a.vms") as store:
+        session = store.session("s", create=True, redaction=redaction)
+        with session.batch() as batch:
+            for name in ("passing", "redaction", "base", "place", "take", "redact", "_redaction"):
+                assert not hasattr(batch, name)
+                with pytest.raises(AttributeError):
+                    setattr(batch, name, None)
+            reached = {name for name in dir(batch) if not name.startswith("_")}
+            assert reached == {"add", "cell", "commit", "empty", "end", "head", "position", "request", "spent"}
+            batch.head.redaction = 0
+            with pytest.raises(RefusedError, match=r"the request id holds .*email"):
+                batch.request(f"mail-{MAIL}", b"")
+            if redaction == "mask":
+                created = Create(PageType.CLAIM, Modality.TEXT, Role.USER, 0, 0, batch.cell(content), len(content), 9)
+                batch.add(created)
+            else:
+                with pytest.raises(RefusedError, match="password"):
+                    batch.cell(content)
+        assert session.info().redactions == (redaction == "mask") and store.verify().ok
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(PASSWORD.encode() in data or MAIL.encode() in data for data in files)

@@ -132,7 +132,7 @@ def test_the_log_refuses_what_follows_nothing(store_path: Path) -> None:
         with session.batch() as batch:
             made(batch, b"one")
             batch.commit(1)
-            batch._spent = ""
+            batch._batch._spent = ""
             with pytest.raises(ConflictError, match="stands at position 2"):
                 batch.commit(1)
         assert store.verify().ok

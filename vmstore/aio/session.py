@@ -10,7 +10,7 @@ import vmstore.store.session as sync_session
 from vmstore.aio.context import Context
 from vmstore.aio.worker import Worker
 from vmstore.core.asof import AsOf, Position
-from vmstore.engine.batch import Batch
+from vmstore.engine.batch import HandBatch
 from vmstore.namespace.results import (
     Affinity,
     CallInfo,
@@ -193,7 +193,7 @@ class Session:
         told = partial(self._session.record, at=at, latency=latency, cost=cost, request_id=request_id)
         return await self._worker.do(told, request, response)
 
-    async def batch(self, write: Callable[[Batch], T], *, at: int | None = None) -> T:
+    async def batch(self, write: Callable[[HandBatch], T], *, at: int | None = None) -> T:
         """See `vmstore.Session.batch`; `write` is given the batch and adds to it, in the store's thread."""
 
         def work() -> T:

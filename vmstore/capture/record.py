@@ -41,7 +41,7 @@ def record(
 
     What the session is not to hold is masked first, so that the same conversation, sent again, is the same.
     """
-    door = None if batch.passing is None else batch.passing.door
+    door = None if batch.redaction is None else batch.redaction.door
     split = split_request(request if door is None else door.value(plain(request), "request"))
     reply = measured(take_reply(split.shape, response), told)
     if door is not None:

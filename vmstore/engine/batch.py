@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vmstore.cells.cell import ERASED
 from vmstore.core.clock import Clock, IdSource
@@ -12,7 +12,7 @@ from vmstore.engine.commit_cells import Sealing
 from vmstore.engine.dedup import NO_CONTENT, Known, Sealed
 from vmstore.engine.head import Head
 from vmstore.engine.new_session import Opening
-from vmstore.engine.redaction import Passing
+from vmstore.engine.redaction import BatchRedaction
 from vmstore.engine.rules.cell_contents import ByHand
 from vmstore.engine.rules.field_types import sound
 from vmstore.engine.rules.rules import Place
@@ -20,6 +20,9 @@ from vmstore.engine.rules.rules_by_kind import broken
 from vmstore.engine.system_session import RESERVED, commands_write_it
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.log.commit import NO_REQUEST, Commit, seal
+
+if TYPE_CHECKING:
+    from vmstore.redact.redactor import Door
 
 LOST = b"vmstore lost "
 
@@ -55,13 +58,15 @@ class Written(NamedTuple):
 class Batch:
     """Mutations of one session on their way to the log: one commit, or several ended in between."""
 
-    def __init__(self, engine: Gate, head: Head, base: Head | None = None) -> None:
+    def __init__(
+        self, engine: Gate, head: Head, base: Head | None = None, redaction: BatchRedaction | None = None
+    ) -> None:
         self.head = head
         self.base = base  # what the head is a copy of
         self.expected = head.position if head.session else 0
         self.seen: int | None = None  # what a new session's name was checked against
         self.opening: Opening | None = None
-        self.passing: Passing | None = None  # what masks or refuses, where the session does
+        self._redaction = redaction  # what masks or refuses, where the session does
         self.written: list[Written] = []
         self.inherited: list[CellRef] = []  # cells of the past it forked from that it names
         self._engine = engine
@@ -77,6 +82,15 @@ class Batch:
         self._contents = contents
         self.place.contents = self.place.by_hand = contents
 
+    @property
+    def redaction(self) -> BatchRedaction | None:
+        """What masks or refuses what is sealed, where the session does."""
+        return self._redaction
+
+    def redact(self, door: Door | None) -> None:
+        """Masks or refuses by `door` what is sealed from here on."""
+        self._redaction = None if door is None else BatchRedaction(door)
+
     def _begin(self) -> None:
         """Begins the next commit."""
         self.first = self.head.position + 1
@@ -85,8 +99,8 @@ class Batch:
         self._lost: set[int] = set()  # cells of this commit without bytes
         self._sealing = self.head.recent.sealing = Sealing(self._engine.ids)
         self.place = Place(contents=self._contents, by_hand=self._contents)
-        if self.passing is not None:
-            self.passing.begin()
+        if self._redaction is not None:
+            self._redaction.begin()
 
     @property
     def position(self) -> int:
@@ -104,8 +118,8 @@ class Batch:
             raise InputError(f"content to be sealed is of type {type(content).__name__}; pass bytes")
         self._check()
         known, told = self._engine.known, content
-        if self.passing is not None:
-            content = self.passing.content(told)
+        if self._redaction is not None:
+            content = self._redaction.content(told)
         digest = known.digest(content)
         ref = self._sealed.get(digest)
         if ref is None:
@@ -116,8 +130,8 @@ class Batch:
             self._sealed[digest] = ref
             if self._contents is not None and type(ref) is not int:
                 self._contents.note(ref, content)
-        if self.passing is not None:
-            self.passing.note(ref, told, content)
+        if self._redaction is not None:
+            self._redaction.note(ref, told, content)
         return ref
 
     def _before(self, content: bytes, digest: bytes) -> CellRef | None:
@@ -166,7 +180,9 @@ class Batch:
         """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
         if self._contents is not None and (reason := commands_write_it(mutation, self._contents.live)) is not None:
             raise RefusedError(f"{mutation.kind} at position {self.position} refused: {reason} (rule {RESERVED})")
-        return self.take(mutation) if self.passing is None else self.passing.add(mutation, self.take, self.position)
+        return (
+            self.take(mutation) if self._redaction is None else self._redaction.add(mutation, self.take, self.position)
+        )
 
     def take(self, mutation: AnyMutation) -> int:
         """Checks a mutation and takes it in as it is; its position."""
@@ -250,3 +266,57 @@ class Batch:
     def _check(self) -> None:
         if self._spent:
             raise ConflictError(f"this batch {self._spent}, and is not taken again; begin another one")
+
+
+class HandBatch:
+    """A batch as `Session.batch` hands it out: mutations of one session of somebody's own.
+
+    Nothing of it leads past the checks and the redaction of what is added.
+    """
+
+    __slots__ = ("_batch",)
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    @property
+    def position(self) -> int:
+        """The position the next mutation will have."""
+        return self._batch.position
+
+    @property
+    def head(self) -> Head:
+        """Where the session will stand, to look at: a copy, and what is changed in it changes nothing."""
+        return self._batch.head.copy()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write."""
+        return self._batch.empty
+
+    @property
+    def spent(self) -> bool:
+        """Whether it was committed, or its block ended."""
+        return self._batch.spent
+
+    def cell(self, content: bytes) -> CellRef:
+        """Seals bytes; bytes this session sealed before are named, not written again."""
+        return self._batch.cell(content)
+
+    def request(self, request_id: str, payload: bytes) -> None:
+        """Gives the commit under way a request id, with a digest of what was asked."""
+        if (redaction := self._batch.redaction) is not None:
+            redaction.door.clean(request_id, "the request id")
+        self._batch.request(request_id, payload)
+
+    def add(self, mutation: AnyMutation) -> int:
+        """Takes a mutation in, with a record of what was masked in it; its position. RefusedError names the rule."""
+        return self._batch.add(mutation)
+
+    def end(self, at: int) -> None:
+        """Ends a commit: what follows goes into the next one."""
+        self._batch.end(at)
+
+    def commit(self, at: int) -> list[Commit]:
+        """Ends the last commit and writes all of them, durable, or none."""
+        return self._batch.commit(at)

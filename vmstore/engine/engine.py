@@ -23,7 +23,7 @@ from vmstore.engine.head import Head, Nothing
 from vmstore.engine.lookups import ViewLookups, fork_hash, load_head, parent_uid
 from vmstore.engine.named_cells import OfBatch
 from vmstore.engine.new_session import Opening
-from vmstore.engine.redaction import Doors, Passing
+from vmstore.engine.redaction import BatchRedaction, Doors
 from vmstore.engine.system_session import Warden, check_name, let
 from vmstore.errors import OvertakenError, UnknownError
 from vmstore.log.commit import Commit, genesis
@@ -139,19 +139,23 @@ class Engine:
     def batch(self, session: int) -> Batch:
         """A batch of mutations for a session that exists."""
         base = self.head(session)
-        batch = Batch(self, base.copy(), base)
-        if (door := self.doors.of(session, base.redaction, base.position, self.follow)) is not None:
-            batch.passing = Passing(door)
-        return batch
+        door = self.doors.of(session, base.redaction, base.position, self.follow)
+        return Batch(self, base.copy(), base, None if door is None else BatchRedaction(door))
 
     def batch_by_hand(self, session: int) -> Batch:
-        """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours."""
+        """A batch of mutations of somebody's own, which is looked at closely: it was made by no writer of ours.
+
+        Whoever writes it is handed a `HandBatch`.
+        """
         batch = self.batch(session)
         batch.written_by_hand(OfBatch(batch, self.log, self.projection, self.follow, self.known.looked))
         return batch
 
-    def begin(self, opening: Opening, at: int) -> Batch:
-        """A batch that opens a session with its first mutation."""
+    def begin(self, opening: Opening, at: int, *, redacted: bool = False) -> Batch:
+        """A batch that opens a session with its first mutation.
+
+        What follows is `redacted` already where it was sealed for another session before, and its records follow too.
+        """
         check_name(opening.name, opening.hidden)
         uid = self.ids.salt()
         head = Head(uid, Nothing(uid))
@@ -188,7 +192,7 @@ class Engine:
             batch.add(Redact(policy=opening.redaction))
         if opening.origin is Origin.FORK or opening.redaction is not None:
             batch.end(at)
-        batch.passing = None if door is None else Passing(door)
+        batch.redact(None if redacted else door)
         return batch
 
     def fork(self, parent: int, position: int, name: str, at: int, **told: Any) -> int:
@@ -268,10 +272,10 @@ class Engine:
             head = batch.base
         if not isinstance(head.lookups, Nothing) or not head.recent.start:  # else it has a past to be looked up
             self._keep(head)
-        if batch.passing is not None:
-            batch.passing.door.settle(head.position)
+        if batch.redaction is not None:
+            batch.redaction.door.settle(head.position)
             if batch.opening is None or batch.opening.origin is not Origin.FORK:  # a fork's knows nothing of its past
-                self.doors.keep(head.session, batch.passing.door)
+                self.doors.keep(head.session, batch.redaction.door)
         batch.settle()
         for commit in batch.written:
             self.known.note(head.session, commit.position, commit.digests, commit.commitments)

@@ -107,7 +107,7 @@ def resized(mutation: Sized, before: int, after: int) -> Sized:
     return msgspec.structs.replace(mutation, size=after, tokens=-(-mutation.tokens * after // max(before, 1)))
 
 
-class Passing:
+class BatchRedaction:
     """What passes the door in one batch: which cells hold placeholders, and the record of it."""
 
     def __init__(self, door: Door) -> None:

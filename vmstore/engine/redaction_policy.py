@@ -6,7 +6,6 @@ from vmstore.core.mutation import Redact
 from vmstore.core.redaction import Redaction
 from vmstore.engine.batch import Batch
 from vmstore.engine.engine import Engine
-from vmstore.engine.redaction import Passing
 
 
 def change(engine: Engine, batch: Batch, policy: Redaction, at: int) -> None:
@@ -16,5 +15,4 @@ def change(engine: Engine, batch: Batch, policy: Redaction, at: int) -> None:
     session, position = batch.head.session, batch.head.position
     batch.take(Redact(policy=policy))
     batch.end(at)
-    door = engine.doors.of(session, policy, position, engine.follow)
-    batch.passing = None if door is None else Passing(door)
+    batch.redact(engine.doors.of(session, policy, position, engine.follow))

@@ -234,7 +234,7 @@ def alone(act: Act, draft: Draft, links: Iterable[tuple[int, int]] = ()) -> int:
 
 def hidden(act: Act, draft: Draft) -> Draft:
     """A message without what its session is not to hold."""
-    return draft if act.batch.passing is None else draft_of(act.batch.passing.door, draft, "what was said")
+    return draft if act.batch.redaction is None else draft_of(act.batch.redaction.door, draft, "what was said")
 
 
 def _topics(draft: Draft) -> list[str]:

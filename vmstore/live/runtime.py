@@ -71,8 +71,8 @@ class Act:
 
     def tell(self, mutation: AnyMutation) -> int:
         """Writes a stimulus, and beside it the record of what was masked in it; its position."""
-        passing = self.batch.passing
-        told = None if passing is None else passing.record(mutation, self.batch.position)
+        redaction = self.batch.redaction
+        told = None if redaction is None else redaction.record(mutation, self.batch.position)
         if told is not None and isinstance(mutation, Compress):  # what answers a decision stands after what was told
             self.kernel.tell(told)
             told = None
@@ -110,7 +110,7 @@ class Act:
 
     def masked(self, content: bytes) -> bytes:
         """Bytes as the session may hold them."""
-        return content if self.batch.passing is None else self.batch.passing.content(content)
+        return content if self.batch.redaction is None else self.batch.redaction.content(content)
 
     def read(self, position: int, ref: CellRef) -> bytes:
         """The bytes a mutation of this act names."""

@@ -35,7 +35,6 @@ class Written(Memory):
         self.bytes = self.mutations = 0
         self.read: Commit | None = None  # the recorded commit under way
         self._batch = batch
-        batch.passing = None  # what was recorded passed the door when it was
         self._contents = contents
 
     def _placed(self, mutation: m.AnyMutation) -> int:
@@ -102,7 +101,7 @@ def written(
             "keep what would have been"
         )
     opening = Opening(name, origin=Origin.FORK, parent=source.key, parent_position=first.last)
-    batch = engine.begin(opening, first.at)
+    batch = engine.begin(opening, first.at, redacted=True)
     inherit(engine, batch.head, opening)
     paper = Written(batch, source.contents)
     run = Redecision(paper, stimuli.forms, shorten, changed)

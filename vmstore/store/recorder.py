@@ -185,9 +185,9 @@ class _Call:
             if self._redaction is not None:
                 change(engine, batch, self._redaction, at)
         if asked is not None:
-            if batch.passing is not None:
-                batch.passing.door.clean(asked.id, "the request id")
-            batch.request(asked.id, asked.payload(hides=batch.passing is not None))
+            if batch.redaction is not None:
+                batch.redaction.door.clean(asked.id, "the request id")
+            batch.request(asked.id, asked.payload(hides=batch.redaction is not None))
         # Where this fails the conversation is half changed, and is not kept.
         self._written = self._write(conversation, batch, at)
         batch.close(at)

@@ -10,7 +10,7 @@ from vmstore.core.address import MOMENTS, page_name, parse
 from vmstore.core.asof import AsOf, Call, Head, Position, one_moment
 from vmstore.core.clock import within
 from vmstore.core.page import LinkKind, Origin
-from vmstore.engine.batch import Batch
+from vmstore.engine.batch import Batch, HandBatch
 from vmstore.engine.new_session import Opening
 from vmstore.errors import InputError, UnknownError
 from vmstore.log.commit import Commit
@@ -311,7 +311,7 @@ class Session:
         )
 
     @contextmanager
-    def batch(self, *, at: int | None = None) -> Iterator[Batch]:
+    def batch(self, *, at: int | None = None) -> Iterator[HandBatch]:
         """Mutations of one's own as one commit, `at` microseconds since 1970: the store as a storage backend.
 
         Each is checked as it is added, RefusedError names the rule it breaks. All are durable when
@@ -323,7 +323,7 @@ class Session:
             happened = self._ns.clock.now() if told is None else told
             batch = self._ns.engine.batch_by_hand(self._key)
             try:
-                yield batch
+                yield HandBatch(batch)
                 if not batch.spent and not batch.empty:
                     batch.close(happened)
                     self._ns.group_commit.commit(self.name, batch)

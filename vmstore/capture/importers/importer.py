@@ -181,8 +181,8 @@ class Importer:
     def _begin(self, track: Track, source: str, key: bytes, steps: Sequence[Step], at: int) -> Batch:
         """A batch that opens a track's session."""
         batch = self._engine.begin(self._opening(track, source, key, steps), at)
-        if batch.passing is not None:
-            batch.passing.door = self.doors[track.part]
+        if batch.redaction is not None:
+            batch.redact(self.doors[track.part])
         return batch
 
     def _batch(self, session: int, stands: int) -> Batch:

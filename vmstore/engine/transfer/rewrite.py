@@ -57,8 +57,7 @@ def tell_anew(
     Where only what `hide` leaves is told, request ids are left out too: their digests let guesses be tried.
     """
     commits = gathering.commits(foreign.session)
-    batch = engine.begin(opening, commits[0].at)
-    batch.passing = None  # what is told anew passed the door where it was told first, and its records are here
+    batch = engine.begin(opening, commits[0].at, redacted=True)
     if opening.origin is Origin.FORK:
         inherit(engine, batch.head, opening)
     telling = _Telling(batch, gathering, foreign, hide)
