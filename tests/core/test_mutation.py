@@ -30,6 +30,7 @@ from vmstore.core.mutation import (
     Mark,
     Message,
     Mutation,
+    NamespacePolicy,
     Open,
     Pack,
     Pin,
@@ -150,9 +151,10 @@ FIELDS: dict[type[Mutation], dict[str, st.SearchStrategy[Any]]] = {
     Pressure: {"level": SMALL, "used": COUNT, "budget": COUNT},
     Share: {"scope": SMALL, "principal": st.none() | REF, "verbs": SMALL, "by": st.none() | REF},
     Revoke: {"share": POSITION, "verbs": SMALL, "by": st.none() | REF},
+    NamespacePolicy: {"subject": SMALL, "name": REF, "value": st.none() | REF},
 }  # fmt: skip
 CELLS = {"name", "meta", "source", "key", "note", "content", "labels", "envelope", "aside", "rest"}
-CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by", "who"}
+CELLS |= {"tags", "untags", "anchors", "title", "told", "evidence", "query", "principal", "by", "who", "value"}
 POSITIONS = {
     (Link, "source"),
     (Unlink, "source"),
@@ -272,7 +274,7 @@ def test_every_name_is_reserved() -> None:
         *("fault_in", "fault_denied", "defer", "cancel", "prefetch", "evict", "compress", "pin", "unpin", "flush"),
         *("message", "reference", "cite", "reply", "approve", "pack"),
         *("tool_call", "guard", "promote", "tag", "alias"),
-        *("search", "recall", "pressure", "share", "revoke"),
+        *("search", "recall", "pressure", "share", "revoke", "namespace_policy"),
         *("conflict", "resolve", "merge", "undo", "redo"),
     ]
     assert sorted(MUTATION_NAMES.values()) == sorted(names)

@@ -43,6 +43,7 @@ from vmstore.core.mutation import (
     Link,
     Mark,
     Message,
+    NamespacePolicy,
     Open,
     Pack,
     Pin,
@@ -211,6 +212,7 @@ def kinds() -> dict[str, str]:
         Unlink(30, 12, 0),
         Delete(12),
         Flush(30),
+        NamespacePolicy(0, (300, 1), 0),
     ]
     return {mutation.kind: encode([mutation]).hex() for mutation in examples}
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import vmstore
 from tests.erasing.found import found_in
 from vmstore.core.clock import ManualClock, SeededIds
+from vmstore.core.mutation import Mark
+from vmstore.engine.batch import Batch
 from vmstore.errors import InputError, UnknownError, VmstoreError
+from vmstore.namespace import system_session
 from vmstore.retention.apply import apply, drop, keep, rules
 from vmstore.retention.rules import Rule, span, words
 from vmstore.store.store import Store
@@ -57,6 +62,42 @@ def test_a_rule_is_stated_listed_replaced_and_taken_away(store_path: Path) -> No
         assert [info.session for info in store.sessions()] == ["s"] and store.verify().ok
         with pytest.raises(UnknownError, match="default"):
             drop(store, "tools")
+
+
+def test_a_rule_is_a_policy_of_the_namespace(store_path: Path) -> None:
+    """What states a rule and what takes it away are mutations of a kind of their own, and no mark is written."""
+    with opened(store_path, 0) as store:
+        keep(store, "90d", name="old")
+        drop(store, "old")
+        entries = system_session.entries(store._ns)
+        assert [entry.mutation.kind for entry in entries] == ["namespace_policy"] * 2 and store.verify().ok
+
+
+def test_a_rule_of_an_earlier_version_holds_until_another_is_stated(store_path: Path) -> None:
+    """Marks that stated rules before there was a kind for them keep their meaning, and policies go on from there."""
+
+    def marked(name: str, rule: Rule | None) -> Callable[[Batch], object]:
+        note = None if rule is None else msgspec.json.encode(rule)
+        return lambda batch: batch.add(
+            Mark(Mark.NAMED, name=batch.cell(name.encode()), note=None if note is None else batch.cell(note))
+        )
+
+    with opened(store_path, 0) as store:
+        told(store, "s", 0, "Hello.", user="ann")
+        for name in ("a", "b", "c"):
+            system_session.append(store._ns, marked(f"retention:{name}", Rule(name, DAY, user="ann")))
+        system_session.append(store._ns, marked("else:d", Rule("d", DAY)))
+        system_session.append(store._ns, marked("retention:c", None))
+        assert rules(store) == [Rule("a", DAY, user="ann"), Rule("b", DAY, user="ann")]
+        keep(store, "2d", name="a")
+        drop(store, "b")
+        assert rules(store) == [Rule("a", 2 * DAY)]
+        keep(store, "3d", name="b", user="ann")
+        system_session.append(store._ns, marked("retention:a", Rule("a", 4 * DAY)))
+        assert rules(store) == [Rule("a", 4 * DAY), Rule("b", 3 * DAY, user="ann")]
+        vmstore.erase(store, user="ann")
+        assert rules(store) == [Rule("a", 4 * DAY)] and store.verify().ok
+    assert found(store_path, b'"user":"ann"') == []
 
 
 @pytest.mark.parametrize("time", ["", "90", "d", "0d", "-1d", "1.5d", "90 d", "9999999d"])

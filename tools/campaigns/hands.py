@@ -28,6 +28,7 @@ from vmstore.core.mutation import (
     Link,
     Mark,
     Message,
+    NamespacePolicy,
     Open,
     Pack,
     Pin,
@@ -345,7 +346,8 @@ MAKERS: dict[str, Callable[[Hand, Batch], list[Any]]] = {
     "approve": lambda hand, batch: [Approve(1, 0, None, hand.cell(batch, PLAIN))],
     "share": lambda hand, batch: [Share(3, None, 1)],
     "revoke": lambda hand, batch: [Revoke(1, 1)],
+    "namespace_policy": lambda hand, batch: [NamespacePolicy(0, hand.cell(batch, PLAIN))],
 }
-COMMANDS = ("settings", "open", "erase", "redact", "approve", "share", "revoke")
+COMMANDS = ("settings", "open", "erase", "redact", "approve", "share", "revoke", "namespace_policy")
 _OWN = tuple(name for name in MAKERS if name not in COMMANDS)
 KINDS = (*MAKERS, *_OWN * 2, *("say", "pack", "reply", "update", "compress", "annotate", "apart") * 6)

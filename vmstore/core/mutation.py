@@ -34,6 +34,7 @@ from vmstore.core.decision import (
 from vmstore.core.erasure import Erase
 from vmstore.core.grants import Revoke, Share
 from vmstore.core.mutation_kind import MUTATION_NAMES, CellRef, Mutation
+from vmstore.core.namespace_policy import NamespacePolicy
 from vmstore.core.redaction import Approve, Redact
 from vmstore.errors import CorruptError
 
@@ -42,8 +43,8 @@ WHOLE, PARTIAL, LIVE = 1, 2, 3  # renderers
 __all__ = [
     "Annotate", "AnyMutation", "Approve", "BodyError", "CELL_FIELDS", "CellRef", "Cite", "Close", "Compress",
     "Configure", "Create", "Decision", "Delete", "Erase", "Evict", "FaultDenied", "FaultIn", "Flush", "Known",
-    "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure",
-    "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
+    "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
+    "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
     "decode", "encode", "readable", "sealed_again", "wire",
 ]  # fmt: skip
@@ -312,7 +313,7 @@ Recorded = (
     Open | Turn | Configure | Mark | Create | Update | Annotate | Link | Redact | Compress | Message | Reply | Pack
 )
 ByHand = Close | Unlink | Delete | Flush
-Granting = Share | Revoke
+Granting = Share | Revoke | NamespacePolicy
 Known = Recorded | Erase | Stimulus | Decision | Granting | ByHand
 AnyMutation = Known | Unknown
 
@@ -416,6 +417,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Search: ("query",),
     Share: ("principal", "by"),
     Revoke: ("by",),
+    NamespacePolicy: ("name", "value"),
 }
 
 

@@ -14,6 +14,7 @@ from vmstore.core.mutation import (
     Decision,
     Erase,
     Mark,
+    NamespacePolicy,
     Open,
     Pack,
     Redact,
@@ -27,7 +28,7 @@ from vmstore.core.page import Fidelity
 from vmstore.engine.head import Head
 from vmstore.errors import RefusedError
 
-OF_CHARTER: frozenset[type] = frozenset((Share, Revoke))
+OF_CHARTER: frozenset[type] = frozenset((Share, Revoke, NamespacePolicy))
 """The kinds that stand in the namespace's own session alone."""
 
 IN_CHARTER: frozenset[type] = OF_CHARTER | {Open, Mark, Erase, Approve}
@@ -56,6 +57,7 @@ _COMMANDS: dict[type, str] = {
     Redact: "`store.session(name, redaction=...)`",
     Share: "`vmstore share`",
     Revoke: "`vmstore revoke`",
+    NamespacePolicy: "`vmstore retain`",
 }
 
 

@@ -21,6 +21,7 @@ from vmstore.core.mutation import (
     Create,
     Mark,
     Message,
+    NamespacePolicy,
     Open,
     Reference,
     Reply,
@@ -118,14 +119,16 @@ class Planner:
     def _says_user(self, use: Use) -> bool:
         """Whether a cell of the namespace's own session names the user: a grant to or by them, a rule about them."""
         user, mutation = self.wanted.user, use.mutation
-        if user is None or not isinstance(mutation, Share | Revoke | Mark) or use.cell.number in self.taken:
+        if user is None or use.cell.number in self.taken:
+            return False
+        if not isinstance(mutation, Share | Revoke | NamespacePolicy | Mark):
             return False
         if isinstance(mutation, Mark) and not self._is_charter(use.session):
             return False
         cell = self._log.cells([use.cell.number]).get(use.cell.number)
         told = "" if cell is None else cell.content.decode("utf-8", "replace")
-        if isinstance(mutation, Mark):
-            return use.field == "note" and user_of(told) == user
+        if isinstance(mutation, NamespacePolicy | Mark):
+            return use.field in ("value", "note") and user_of(told) == user
         if use.field == "by":
             return told == str(Principal(Scope.USER, user))
         return isinstance(mutation, Share) and mutation.scope == Scope.USER and told == user

@@ -6,7 +6,7 @@ Also what else a backup brings that takes effect: grants, rules, and by whose wo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,8 @@ from vmstore.cells.storekey import StoreKey
 from vmstore.core.clock import SystemClock, SystemIds
 from vmstore.core.erasure import Erase, ErasureReason
 from vmstore.core.grants import words_of
-from vmstore.core.mutation import Mark
+from vmstore.core.mutation import Mark, NamespacePolicy
+from vmstore.core.namespace_policy import PolicySubject
 from vmstore.core.redaction import Artifact
 from vmstore.engine.grants import Granted
 from vmstore.erasure.certificates import Certificate, cells_of
@@ -90,11 +91,12 @@ def _stated(ns: Namespace) -> Iterator[str]:
     granted, rules = Granted(), dict[str, bool]()
     for entry in system_session.entries(ns):
         granted.apply(entry.position, entry.at, entry.mutation, entry.text)
-        if isinstance(entry.mutation, Mark):
-            try:
+        with suppress(ErasedError, UnknownError):
+            if isinstance(entry.mutation, NamespacePolicy):
+                subject = PolicySubject(entry.mutation.subject).name.lower()
+                rules[f"{subject}:{entry.text(entry.mutation.name)}"] = entry.mutation.value is not None
+            elif isinstance(entry.mutation, Mark):
                 rules[entry.text(entry.mutation.name) or ""] = entry.mutation.note is not None
-            except (ErasedError, UnknownError):
-                continue
     for grant in granted.in_force:
         yield f"namespace {ns.name} is shared: {grant.to} may {', '.join(words_of(grant.verbs))}"
     for rule in (name for name, holds in rules.items() if holds):

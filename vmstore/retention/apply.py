@@ -1,7 +1,8 @@
 """Retention: rules stated in the namespace's own session, and what is due by them erased.
 
-A rule is a mark of that session, called `retention:NAME`, whose note holds it; the last mark of a
-name holds, and one without a note takes the rule away.
+A rule is a policy of the namespace whose value holds it; the last of a name holds, and one without a
+value takes the rule away. Earlier versions wrote marks called `retention:NAME`, with the rule as their
+note; those still mean what they meant.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from vmstore.core.mutation import Mark
+from vmstore.core.mutation import CellRef, Mark, NamespacePolicy
+from vmstore.core.namespace_policy import PolicySubject
 from vmstore.engine.batch import Batch
 from vmstore.erasure.erase import erase_wanted
 from vmstore.errors import ErasedError, InputError, UnknownError
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from vmstore.namespace.signing_keys import Key
     from vmstore.store.store import Store
 
-MARK = "retention:"
+MARK = "retention:"  # begins the names of marks that stated rules before there was a kind for them
 RULE = "default"  # the name of a rule that was given none
 
 
@@ -40,18 +42,26 @@ class Retained(msgspec.Struct, frozen=True):
 
 def rules(store: Store) -> list[Rule]:
     """The rules that hold, by name."""
-    found: dict[str, Rule | None] = {}
+    stated: dict[str, Rule | None] = {}
     for entry in system_session.entries(store._ns):
-        mark = entry.mutation
-        if isinstance(mark, Mark) and mark.reason == Mark.NAMED:
-            name = entry.text(mark.name) or ""
+        if (cells := _rule_cells(entry)) is not None:
+            name, value = cells
             try:
-                told = entry.text(mark.note)
+                text = entry.text(value)
             except ErasedError:  # with the user it was about
-                told = None
-            if name.startswith(MARK):
-                found[name.removeprefix(MARK)] = None if told is None else msgspec.json.decode(told, type=Rule)
-    return [rule for _, rule in sorted(found.items()) if rule is not None]
+                text = None
+            stated[name] = None if text is None else msgspec.json.decode(text, type=Rule)
+    return [rule for _, rule in sorted(stated.items()) if rule is not None]
+
+
+def _rule_cells(entry: system_session.Entry) -> tuple[str, CellRef | None] | None:
+    """The name of the rule that an entry states, and the cell with the rule; None where it states none."""
+    m = entry.mutation
+    if isinstance(m, NamespacePolicy) and m.subject == PolicySubject.RETENTION:
+        return entry.text(m.name) or "", m.value
+    if isinstance(m, Mark) and m.reason == Mark.NAMED and (name := entry.text(m.name) or "").startswith(MARK):
+        return name.removeprefix(MARK), m.note
+    return None
 
 
 def keep(store: Store, time: str, *, where: str | None = None, user: str | None = None, name: str = RULE) -> Rule:
@@ -102,7 +112,7 @@ def apply(store: Store, *, dry_run: bool = False, key: Key | None = None) -> Ret
 
 def _say(store: Store, name: str, told: bytes | None) -> None:
     def write(batch: Batch) -> None:
-        note = None if told is None else batch.cell(told)
-        batch.add(Mark(Mark.NAMED, name=batch.cell((MARK + name).encode()), note=note))
+        value = None if told is None else batch.cell(told)
+        batch.add(NamespacePolicy(PolicySubject.RETENTION, batch.cell(name.encode()), value))
 
     system_session.append(store._ns, write)

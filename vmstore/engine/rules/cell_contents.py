@@ -20,6 +20,7 @@ from vmstore.core.mutation import (
     Create,
     Mark,
     Message,
+    NamespacePolicy,
     Open,
     Pack,
     Reference,
@@ -138,6 +139,7 @@ FORMS: dict[type, dict[str, Form]] = {
     Search: {"query": PLAIN},
     Share: {"principal": PLAIN, "by": PLAIN},
     Revoke: {"by": PLAIN},
+    NamespacePolicy: {"name": NAME, "value": VALUE},
 }
 """What each cell of each kind holds; `envelopes` is the one field that names several."""
 

@@ -37,6 +37,7 @@ from vmstore.core.mutation import (
     Link,
     Mark,
     Message,
+    NamespacePolicy,
     Open,
     Pack,
     Pin,
@@ -56,6 +57,7 @@ from vmstore.core.mutation import (
     Update,
     wire,
 )
+from vmstore.core.namespace_policy import PolicySubject
 from vmstore.core.page import (
     Fidelity,
     Level,
@@ -120,6 +122,7 @@ WORDS: dict[type, dict[str, frozenset[int]]] = {
     },
     Share: {"scope": frozenset(Scope), "verbs": VERBS},
     Revoke: {"verbs": VERBS},
+    NamespacePolicy: {"subject": frozenset(PolicySubject)},
 }
 COUNTS: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((Create, Update, Compress), ("size", "tokens")),
