@@ -143,6 +143,20 @@ def test_a_listed_lazy_import_is_allowed(tmp_path: Path) -> None:
     assert [fault.line for fault in named] == [3]
 
 
+ONCE = [
+    ("get_close_matches", "vmstore/core/text/suggest.py"),
+    ("datetime(1970", "vmstore/core/times.py"),
+    ('replace("+00:00"', "vmstore/core/times.py"),
+]
+
+
+@pytest.mark.parametrize(("text", "path"), ONCE)
+def test_what_many_need_stands_in_one_place(text: str, path: str) -> None:
+    """Nearest names and times are worked out in one module each, which the others import."""
+    places = [file for file in (CHECKOUT / "vmstore").rglob("*.py") if text in file.read_text(encoding="utf-8")]
+    assert [place.relative_to(CHECKOUT).as_posix() for place in places] == [path]
+
+
 USERS = [
     "import vmstore.room.used\n",
     "from vmstore.room import used\n",

@@ -6,7 +6,6 @@ exactly one printed form and `parse(str(reference)) == reference`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -14,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from vmstore.core.page import Level
+from vmstore.core.text.suggest import ANY, suggest
 from vmstore.errors import InputError, UnknownError
 
 Name: TypeAlias = tuple[str, str, str]  # namespace, session, page
@@ -151,7 +151,7 @@ def _nearest_page(page: str, pages: set[str]) -> str:
 
 def _nearest(word: str, words: set[str]) -> str:
     some = sorted(words)[:NEAR_MAX]
-    return difflib.get_close_matches(word, some, n=1, cutoff=0.0)[0]
+    return str(suggest(word, some, ANY))
 
 
 def _names(text: str, start: int, end: int) -> list[str]:

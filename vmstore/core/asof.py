@@ -6,17 +6,16 @@ the views to say; here it only has a valid form.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import msgspec
 
+from vmstore.core.times import iso, microseconds
 from vmstore.errors import InputError
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
 NUMBER_MAX = 2**63 - 1
-TIME_MAX = (datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC) - EPOCH) // MICROSECOND
+TIME_MAX = microseconds(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):
@@ -64,7 +63,7 @@ class Time(msgspec.Struct, frozen=True, gc=False):
         _check("time", self.at, TIME_MAX)
 
     def __str__(self) -> str:
-        return f"time {_iso(self.at)}"
+        return f"time {iso(self.at)}"
 
 
 class LoggedTime(msgspec.Struct, frozen=True, gc=False):
@@ -76,7 +75,7 @@ class LoggedTime(msgspec.Struct, frozen=True, gc=False):
         _check("logged time", self.at, TIME_MAX)
 
     def __str__(self) -> str:
-        return f"logged time {_iso(self.at)}"
+        return f"logged time {iso(self.at)}"
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
@@ -143,10 +142,5 @@ def _microseconds(what: str, moment: int | datetime | str) -> int:
         except ValueError:
             raise InputError(f"{what} {moment!r} is not ISO 8601; write it like 2026-11-21T22:55:01Z") from None
     if isinstance(moment, datetime):
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (aware - EPOCH) // MICROSECOND
+        return microseconds(moment)
     return moment
-
-
-def _iso(at: int) -> str:
-    return (EPOCH + at * MICROSECOND).isoformat().replace("+00:00", "Z")

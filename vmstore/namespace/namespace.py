@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from vmstore.core.page import Origin, Standing
 from vmstore.core.redaction import Redaction
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import MINE, WAIT_S, queued
+from vmstore.core.text.suggest import LOOSE, suggest
 from vmstore.engine.batch import Batch
 from vmstore.engine.dedup import Known
 from vmstore.engine.engine import Engine
@@ -389,9 +389,9 @@ class Namespace(after_fork.Owner):
         """Which known name is nearest to one that is not."""
         if not names:
             return "there is none yet"
-        close = difflib.get_close_matches(name, names, 1, 0.4)
+        close = suggest(name, names, LOOSE)
         if close or len(names) == 1:
-            return f"the nearest is {close[0]!r}" if close else f"there is only {names[0]!r}"
+            return f"the nearest is {close!r}" if close else f"there is only {names[0]!r}"
         return f"there are {len(names)}, {names[0]!r} among them"
 
 

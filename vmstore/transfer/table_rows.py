@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,6 +43,7 @@ from vmstore.core.page import (
     Word,
 )
 from vmstore.core.redaction import TAG
+from vmstore.core.times import moment_of
 from vmstore.engine.transfer.ingest import content_of
 from vmstore.log.commit import Commit
 from vmstore.transfer.selection import Portion, commits_of
@@ -55,7 +55,6 @@ from vmstore.views.projectors.residency import resident_at
 from vmstore.views.reads.resolve_asof import basis
 
 Row = tuple[str, tuple[Any, ...]]
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def rows(projection: Projection, portions: Sequence[Portion]) -> Iterator[Row]:
@@ -323,6 +322,6 @@ def _text(value: Any) -> str | None:
 def time_text(at: int | None) -> str | None:
     """Microseconds since 1970 as ISO 8601; None for what no calendar holds."""
     try:
-        return None if at is None else (EPOCH + timedelta(microseconds=at)).isoformat(timespec="microseconds")
+        return None if at is None else moment_of(at).isoformat(timespec="microseconds")
     except OverflowError:
         return None

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from vmstore.core.page import Word
+from vmstore.core.times import iso
 
 Words = type[Word]
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Form(NamedTuple):
@@ -29,11 +28,6 @@ class Form(NamedTuple):
     text: str | None = None
     words: Words | None = None
     name: str = ""  # page, message: what is named by it
-
-
-def iso(at: int) -> str:
-    """Microseconds since 1970 as ISO 8601 in UTC."""
-    return (EPOCH + timedelta(microseconds=at)).isoformat().replace("+00:00", "Z")
 
 
 def _page(position: Any) -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
+from vmstore.core.text.suggest import ANY, suggest
 from vmstore.shell.commands.arguments.arguments import (
     Command,
     add_annotate,
@@ -347,4 +346,4 @@ def overview() -> str:
 
 def nearest(name: str) -> str:
     """The command that a wrong one was most likely meant to be."""
-    return difflib.get_close_matches(name, list(COMMANDS), n=1, cutoff=0.0)[0]
+    return str(suggest(name, COMMANDS, ANY))

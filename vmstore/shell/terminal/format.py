@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+
+from vmstore.core.times import moment_of
 
 LEVELS = ("full", "reduced", "abstract", "reference")
 BARS = " ▏▎▍▌▋▊▉█"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Controls could drive the terminal, bidirectional marks could reorder a line, surrogates crash it.
 UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -77,7 +77,7 @@ def size(value: int) -> str:
 
 def moment(at: int) -> str:
     """Microseconds since 1970 as a date and a time, UTC."""
-    return f"{EPOCH + timedelta(microseconds=at):%Y-%m-%d %H:%M:%S}"
+    return f"{moment_of(at):%Y-%m-%d %H:%M:%S}"
 
 
 def seconds(value_ms: float | None) -> str:

@@ -2,12 +2,12 @@ r"""The shell's own commands as data: `\mode json` or `.mode json`; any beginnin
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.vmql import card, favourites
@@ -46,8 +46,8 @@ def named(name: str) -> Command:
     if found:
         several = ", ".join(f"\\{one.name}" for one in found)
         raise InputError(f"\\{name} could be {several}; write one more letter")
-    near = difflib.get_close_matches(word, list(COMMANDS), 1)
-    told = f"the nearest is \\{near[0]}; " if near else ""
+    near = suggest(word, COMMANDS)
+    told = f"the nearest is \\{near}; " if near else ""
     raise InputError(f"there is no command \\{name}; {told}\\help lists them")
 
 

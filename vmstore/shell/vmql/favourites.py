@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 
+from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError, UnknownError
 from vmstore.shell.vmql.settings import config_folder
 
@@ -27,8 +27,8 @@ def text(name: str) -> str:
     path = _path(name)
     if not path.is_file():
         names = [one for one, _ in every()]
-        near = difflib.get_close_matches(name, names, 1)
-        told = f"the nearest is {near[0]}" if near else "\\save NAME keeps the last statement"
+        near = suggest(name, names)
+        told = f"the nearest is {near}" if near else "\\save NAME keeps the last statement"
         raise UnknownError(f"no statement is kept as {name!r}; {told}")
     return path.read_text(encoding="utf-8")
 

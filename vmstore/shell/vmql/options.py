@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vmstore.core.text.suggest import suggest
+
 PROG = "vmql"
 USAGE = 2
 
@@ -121,10 +123,8 @@ def _value(option: Option, name: str, told: str | None, rest: Iterator[str]) -> 
 
 
 def _nearest(name: str, known: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known, 1)
-    return f"; the nearest is {near[0]}" if near else ""
+    near = suggest(name, known)
+    return f"; the nearest is {near}" if near else ""
 
 
 def help_text() -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from vmstore.core.decision import FaultReason
+from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError
 
 PPM = 1_000_000
@@ -119,8 +119,8 @@ def known_settings(told: Iterable[str]) -> None:
     """Refuses a name that no setting has, with the one that was likely meant."""
     for name in told:
         if name not in _FIELDS:
-            meant = get_close_matches(str(name), _FIELDS, 1)
-            near = f"; did you mean {meant[0]}? The" if meant else "; the"
+            meant = suggest(str(name), _FIELDS)
+            near = f"; did you mean {meant}? The" if meant else "; the"
             raise InputError(f"there is no setting {name!r}{near} settings are {', '.join(_FIELDS)}")
 
 

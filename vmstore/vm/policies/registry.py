@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from vmstore.core.page import PageType
+from vmstore.core.text.suggest import LOOSE, suggest
 from vmstore.errors import InputError
 from vmstore.vm.policies.demand import Demand1
 from vmstore.vm.policies.importance import Importance1
@@ -45,8 +44,8 @@ def shipped(name: str) -> Shipped:
     wanted = CHOSEN if name == DEFAULT else name
     found = [one for one in SHIPPED if wanted in (one.NAME, full_name(one))]
     if not found:
-        near = difflib.get_close_matches(name, names(), 1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = suggest(name, names(), LOOSE)
+        hint = f"; did you mean {near!r}?" if near else ""
         raise InputError(f"there is no policy {name!r}; the policies are {', '.join(names())}{hint}")
     return max(found, key=lambda one: one.VERSION)
 

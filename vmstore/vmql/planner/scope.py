@@ -10,13 +10,13 @@ from typing import Any
 from vmstore.core.address import page_position
 from vmstore.core.asof import AsOf, Call, Head, LoggedTime, Position, Time, Turn
 from vmstore.core.page import Origin
+from vmstore.core.times import iso
 from vmstore.errors import InputError, UnknownError
 from vmstore.views.branch import NEVER, Lane
 from vmstore.views.projectors.lineage import outdated
 from vmstore.views.projectors.residency import knower
 from vmstore.views.projectors.sessions import NAMED
 from vmstore.views.reads.resolve_asof import Basis, basis, call_position, last, moment_at
-from vmstore.vmql.column_types import iso
 from vmstore.vmql.host import World
 from vmstore.vmql.planner.python_ctes import HANDED, handed
 from vmstore.vmql.planner.times import instant

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
-from vmstore.vmql.column_types import EPOCH
+from vmstore.core.times import microseconds, moment_of
 from vmstore.vmql.syntax.errors import QueryError
 from vmstore.vmql.syntax.nodes import Span
-
-MICROSECOND = timedelta(microseconds=1)
 
 
 def instant(value: object, now: int, span: Span) -> int:
@@ -21,8 +19,7 @@ def instant(value: object, now: int, span: Span) -> int:
     moment = value if isinstance(value, datetime) else _parsed(value, now)
     if moment is None:
         raise _none(value, span)
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (aware - EPOCH) // MICROSECOND
+    return microseconds(moment)
 
 
 def _parsed(text: str, now: int) -> datetime | None:
@@ -39,7 +36,7 @@ def _phrase(text: str, now: int) -> datetime | None:
         import dateparser
     except ImportError:
         return None
-    base = (EPOCH + now * MICROSECOND).replace(tzinfo=None)
+    base = moment_of(now).replace(tzinfo=None)
     told = {"RELATIVE_BASE": base, "TIMEZONE": "UTC", "RETURN_AS_TIMEZONE_AWARE": True, "PREFER_DATES_FROM": "past"}
     found: datetime | None = dateparser.parse(text, languages=["en"], settings=told)
     return found

@@ -40,10 +40,10 @@ from vmstore.core.mutation import (
     decode,
 )
 from vmstore.core.page import Standing, Tier
+from vmstore.core.times import iso
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
 from vmstore.views.reads.reasons import use_of, word_of
-from vmstore.vmql.column_types import iso
 from vmstore.vmql.relations.actors import Actor
 
 BATCH = 200  # commits read at once

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
+from vmstore.core.text.suggest import suggest
 from vmstore.errors import InputError
 from vmstore.vmql.syntax.nodes import NOWHERE, Span
 
@@ -67,5 +67,5 @@ def near(word: str, known: Iterable[str]) -> str | None:
     if not word or len(word) > NEAR_CHARS_MAX:
         return None
     folded = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=NEAR_MIN)
-    return folded[found[0]] if found else None
+    close = suggest(word.casefold(), folded, NEAR_MIN)
+    return None if close is None else folded[close]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ import msgspec
 from vmstore.capture.importers.formats.decompress import check, is_packed, unpack
 from vmstore.capture.steps import Torn, Unread
 from vmstore.core.system.safe_files import read_within
+from vmstore.core.times import microseconds
 from vmstore.errors import InputError
 
 FILE_BYTES_MAX = 2 << 30  # it is read at once, and takes several times as much memory
 LINE_BYTES_MAX = 32 << 20  # longer lines are kept but never parsed
 NEST_MAX = 200  # deeper values can be read, but not be written back from a deep call stack
 AT_MS_MAX = 253_402_300_800_000  # the year 10000, where dates end
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 BOM = b"\xef\xbb\xbf"
 _SOLID = re.compile(rb"\S")
 
@@ -113,10 +113,8 @@ def moment(value: Any) -> int | None:
     if not isinstance(value, str):
         return None
     try:
-        parsed = datetime.fromisoformat(value)
         # A time without a zone is taken as UTC, or the same file would read differently elsewhere.
-        aware = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-        return (aware - EPOCH) // timedelta(microseconds=1)
+        return microseconds(datetime.fromisoformat(value))
     except (ValueError, OverflowError):
         return None
 

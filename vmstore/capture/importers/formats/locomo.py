@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from vmstore.capture.importers.formats.jsonl import EPOCH, Source
+from vmstore.capture.importers.formats.jsonl import Source
 from vmstore.capture.steps import Answer, Apart, Note, Reading, Recast, Say, Stand, Step, Track, Unread
 from vmstore.core.draft import Draft, Reply
 from vmstore.core.page import LinkKind, PageType, Slot, Status
+from vmstore.core.times import microseconds
 from vmstore.providers import Shape, take_message
 from vmstore.providers.message import json_bytes, name_of
 
@@ -182,10 +183,10 @@ def _observations(told: Any) -> list[tuple[str, str, list[str]]]:
 def _date(value: Any) -> int | None:
     """Microseconds since 1970 of a date as the dataset writes it."""
     try:
-        parsed = datetime.strptime(str(value).replace("pm", "PM").replace("am", "AM"), DATE).replace(tzinfo=UTC)
+        parsed = datetime.strptime(str(value).replace("pm", "PM").replace("am", "AM"), DATE)
     except ValueError:
         return None
-    return round((parsed - EPOCH).total_seconds()) * SECOND_US
+    return microseconds(parsed)
 
 
 def _list(value: Any) -> list[Any]:

@@ -6,9 +6,10 @@ Nothing here loads the store, so help answers at once.
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
+
+from vmstore.core.text.suggest import suggest
 
 USAGE = 2
 MOMENTS = ("turn", "call", "position")
@@ -44,8 +45,8 @@ class Parser(argparse.ArgumentParser):
         """Says what is wrong with the arguments, and leaves."""
         wrong = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
         if message.startswith("unrecognized") and wrong.startswith("-"):
-            close = difflib.get_close_matches(wrong, list(self._option_string_actions), 1)
-            message = f"there is no option {wrong}" + (f"; the nearest is {close[0]}" if close else "")
+            close = suggest(wrong, self._option_string_actions)
+            message = f"there is no option {wrong}" + (f"; the nearest is {close}" if close else "")
         self.exit(USAGE, f"vmstore: {message}; `{self.prog} --help` shows how\n")
 
 

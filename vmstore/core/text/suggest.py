@@ -1,0 +1,16 @@
+"""Which known name was probably meant by one that is not known."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+NEAR = 0.6  # of difflib's ratio: for words of a closed vocabulary
+LOOSE = 0.4  # names that people gave, which are longer and differ in their ends
+ANY = 0.0  # whatever is nearest, where one is to be named
+
+
+def suggest(name: str, names: Iterable[str], least: float = NEAR) -> str | None:
+    """The name nearest to one that is not known; None where none is at `least` so near."""
+    close = difflib.get_close_matches(name, list(names), 1, least)
+    return close[0] if close else None
