@@ -253,10 +253,10 @@ class Played:
         match act:
             case "update":
                 own = [page.page for page in session.pages() if page.message is None]
-                page = own[n % len(own)]
-                session.update(page, text)
-                self.changed[page] = None
-                self.keep([page], text.encode())
+                for page in own[n % len(own) :][:1] if own else ():
+                    session.update(page, text)
+                    self.changed[page] = None
+                    self.keep([page], text.encode())
             case "rewind":
                 session.rewind(self.marks[n % len(self.marks)] if self.marks else "none")
                 for page in self.changed:
