@@ -57,7 +57,7 @@ def test_what_a_page_said_before_weighs_nothing() -> None:
         session = store.session("talk", l0_tokens_max=BUDGET)
         page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")
         session.user("I saw a zebra and a giraffe.")
-        assert [found for found, _ in session._ranked("zebra escaped", 5)][0] == session.position_of(page)
+        assert next(found for found, _ in session._ranked("zebra escaped", 5)) == session.position_of(page)
         session.update(page, "The giraffe slept.")
         lived = session._ranked("zebra", 5), session._ranked("giraffe", 5)
         store._ns.live.clear()
