@@ -162,11 +162,12 @@ def forgotten(life: Played) -> None:
 @contextmanager
 def snapshots_at_once() -> Iterator[None]:
     """A snapshot is written whenever one may be, however little was folded since the last."""
-    before, runtime.EVERY = runtime.EVERY, 0
+    known = vars(runtime)
+    before, known["EVERY"] = known["EVERY"], 0
     try:
         yield
     finally:
-        runtime.EVERY = before
+        known["EVERY"] = before
 
 
 def bodies(life: Played) -> list[tuple[int, bytes]]:

@@ -263,7 +263,8 @@ class Played:
                     self.exact.pop((session.name, page), None)
             case "instruct":
                 instructions = None if k % 2 else f"{SYSTEM} Line {n}."
-                self.store.session(session.name, system=instructions, tools=TOOLS if n % 2 else [])
+                front: dict[str, Any] = {"system": instructions, "tools": TOOLS if n % 2 else []}
+                self.store.session(session.name, **front)
             case "keep":
                 session.keep(f"value {k % 3}", None if k == 7 else {"n": n})
 
