@@ -93,6 +93,23 @@ def test_anchors_weigh() -> None:
     assert again is not None and session.check().ok
 
 
+def test_an_anchor_that_is_taken_away_weighs_no_more() -> None:
+    """A page keeps the strength of its anchors until the last of them is taken away; going back gives it again."""
+    store = store_of()
+    session = told(store, policy="recency")
+    page = session.pages(role="user")[1]
+    session.annotate(page.page, importance=0.9, anchors={"baker.name": "Ada", "town": "Nara"})
+    before = session.checkpoint("before")
+    weights = []
+    for name in ("town", "baker.name", "nobody"):
+        session.annotate(page.page, anchors={name: None})
+        weights.append(session.look(lambda runtime: runtime.state.pages[page.position].anchor))
+    session.rewind(before)
+    weights.append(session.look(lambda runtime: runtime.state.pages[page.position].anchor))
+    assert weights == [900_000, 0, 0, 900_000]
+    assert store.verify().ok and session.check().ok
+
+
 def test_a_replay_reads_it_from_the_log() -> None:
     """Decided again under another policy, or a smaller budget, the turns keep what was measured when it happened."""
     store = store_of()

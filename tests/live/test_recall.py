@@ -37,6 +37,34 @@ def test_a_page_of_long_ago_comes_back() -> None:
         assert "nine hours" in shown(session, "When does a session expire?")
 
 
+def test_a_page_that_was_pinned_at_first_comes_back() -> None:
+    """A page that was pinned when it came is found like any other once it was let go and left."""
+    with vmstore.memory_store() as store:
+        session = store.session("talk", l0_tokens_max=BUDGET, system="You help.")
+        page = session.claim("The sessions expire after nine hours.", name="expiry")
+        session.pin(page)
+        talk(store, [])
+        assert "nine hours" in session.pack().text
+        session.unpin(page)
+        session.evict(page)
+        assert "nine hours" not in session.pack().text
+        assert "nine hours" in shown(session, "When does a session expire?")
+
+
+def test_what_a_page_said_before_weighs_nothing() -> None:
+    """A file that says something else now is found by that, with the score it has in a process that begins anew."""
+    with vmstore.memory_store() as store:
+        session = store.session("talk", l0_tokens_max=BUDGET)
+        page = session.attach(b"The zebra escaped. " * 90, "text/plain", name="notes.txt")
+        session.user("I saw a zebra and a giraffe.")
+        assert next(found for found, _ in session._ranked("zebra escaped", 5)) == session.position_of(page)
+        session.update(page, "The giraffe slept.")
+        lived = session._ranked("zebra", 5), session._ranked("giraffe", 5)
+        store._ns.live.clear()
+        assert lived == (session._ranked("zebra", 5), session._ranked("giraffe", 5))
+        assert session.position_of(page) in dict(lived[1]) and session.position_of(page) not in dict(lived[0])
+
+
 def test_an_agreement_comes_with_what_it_agrees_to() -> None:
     """A proposal that is asked for brings the answer that settled it."""
     with vmstore.memory_store() as store:

@@ -9,6 +9,7 @@ import pytest
 import vmstore
 from vmstore.store.live.copy_page import origin
 from vmstore.store.live.live_session import Live
+from vmstore.store.live.other_sessions import Elsewhere
 
 
 @pytest.fixture
@@ -44,6 +45,34 @@ def test_another_session_of_the_user_answers(store: vmstore.Store) -> None:
     (page,) = (page for page in session.pages() if origin(session, page.page) is not None)
     assert page.type == "claim" and "from:home" in page.tags and origin(session, page.page) == address
     assert store.verify().ok
+
+
+def test_a_claim_that_says_something_else_now_is_found_by_that(store: vmstore.Store) -> None:
+    """What another session's claim was changed to is found, also by a process that had read it before."""
+    session = later(store)
+    session.user("Hello, which trains leave for Basel?")
+    home = store.session("home")
+    assert isinstance(home, Live)
+    (claim,) = home.pages(type="claim")
+    home.update(claim.page, "Trains to Basel leave from platform nine.")
+    session.user("From which platform leave trains to Basel?")
+    assert "platform nine" in session.pack().text
+
+
+def test_what_is_found_follows_from_the_log(store: vmstore.Store) -> None:
+    """Of sessions that were written in turns the same is found by who read them as they came and who reads them now."""
+    names = ("home", "second", "third")
+    session = later(store)
+    lived = []
+    for n in range(6):
+        other = store.session(names[n % 3], l0_tokens_max=4_000, user="ann")
+        assert isinstance(other, Live)
+        other.claim("Trains to Basel leave from platform nine.", name=f"trains_{n}")
+        lived = store._ns.elsewhere.setdefault("ann", Elsewhere(store._ns, "ann")).fitting(
+            session._key, {"train": 1.0, "basel": 1.0}
+        )
+    afresh = Elsewhere(store._ns, "ann").fitting(session._key, {"train": 1.0, "basel": 1.0})
+    assert len(lived) == 6 and lived == afresh
 
 
 def test_without_being_asked_for_nothing_crosses_sessions(store: vmstore.Store) -> None:

@@ -66,6 +66,18 @@ def test_what_is_empty_is_taken_back(store: Store) -> None:
     assert store.verify().ok and again.check().ok
 
 
+def test_what_is_taken_back_is_pinned_no_more(store: Store) -> None:
+    """A page of tools that somebody pinned by hand too leaves when the tools are taken back, and no pin is on it."""
+    session = store.session("s", **BUDGET)
+    pinned = session.look(lambda runtime: [page for page, held in runtime.state.here.items() if held.pinned])
+    (tools,) = (f"p{page}" for page in pinned if session.content(f"p{page}").startswith(b"["))
+    session.pin(tools)
+    session = store.session("s", tools=[], **BUDGET)
+    assert tools not in session.pack().pages
+    assert not session.look(lambda runtime: runtime.state.pages[int(tools[1:])].pinned)
+    assert session.check().ok
+
+
 def test_settings_and_model_are_logged(store: Store) -> None:
     """Another budget, model or policy holds from then on, and the log says when."""
     session = store.session("s", l0_tokens_max=6_000, model="m-2", policy="lru")

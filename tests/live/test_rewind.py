@@ -161,6 +161,33 @@ def test_a_session_goes_back(store: Store, session: Live) -> None:
     sound(store, session)
 
 
+def test_links_are_as_they_were(store: Store, session: Live) -> None:
+    """A link that was ended since holds again, with its validity; one that was made since, or changed, does no more."""
+    claims = [session.claim(f"Train {n} leaves at {n}.", name=f"train_{n}") for n in range(3)]
+    session.link(claims[0], claims[1], "derives")
+    session.link(claims[1], claims[2], "related_to", valid_from=7, valid_to=9)
+    session.link(claims[0], claims[2], "represents")
+
+    def stand() -> tuple[object, ...]:
+        walked = [(one.source, one.kind, one.target) for claim in claims for one in session.sources(claim)]
+        sources = session.look(lambda runtime: {page: one for page, one in runtime.spoken.sources.items() if one})
+        origins = session.look(lambda runtime: [page.origin for page in runtime.state.pages.values() if page.origin])
+        rows = store.query("LINKS source, target, kind, valid_from, valid_to", session="s").to_dicts()
+        return sorted(walked), sources, origins, sorted(map(str, rows))
+
+    before = session.checkpoint("before")
+    stood = stand()
+    session.unlink(claims[0], claims[1], "derives")
+    session.unlink(claims[1], claims[2])
+    session.link(claims[1], claims[2], valid_from=8)
+    session.unlink(claims[0], claims[2], "represents")
+    session.link(claims[2], claims[0], "derives")
+    assert stand() != stood
+    session.rewind(before)
+    assert stand() == stood
+    sound(store, session)
+
+
 def test_the_log_keeps_what_was_undone(session: Live) -> None:
     """Every moment answers as ever, and turns and calls count on."""
     point = session.checkpoint("before")

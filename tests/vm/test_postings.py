@@ -59,9 +59,31 @@ def test_what_was_dropped_or_changed_is_not_found() -> None:
     postings.add(1, "cache")
     postings.add(2, "cache")
     postings.add(1, "queue")
-    postings.drop(2)
+    postings.drop([2])
     assert order(postings, cach=1.0) == [] and order(postings, queue=1.0) == [1]
     assert 1 in postings and 2 not in postings and len(postings) == 1
+
+
+WORDS = st.lists(st.sampled_from(("cache", "queue", "disk", "zebra\n" * 200)), max_size=6).map(" ".join)
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.none() | WORDS), max_size=12))
+def test_what_was_said_before_leaves_no_trace(told: list[tuple[int, str | None]]) -> None:
+    """Pages that changed or were dropped score as in postings that were never told anything else."""
+    changed, fresh = Postings(), Postings()
+    last: dict[int, str | None] = {}
+    for page, text in told:
+        last[page] = text
+        if text is None:
+            changed.drop([page])
+        else:
+            changed.add(page, text)
+    for page, text in last.items():
+        if text is not None:
+            fresh.add(page, text)
+    asked = {"cach": 1.0, "queue": 0.5, "zebra": 2.0}
+    assert changed.matches(asked, lambda page: True) == fresh.matches(asked, lambda page: True)
+    assert [changed.weight(term) for term in asked] == [fresh.weight(term) for term in asked]
 
 
 @given(st.text(alphabet=" .\nabcé", max_size=6 * WINDOW_CHARS))

@@ -75,7 +75,8 @@ def _front(act: Act, holder: Holder, draft: Draft | None) -> None:
             tokens = estimate(part.content, part.modality)
             act.tell(Update(held.page, held.version + 1, act.cell(part.content), len(part.content), tokens))
     for held in stand[len(parts) :]:
-        act.tell(Unpin(held.page, holder))
+        for one in (one for one in Holder if held.holders >> one & 1):  # who pinned it by hand, too: it is not sent
+            act.tell(Unpin(held.page, one))
         act.tell(Evict(held.page, Cause.ASKED, held.tokens))
     hold(act, (), holder)
 

@@ -1,6 +1,6 @@
 """Sets a session back to a moment: what came after is undone by mutations of its own, and stays in the log.
 
-Pages that came after leave as what was superseded does; what was said of older ones, their contents, pins
+Pages that came after leave as what was superseded does; what was said of older ones, their links, contents, pins
 and settings are said again as they were; the pages of the prompt come back where they are missing. A mark
 that says how far back it went ends the commit, and what a session remembers of words is folded from it.
 """
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from vmstore.core.decision import Cause, FaultReason, Holder, Segment
-from vmstore.core.mutation import Annotate, CellRef, Evict, Mark, Pin, Unpin, Update
-from vmstore.core.page import Standing
+from vmstore.core.mutation import Annotate, CellRef, Evict, Link, Mark, Pin, Unlink, Unpin, Update
+from vmstore.core.page import LinkKind, Standing
 from vmstore.core.text.skeleton import dumps
 from vmstore.live.page_moves import Answered, fault
 from vmstore.live.runtime import Act, Runtime
@@ -26,13 +26,19 @@ HOLDERS = tuple(holder for holder in Holder if holder is not Holder.TURNS)  # th
 NOTHING = Note()
 
 
+Links = Mapping[tuple[int, int, int], set[tuple[int | None, int | None]]]
+"""Links by source, target and kind, each with when it is valid."""
+
+
 class Then(NamedTuple):
-    """How a session stood at a position: its state, its contents, what was said of pages then and now."""
+    """How a session stood at a position: its state, its contents, what was said of pages and linked then and now."""
 
     position: int
     runtime: Runtime
     notes: Mapping[int, Note]
     notes_now: Mapping[int, Note]
+    links: Links
+    links_now: Links
 
     @property
     def state(self) -> State:
@@ -48,6 +54,7 @@ def rewind(act: Act, then: Then, name: str) -> list[Answered]:
         if page not in act.state.retracted:
             act.tell(Annotate(page, status=Standing.SUPERSEDED))
     _say_again(act, then)
+    _link_again(act, then)
     for page, held in then.state.pages.items():
         form = held.forms[0]
         if act.state.pages[page].version != held.version and form is not None:
@@ -107,6 +114,19 @@ def _say_again(act: Act, then: Then) -> None:
         )
         if told != Annotate(page):
             act.tell(told)
+
+
+def _link_again(act: Act, then: Then) -> None:
+    """Ends what older pages were linked by since, and links them as they were; an answer stays with its call."""
+    for ends in sorted({*then.links, *then.links_now}):
+        source, target, kind = ends
+        was, now = then.links.get(ends, set()), then.links_now.get(ends, set())
+        if was == now or kind == LinkKind.CAUSED_BY or max(source, target) > then.position:
+            continue
+        if now:
+            act.tell(Unlink(source, target, kind))
+        for valid_from, valid_to in sorted(was, key=str):
+            act.tell(Link(source, target, kind, valid_from, valid_to))
 
 
 def _other(was: int | None, now: int | None, unsaid: int | None) -> int | None:

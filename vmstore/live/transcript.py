@@ -68,7 +68,7 @@ class Spoken:
         self.past: dict[int, None] = {}  # pages that hold no more
         self._newer: dict[int, int] = {}  # of a claim the one that took its place
         self._after: dict[int, int] = {}  # of what a claim was found in, that claim
-        self.updated: list[int] = []  # pages that changed, in order
+        self.updated: list[int] = []  # pages that say something else now, or answer another call, in order
         self.marks: dict[str, list[tuple[int, int]]] = {}
         self.checkpoints: list[tuple[int, str]] = []  # where marks stand, in order, and what they are called
         self._backs: list[tuple[int, int]] = []  # where it was set back, and to which position
@@ -103,6 +103,8 @@ class Spoken:
                 self._create(position, mutation)
             case m.Link() if mutation.link == LinkKind.DERIVES:
                 self._derived(mutation.source, mutation.target)
+            case m.Link() if mutation.link == LinkKind.CAUSED_BY:
+                self.updated.append(mutation.source)
             case m.Link() if mutation.link == LinkKind.SUPERSEDES:
                 self._newer[mutation.target] = mutation.source
                 for source in self.sources.get(mutation.target, ()):

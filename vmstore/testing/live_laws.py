@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,12 +13,13 @@ from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Use
 from vmstore.core.mutation import AnyMutation, CellRef
 from vmstore.core.text.token_estimate import estimate
+from vmstore.live import runtime
 from vmstore.live.runtime import Runtime
 from vmstore.live.session_log import Facts
 from vmstore.live.transcript import Spoken
 from vmstore.replay.stimuli import ASKED
 from vmstore.store.live.live_session import Live
-from vmstore.testing.simulate_live import Played, Step, played
+from vmstore.testing.simulate_live import Played, Step
 from vmstore.vm.kernel.state import State
 
 
@@ -118,21 +122,52 @@ def live_is_replayed(life: Played) -> None:
     """A state and words folded anew from the log equal those that lived, field by field."""
     for session in life.live:
         session.look(lambda runtime: None)
-        runtime: Runtime = session.runtime()
+        lived: Runtime = session.runtime()
         folded = Refolded(session)
         assert list(folded.commits())
-        assert plain(folded.state) == plain(runtime.state)
-        assert plain(folded.spoken) == plain(runtime.spoken)
+        assert plain(folded.state) == plain(lived.state)
+        assert plain(folded.spoken) == plain(lived.spoken)
 
 
-def told_again(steps: list[Step]) -> None:
-    """The same acts write the same mutation bodies: in one process, and in one that dies after every act."""
-    first = played(steps, calm=True)
-    second = Played(calm=True)
-    for step in steps:
-        second.play(step)
-        second.store._ns.live.clear()
-    assert bodies(first) == bodies(second)
+def told_again(steps: list[Step], path: Path | None = None) -> None:
+    """The same acts write the same mutation bodies: in one process, and in ones that die after every act.
+
+    Of these one reads the log, and where there is a path to lie at one a snapshot.
+    """
+    lives = [Played(calm=True), Played(calm=True), *([Played(path, calm=True)] if path is not None else [])]
+    first, *others = lives
+    ordinal = 0
+    with snapshots_at_once():
+        for number, step in enumerate(steps):
+            for life in lives:
+                life.play(step)
+            for life in others:
+                life.store._ns._keep()
+                forgotten(life)
+            added = [
+                [(commit.session, commit.body) for commit in life.store.log.tail(ordinal, 1 << 30)] for life in lives
+            ]
+            assert all(one == added[0] for one in added), f"step {number}, {step}, wrote otherwise after a death"
+            ordinal = first.store.log.ordinal
+    for life in lives:
+        life.close()
+
+
+def forgotten(life: Played) -> None:
+    """The process dies: what it had in memory of any session is gone."""
+    life.store._ns.live.clear()
+    life.store._ns.elsewhere.clear()
+
+
+@contextmanager
+def snapshots_at_once() -> Iterator[None]:
+    """A snapshot is written whenever one may be, however little was folded since the last."""
+    known = vars(runtime)
+    before, known["EVERY"] = known["EVERY"], 0
+    try:
+        yield
+    finally:
+        known["EVERY"] = before
 
 
 def bodies(life: Played) -> list[tuple[int, bytes]]:

@@ -40,6 +40,7 @@ ACTS = (
     "evict", "compress", "claim", "attach", "segment", "mark", "restore", "configure", "recall", "cite", "search",
     "annotate", "fork", "other", "restart", "rebuild", "fail", "record", "narrow", "think", "stand_in",
     "retract", "retract", "link", "unlink", "delete", "flush", "close",
+    "update", "rewind", "instruct", "keep",
 )  # fmt: skip
 STEPS = st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 500), st.integers(0, 7)), min_size=1, max_size=25)
 
@@ -95,6 +96,7 @@ class Played:
         self.refused = self.failed = 0
         self.calls = 0
         self.marks: list[str] = []
+        self.changed: dict[str, None] = {}  # pages that were given another content by hand
 
     @property
     def session(self) -> Live:
@@ -216,6 +218,8 @@ class Played:
                 vmstore.retract(self.store, page=page, reason="played", rebuild=bool(k % 2), dry_run=k == 7)
             case "link" | "unlink" | "delete" | "flush" | "close":
                 self._change(act, n, k)
+            case "update" | "rewind" | "instruct" | "keep":
+                self._say_anew(act, n, k)
             case "fork":
                 name = f"s{len(self.live)}"
                 self.live.append(session.fork(name))
@@ -242,6 +246,27 @@ class Played:
                 session.flush(None if k % 2 else self.page(n))
             case "close":
                 session.close(("completed", "abandoned")[k % 2], f"reason {n}" if k % 3 else None)
+
+    def _say_anew(self, act: str, n: int, k: int) -> None:
+        """What gives a page another content."""
+        session, text = self.session, words(n, k)
+        match act:
+            case "update":
+                own = [page.page for page in session.pages() if page.message is None]
+                for page in own[n % len(own) :][:1] if own else ():
+                    session.update(page, text)
+                    self.changed[page] = None
+                    self.keep([page], text.encode())
+            case "rewind":
+                session.rewind(self.marks[n % len(self.marks)] if self.marks else "none")
+                for page in self.changed:
+                    self.exact.pop((session.name, page), None)
+            case "instruct":
+                instructions = None if k % 2 else f"{SYSTEM} Line {n}."
+                front: dict[str, Any] = {"system": instructions, "tools": TOOLS if n % 2 else []}
+                self.store.session(session.name, **front)
+            case "keep":
+                session.keep(f"value {k % 3}", None if k == 7 else {"n": n})
 
     def _disturb(self, act: str) -> None:
         """What must change nothing that is decided."""

@@ -1,11 +1,12 @@
 """What the pages of a live session say, by stems: which of them answer some words best, and which belong with those.
 
 It is kept in memory and follows the session: a text is read once, when words are first looked for after it came.
+What is found follows from the session alone, not from when it was read: a process that begins anew finds the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -52,6 +53,9 @@ class Index:
     """The pages of one session by what they say."""
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         # A word that is rare in what people say may be in every log and in every call of a tool.
         self._said, self._told, self._called = Postings(), Postings(), Postings()
         self._turns = Postings()  # messages that may say that something is otherwise now
@@ -74,20 +78,35 @@ class Index:
     def follow(self, state: State, spoken: Spoken, forms: Forms) -> None:
         """Reads what came since."""
         new = [page for page in islice(spoken.pages, self._read, None) if _is_text(state.pages[page], spoken)]
-        self._read = len(spoken.pages)
-        changed = [page for page in dict.fromkeys(spoken.updated[self._updated :]) if page in self]
+        come = frozenset(new)
+        updated = (page for page in dict.fromkeys(spoken.updated[self._updated :]) if page not in come)
+        changed = [page for page in updated if _is_text(state.pages[page], spoken)]
+        if any(state.pages[page].message for page in changed):  # what others are read by, as their neighbour or call
+            self._forget()
+            return self.follow(state, spoken, forms)
+        self._read, self._updated = len(spoken.pages), len(spoken.updated)
+        self._drop(changed)
         for some in _portions([*new, *changed]):
             first = {page: form.position for page in some if (form := state.pages[page].forms[0]) is not None}
             contents = forms.all(first.values())
             for page, position in first.items():
                 if not isinstance(contents[position], Gone):  # what stands for it says nothing of the page
                     self._add(state.pages[page], contents[position].decode("utf-8", "replace"), forms, state)
-        self._updated = len(spoken.updated)
+        return None
+
+    def _drop(self, pages: Sequence[int]) -> None:
+        """Forgets what pages said that stand in no message."""
+        for postings in (self._said, self._told, self._called):
+            postings.drop(pages)
+        for page in pages:
+            for known in (self._likely, self._stating, self._open):
+                known.pop(page, None)
 
     def _add(self, held: Held, text: str, forms: Forms, state: State) -> None:
         called = tool_called(text) if held.role == Role.ASSISTANT else ""
-        if held.answers in self._unfit or called in VM_TOOLS:
-            self._unfit[held.page] = None
+        if called in VM_TOOLS or (held.answers < held.page and held.answers in self._unfit):
+            if held.message:
+                self._unfit[held.page] = None
             return
         if called or held.role == Role.TOOL:
             (self._called if called else self._told).add(held.page, text)
@@ -142,14 +161,15 @@ class Index:
         is heard to be about another one (`topic_of`); where the topic is one word or none it speaks of a change, and
         shares rare terms.
         """
-        said, of = dict.fromkeys(terms(text), 1.0), frozenset(terms(topic))
+        said, about = dict.fromkeys(terms(text), 1.0), dict.fromkeys(terms(topic), 1.0)
+        of = frozenset(about)
         values = quotes.values(topic, text) if of else set()
         weights = {term: self._said.weight(term) for term in said}
         least = SHARED * sum(sorted(weights.values())[-TOLD_BY:])
         near: list[tuple[bool, float, int]] = []
-        for number, match in self._turns.matches(dict.fromkeys((*said, *of), 1.0), lambda other: other > page).items():
+        for number, match in self._turns.matches(said | about, lambda other: other > page).items():
             shared, turns = frozenset(match.terms), number in self._turning
-            weight = sum(weights.get(term, 0.0) for term in shared)
+            weight = sum(weights.get(term, 0.0) for term in match.terms)
             whole = len(shared) > 1 and of <= shared and (len(of) > 1 or (turns and weight >= least))
             part = turns and not values.isdisjoint(shared) and not of.isdisjoint(shared)
             if whole or (part and topic_of(number) in ("", topic)):
@@ -189,8 +209,8 @@ class Index:
 
 
 def _is_text(held: Held, spoken: Spoken) -> bool:
-    """Whether a page says something that may be asked for."""
-    if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE) or held.pinned:
+    """Whether a page says something that may be asked for; it always does, or never, whatever becomes of it."""
+    if held.opaque or held.modality not in _READ or held.type in (PageType.RAW, PageType.VALUE):
         return False
     instructs = held.message and held.role in (Role.SYSTEM, Role.DEVELOPER)
     return not instructs and held.page not in spoken.thoughts

@@ -53,7 +53,7 @@ class Uses:
         self._state = state
         self._spoken = spoken
         self._forms = forms
-        self._read: dict[int, Words] = {}  # by position of the content
+        self._read: dict[tuple[int, int], Words] = {}  # by positions of the content and of the call it answers
 
     def of(self, pages: Sequence[int], sent: Mapping[int, int]) -> list[Used]:
         """What the pages of an answer used of those that its call was sent, in the order they came to be.
@@ -77,15 +77,22 @@ class Uses:
         """The words of the pages that were sent; those of other contents are let go."""
         pages = self._state.pages
         fit = {page: at for page, at in sent.items() if not pages[page].holders & BEFORE_ALL and _is_text(pages[page])}
-        missing = {position: page for page, position in fit.items() if position not in self._read}
-        read = {position: self._read[position] for position in fit.values() if position in self._read}
-        contents = self._forms.all(missing)
-        for position, page in missing.items():
-            text = _decoded(contents[position])
+        keys = {page: (position, self._call(page)) for page, position in fit.items()}
+        missing = {key: page for page, key in keys.items() if key not in self._read}
+        read = {key: self._read[key] for key in keys.values() if key in self._read}
+        contents = self._forms.all({position for position, _ in missing})
+        for key, page in missing.items():
+            text = _decoded(contents[key[0]])
             said = arguments_in(text) if self._asks(page) else text
-            read[position] = NOTHING if self._is_memory(page) else _words(said, pages[page])
+            read[key] = NOTHING if self._is_memory(page) else _words(said, pages[page])
         self._read = read
-        return {page: read[position] for page, position in fit.items()}
+        return {page: read[key] for page, key in keys.items()}
+
+    def _call(self, page: int) -> int:
+        """The position of what the call says that a page answers; 0 of none."""
+        call = self._state.pages.get(self._state.pages[page].answers)
+        form = None if call is None else call.forms[0]
+        return 0 if form is None else form.position
 
     def _is_memory(self, page: int) -> bool:
         """Whether a page calls the memory's own tools or is answered by them: what they answer stands in pages."""

@@ -9,6 +9,7 @@ from vmstore.live.rewind import Then
 from vmstore.live.runtime import Act, Runtime
 from vmstore.namespace.namespace import Namespace
 from vmstore.views.branch import Lane
+from vmstore.views.projectors.lineage import held
 from vmstore.views.reads.annotations import notes_of
 from vmstore.views.reads.resolve_asof import basis, end_of, moment_at
 
@@ -58,7 +59,9 @@ def then(namespace: Namespace, act: Act, lane: Lane, position: int) -> Then:
             f"at {page_name(position)} the session had no budget yet; go back to a moment after that, or fork"
         )
     older = [page for page in act.spoken.pages if page <= position]
-    return Then(position, runtime, notes_of(lane, position, older), notes_of(lane, act.state.position, older))
+    now = act.state.position
+    notes, notes_now = (notes_of(lane, at, older) for at in (position, now))
+    return Then(position, runtime, notes, notes_now, held(lane, position), held(lane, now))
 
 
 _AT = "SELECT at FROM commits WHERE session = ? AND last >= ? ORDER BY last LIMIT 1"

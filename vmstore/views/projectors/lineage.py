@@ -81,6 +81,17 @@ def ended(lane: Lane, position: int) -> Ended:
     return found
 
 
+def held(lane: Lane, position: int) -> dict[tuple[int, int, int], set[tuple[int | None, int | None]]]:
+    """The links that hold at a position, by source, target and kind, each with when it is valid from and to."""
+    found: dict[tuple[int, int, int], set[tuple[int | None, int | None]]] = {}
+    gone = ended(lane, position)
+    for stretch in lane.upto(position):
+        for source, target, kind, since, *valid in lane.db.execute(_LINKS, (stretch.session, stretch.high)):
+            if since > gone.get((source, target, kind), 0):
+                found.setdefault((source, target, kind), set()).add((valid[0], valid[1]))
+    return found
+
+
 def walk(
     lane: Lane,
     page: int,
@@ -169,6 +180,8 @@ _DERIVED = f"""SELECT l.source, l.target, l.position FROM json_each(?) page
   CROSS JOIN links l ON l.session = ? AND l.target = page.value AND l.position <= ?
    AND l.kind = {int(LinkKind.DERIVES)}"""
 _ENDED = "SELECT source, target, kind, position FROM unlinks WHERE session = ? AND position <= ?"
+_LINKS = """SELECT source, target, kind, position, valid_from, valid_to FROM links
+  WHERE session = ? AND position <= ? ORDER BY position"""
 _FLUSHED = "SELECT page, max(position) FROM flushes WHERE session = ? AND position <= ? GROUP BY page"
 WALKS_MAX = 1_000
 _EDGE: Callable[[Iterable[Any]], Edge] = partial(tuple.__new__, Edge)

@@ -13,7 +13,9 @@ import msgspec
 
 from vmstore.core import mutation as m
 from vmstore.core.decision import Cause, Holder, Load, Use
+from vmstore.core.erasure import Gone
 from vmstore.core.page import LinkKind, Method, Mime, Modality, PageType, Role, Standing
+from vmstore.core.text.json_text import loads
 from vmstore.vm.kernel.managed_page import Form, Held
 from vmstore.vm.kernel.retractions import Retracted
 from vmstore.vm.kernel.settings import PPM, Settings, decoded
@@ -68,6 +70,7 @@ class State:
         self.pinned_pages = 0
         self.retracted = Retracted()
         self.alike: dict[int, None] = {}  # pages that are like what the turn began with
+        self.anchored: dict[int, list[str]] = {}  # the names of the anchors of pages that have any
 
     @property
     def now(self) -> Now:
@@ -235,12 +238,27 @@ class State:
         held = self.pages[said.page]
         if said.importance is not None:
             held.importance = said.importance
-        if said.anchors is not None or held.anchor or held.type is PageType.CLAIM:
+        if said.anchors is not None:
+            self._anchor(held, self._read(position, said.anchors))
+        if held.page in self.anchored or held.anchor or held.type is PageType.CLAIM:
             held.anchor = held.importance
         if said.importance is not None or (said.anchors is not None and self._weighs_likeness):
             self._touched(held)
         if said.status is not None:
             self.retracted.say(held.page, said.status, self.here)
+
+    def _anchor(self, held: Held, told: bytes) -> None:
+        """Notes which anchors a page has; one whose value is null is taken away, and with the last its strength."""
+        names = dict.fromkeys(self.anchored.pop(held.page, ()))
+        for name, value in _values(told).items():
+            if value is None:
+                names.pop(name, None)
+            else:
+                names[name] = None
+        if names:
+            self.anchored[held.page] = [*names]
+        else:
+            held.anchor = 0
 
     def _on_delete(self, position: int, gone: m.Delete) -> None:
         self.retracted.say(gone.page, Standing.SUPERSEDED, self.here)
@@ -454,6 +472,17 @@ class State:
             elif (residence := held.residence) != self.packed.get(page):
                 entered.append(residence)
         return entered, left
+
+
+def _values(told: bytes) -> dict[str, object]:
+    """Anchors by name; what somebody else wrote has none, and of what was erased nobody knows the name."""
+    if isinstance(told, Gone):
+        return {"": ""}
+    try:
+        found = loads(told)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _rank(held: Held) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -33,12 +34,13 @@ class Match(msgspec.Struct, frozen=True, gc=False):
 
 
 class Postings:
-    """The terms of pages, each with the windows that have it, in the order the pages came."""
+    """The terms of pages, each with the windows that have it; what they said before counts for nothing."""
 
     def __init__(self) -> None:
         self._pages = array("q")  # of each window its page, 0 where that was taken out
         self._lengths = array("l")
-        self._length = 0
+        self._length = 0  # of all windows that pages have
+        self._count = 0  # of these windows
         self._windows: dict[int, range] = {}
         self._having: dict[str, tuple[array[int], array[int]]] = {}  # windows, and how often each has the term
 
@@ -50,7 +52,7 @@ class Postings:
 
     def add(self, page: int, text: str, beside: str = "") -> None:
         """A page comes, or says something else now; `beside` is what its words stand for, as a proposal's to "ok"."""
-        self.drop(page)
+        self.drop([page])
         first = len(self._pages)
         for window in windows(text[:CHARS_MAX]):
             counts = Counter(terms(window))
@@ -66,11 +68,25 @@ class Postings:
                 known[0].append(number)
                 known[1].append(count)
         self._windows[page] = range(first, len(self._pages))
+        self._count += len(self._windows[page])
 
-    def drop(self, page: int) -> None:
-        """A page is not to be found any more."""
-        for window in self._windows.pop(page, ()):
-            self._pages[window] = 0
+    def drop(self, pages: Iterable[int]) -> None:
+        """Some pages are not to be found any more, nor to count in what a term tells: all terms are looked through."""
+        dropped = [windows for page in pages if (windows := self._windows.pop(page, None))]
+        if not dropped:
+            return
+        for windows in dropped:
+            self._count -= len(windows)
+            for window in windows:
+                self._pages[window] = 0
+                self._length -= self._lengths[window]
+        for term, (having, times) in list(self._having.items()):
+            for windows in dropped:
+                low = bisect_left(having, windows.start)
+                high = bisect_left(having, windows.stop, low)
+                del having[low:high], times[low:high]
+            if not having:
+                del self._having[term]
 
     def matches(
         self, asked: Mapping[str, float], looked_at: Callable[[int], bool], *, common: bool = True
@@ -79,7 +95,7 @@ class Postings:
 
         Where all terms are common they are looked for all the same, or with `common` left out none.
         """
-        count = len(self._pages)
+        count = self._count
         if not count or not self._length:
             return {}
         mean = self._length / count
@@ -107,7 +123,7 @@ class Postings:
 
     def weight(self, term: str) -> float:
         """How much a term tells, by how few windows have it."""
-        count, frequency = len(self._pages), self._frequency(term)
+        count, frequency = self._count, self._frequency(term)
         return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
     def _frequency(self, term: str) -> int:

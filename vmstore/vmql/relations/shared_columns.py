@@ -5,7 +5,6 @@ from __future__ import annotations
 from vmstore.vmql.column_types import TEXT
 from vmstore.vmql.relations.relation import Field, Join, Path, by
 
-LATER = "something logs it"
 NO = "CAST(0 AS INTEGER)"  # a bare 0 to order by would count columns
 WITHIN = "{0} > lane.since AND {0} <= lane.until"
 WRITER = Join(by("CROSS JOIN sessions w ON w.session = lane.session"))
