@@ -17,6 +17,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 NUMBER_MAX = 2**63 - 1
 TIME_MAX = (datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC) - EPOCH) // MICROSECOND
+assert TIME_MAX < NUMBER_MAX, "a table holds every time that can be asked for"
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):
