@@ -45,7 +45,7 @@ __all__ = [
     "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "Open", "Pack", "Pin", "Prefetch", "Pressure",
     "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
-    "decode", "encode", "readable", "sealed_again", "wire",
+    "decode", "encode", "names_of", "readable", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -351,9 +351,14 @@ def _plan(kind: type[Mutation]) -> tuple[int, int, tuple[Any, ...]]:
     return kind.NUMBER, needed, tuple(defaults[needed:])
 
 
-def _names(kind: type[Any]) -> tuple[str, ...]:
+def names_of(kind: Any) -> tuple[str, ...]:
     """The fields of a kind, in the order they have on the wire."""
-    return tuple(field.name for field in msgspec.structs.fields(kind))
+    return tuple(kind.__struct_fields__)  # `msgspec.structs.fields` resolves their types, which takes long at the start
+
+
+def _defaults(kind: Any) -> tuple[Any, ...]:
+    """The defaults of its last fields."""
+    return tuple(kind.__struct_defaults__)
 
 
 def body(wires: Sequence[bytes]) -> bytes:
@@ -433,7 +438,7 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
 
 
 assert CELL_FIELDS.keys() <= {*get_args(Known)}, "cells are named by kinds that are written"
-assert all({*names} <= {*_names(kind)} for kind, names in CELL_FIELDS.items()), "by fields that they have"
+assert all({*names} <= {*names_of(kind)} for kind, names in CELL_FIELDS.items()), "by fields that they have"
 
 LATER_FIELDS: dict[type, dict[str, Any]] = {
     Approve: {"session": None},
@@ -444,10 +449,10 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
 }
 """Fields that a kind got after it was first written, and their defaults."""
 
-assert all(_names(kind)[-len(later) :] == tuple(later) for kind, later in LATER_FIELDS.items()), (
+assert all(names_of(kind)[-len(later) :] == tuple(later) for kind, later in LATER_FIELDS.items()), (
     "a field that came later is the last: one in between would change what is read from every older log"
 )
-assert all(_plan(kind)[2][-len(later) :] == tuple(later.values()) for kind, later in LATER_FIELDS.items()), (
+assert all(_defaults(kind)[-len(later) :] == tuple(later.values()) for kind, later in LATER_FIELDS.items()), (
     "what an older log leaves out is read as the default that `readable` leaves out"
 )
 

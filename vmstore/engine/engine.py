@@ -219,9 +219,9 @@ class Engine:
             return self._append(batches, dense)
 
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
-        assert all(batch.spent and batch.commits for batch in batches), "a batch is closed before it is written"
         told, before = list[Append](), 0
         for batch in batches:
+            assert batch.commits, "a batch is closed before it is written"
             seen = None if batch.seen is None else batch.seen + before
             told.append(
                 Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense, batch.head.tip)
@@ -245,7 +245,7 @@ class Engine:
         head = batch.head
         assert len(stored) == len(batch.commits), "the log stores all commits of a batch, or none"
         assert stored[-1].ordinal - stored[0].ordinal == len(stored) - 1, "and nothing of another session between them"
-        assert (stored[-1].last, stored[-1].hash) == (head.position, head.hash), "the log ends where the head stands"
+        assert stored[-1].hash == head.hash, "the log ends where the head stands"
         head.session, head.known, head.tip = stored[-1].session, stored[-1].ordinal, stored[-1].ordinal
         if batch.base is not None:
             batch.base.take(head)

@@ -128,7 +128,7 @@ class SqliteLog:
                 self._write(mine)
             elif not all(one.done for one in mine):  # nobody wrote them while we waited: now we write everybody's
                 self._write([self._queue.popleft() for _ in range(len(self._queue))])
-        assert all(one.done for one in mine), "whoever wrote for others answered them before it gave up the turn"
+        assert not mine or mine[-1].done, "whoever wrote for others answered them before it gave up the turn"
         return [one.stored if one.error is None else one.error for one in mine]
 
     @contextmanager
@@ -272,7 +272,6 @@ class SqliteLog:
             cell = laid[-1].after - 1 if laid else cell
             ahead[stored[-1].session] = Head(stored[-1].last, stored[-1].hash)
         assert ordinal == self._heads.end + len(rows), "ordinals are dense: what was refused leaves no gap"
-        assert not frames or frames[-1].after == cell + 1, "the next append numbers its cells after these"
         db.executemany(_INSERT_COMMIT, rows)
         db.executemany(_INSERT_FRAME, frames)
         self._cell = cell
@@ -296,8 +295,8 @@ class SqliteLog:
                 Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
             )
         frames = list(cut(cell + 1, cells, dense=one.dense))
-        assert sum(frame.cells for frame in frames) == len(cells), "every cell lies in one frame"
         assert not frames or frames[0].first == cell + 1, "the frames go on where the log ended"
+        assert not frames or frames[-1].after == cell + 1 + len(cells), "and hold every cell that the commits count"
         key = self.vault.name(db, one) if frames else b""
         for frame in frames:  # swept, or its key dropped, while we waited
             if frame.form == FILES and (key != waiting.key or not self.files.holds(named(frame, 0))):

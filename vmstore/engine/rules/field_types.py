@@ -54,6 +54,7 @@ from vmstore.core.mutation import (
     Unlink,
     Unpin,
     Update,
+    names_of,
     wire,
 )
 from vmstore.core.page import (
@@ -144,11 +145,9 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
 }
 """The pages a mutation of a kind names."""
 
-assert all(
-    {*names} <= {field.name for field in msgspec.structs.fields(kind)}
-    for table in (WORDS, COUNTS)
-    for kind, names in table.items()
-), "a bound is of a field that its kind has, or nothing would be bounded"
+assert all({*names} <= {*names_of(kind)} for table in (WORDS, COUNTS) for kind, names in table.items()), (
+    "a bound is of a field that its kind has, or nothing would be bounded"
+)
 assert {*get_args(Known)} >= PAGES.keys() | WORDS.keys() | COUNTS.keys(), "and of a kind that is written"
 assert {*Level} - {Level.FULL} == LEVELS, "a content is compressed to every level but the whole"
 
