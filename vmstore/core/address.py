@@ -32,6 +32,10 @@ MOMENT = re.compile(r"(turn|call|position):([0-9]{1,19})", re.ASCII)
 LEVEL = re.compile(r"level=([0-3]|full|reduced|abstract|reference)", re.ASCII)
 PAGE = re.compile(r"p?([1-9][0-9]{0,18})", re.ASCII)
 
+assert all(MOMENT.fullmatch(f"{word}:{NUMBER_MAX}") for word in MOMENTS), "every moment that is written can be read"
+assert all(LEVEL.fullmatch(f"level={text}") for one in Level for text in (int(one), one.word)), "and every level"
+assert PAGE.fullmatch(f"p{NUMBER_MAX}"), "and every page"
+
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True):
     """A page, as far as it was named: where it is, when it is asked of, how much of it."""
@@ -76,6 +80,7 @@ def parse(text: str) -> Reference:
     moment_end = hash_at if hash_at >= 0 else len(text)
     moment_at = text.find("@", start, moment_end)
     path_end = moment_at if moment_at >= 0 else moment_end
+    assert start <= path_end <= moment_end <= len(text), "the parts of an address stand in this order"
     *above, page = _names(text, start, path_end)
     return Reference(
         namespace=above[-2] if len(above) > 1 else None,
@@ -97,7 +102,9 @@ def page_position(name: str) -> int | None:
     found = PAGE.fullmatch(name)
     if found is None or int(found[1]) > NUMBER_MAX:
         return None
-    return int(found[1])
+    position = int(found[1])
+    assert position >= 1, "what `page_name` gives a name to is what a name stands for"
+    return position
 
 
 def resolve(reference: Reference, known: Iterable[Name]) -> Name:
@@ -150,6 +157,7 @@ def _nearest_page(page: str, pages: set[str]) -> str:
 
 
 def _nearest(word: str, words: set[str]) -> str:
+    assert words, "whoever says which is the nearest has some to choose from"
     some = sorted(words)[:NEAR_MAX]
     return str(suggest(word, some, ANY))
 
@@ -161,6 +169,7 @@ def _names(text: str, start: int, end: int) -> list[str]:
             raise _refused(text, place, "a name is missing", "write page, session/page or vm://namespace/session/page")
         names.append(_decode(text, place, segment))
         place += len(segment) + 1
+    assert place == end + 1, "an error is said to be at the character where its name begins"
     if len(names) > 3:
         raise _refused(text, start, f"{len(names)} names where at most 3 fit", "write / inside a name as %2F")
     return names

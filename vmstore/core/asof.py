@@ -16,6 +16,7 @@ from vmstore.errors import InputError
 
 NUMBER_MAX = 2**63 - 1
 TIME_MAX = microseconds(datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC))
+assert TIME_MAX < NUMBER_MAX, "a table holds every time that can be asked for"
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):

@@ -15,6 +15,7 @@ from vmstore.errors import InputError
 
 SALT_BYTES = 16
 MICROSECONDS_MAX = 100_000 * 366 * 24 * 3600 * 10**6
+assert 2 * MICROSECONDS_MAX < 1 << 63, "a time and a lag, and their sum, fit into a column"
 
 
 class Clock(Protocol):
@@ -74,6 +75,7 @@ class SystemIds:
 
     def salts(self, count: int) -> list[bytes]:
         """As many as that, sixteen random bytes each."""
+        assert count > 0, "salts are drawn for the cells there are, never ahead"
         drawn = os.urandom(SALT_BYTES * count)
         return [drawn[at : at + SALT_BYTES] for at in range(0, len(drawn), SALT_BYTES)]
 

@@ -260,3 +260,6 @@ POLICY_NAMES: dict[int, str] = {
     8: "recency@2", 9: "demand@2",
 }  # fmt: skip
 """What the number of a policy stands for: its name and version. A number is never used for another."""
+
+assert len(set(POLICY_NAMES.values())) == len(POLICY_NAMES), "a name and version is of one policy"
+assert all("@" in name for name in POLICY_NAMES.values()), "a decision of long ago names the version that made it"

@@ -35,6 +35,7 @@ def is_gone(text: str) -> bool:
 
 
 _GONE = re.compile(r"\[erased at position \d+\]")
+assert is_gone(gone(1).decode()), "what is written for an erased content is known again"
 
 
 class Erase(Mutation, frozen=True, array_like=True, tag=16):

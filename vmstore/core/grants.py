@@ -35,6 +35,8 @@ class Verb(IntFlag):
 
 
 WORDS = {"read": Verb.READ, "write": Verb.WRITE, "grant": Verb.GRANT}
+assert set(WORDS.values()) == set(Verb), "what is granted can be said, and taken back"
+assert sum(Verb) == 2 ** len(Verb) - 1, "each verb is a bit of its own, so a sum says which"
 
 
 NAME_CHARS_MAX = 200

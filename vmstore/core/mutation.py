@@ -46,7 +46,7 @@ __all__ = [
     "Link", "MUTATION_NAMES", "Mark", "Message", "Mutation", "NamespacePolicy", "Open", "Pack", "Pin", "Prefetch",
     "Pressure", "Recall", "Recorded", "Redact", "Reference", "Reply", "Residence", "Revoke", "Search", "Segment",
     "Settings", "Share", "Stimulus", "Turn", "Unknown", "Unlink", "Unpin", "Update", "body", "cell_refs",
-    "decode", "encode", "readable", "sealed_again", "wire",
+    "decode", "encode", "names_of", "readable", "sealed_again", "wire",
 ]  # fmt: skip
 
 Residence = tuple[int, int, int, int]
@@ -346,7 +346,20 @@ def _plan(kind: type[Mutation]) -> tuple[int, int, tuple[Any, ...]]:
     """A kind's number, how many of its fields have no default, and the defaults of the others."""
     defaults = [field.default for field in msgspec.structs.fields(kind)]
     needed = sum(default is msgspec.NODEFAULT for default in defaults)
+    assert msgspec.NODEFAULT not in defaults[needed:], (
+        "fields without a default come first, as `wire` leaves out the last"
+    )
     return kind.NUMBER, needed, tuple(defaults[needed:])
+
+
+def names_of(kind: Any) -> tuple[str, ...]:
+    """The fields of a kind, in the order they have on the wire."""
+    return tuple(kind.__struct_fields__)  # `msgspec.structs.fields` resolves their types, which takes long at the start
+
+
+def _defaults(kind: Any) -> tuple[Any, ...]:
+    """The defaults of its last fields."""
+    return tuple(kind.__struct_defaults__)
 
 
 def body(wires: Sequence[bytes]) -> bytes:
@@ -397,6 +410,11 @@ def _decode_any(raw: bytes) -> AnyMutation:
 
 
 _NUMBERS = {kind.NUMBER for kind in get_args(Known)}
+assert len(_NUMBERS) == len(get_args(Known)), "a number on the wire is of one kind"
+assert MUTATION_NAMES.keys() >= _NUMBERS, "every kind has a name"
+assert all(kind.__struct_config__.tag == kind.NUMBER for kind in get_args(Known)), (
+    "the number that `wire` writes is the tag that `decode` looks for"
+)
 
 CELL_FIELDS: dict[type, tuple[str, ...]] = {
     Open: ("name", "meta", "source", "key"),
@@ -421,6 +439,9 @@ CELL_FIELDS: dict[type, tuple[str, ...]] = {
 }
 
 
+assert CELL_FIELDS.keys() <= {*get_args(Known)}, "cells are named by kinds that are written"
+assert all({*names} <= {*names_of(kind)} for kind, names in CELL_FIELDS.items()), "by fields that they have"
+
 LATER_FIELDS: dict[type, dict[str, Any]] = {
     Approve: {"session": None},
     Configure: {"beside": 0},
@@ -429,6 +450,13 @@ LATER_FIELDS: dict[type, dict[str, Any]] = {
     Turn: {"alike": ()},
 }
 """Fields that a kind got after it was first written, and their defaults."""
+
+assert all(names_of(kind)[-len(later) :] == tuple(later) for kind, later in LATER_FIELDS.items()), (
+    "a field that came later is the last: one in between would change what is read from every older log"
+)
+assert all(_defaults(kind)[-len(later) :] == tuple(later.values()) for kind, later in LATER_FIELDS.items()), (
+    "what an older log leaves out is read as the default that `readable` leaves out"
+)
 
 
 def readable(mutation: AnyMutation) -> dict[str, Any]:

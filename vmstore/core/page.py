@@ -176,6 +176,9 @@ METHODS: dict[Method, str] = {
 }
 """Each method as people name it, with its version."""
 
+assert METHODS.keys() == {*Method}, "whatever the log names is shown by name"
+assert len(set(METHODS.values())) == len(METHODS), "a name and version is of one method"
+
 
 IMPORTANCE = 500_000
 """The importance, in parts per million, of a page that nobody weighed."""
@@ -214,3 +217,5 @@ MIME_TYPES = {
     Mime.OTHER: "application/octet-stream",
 }
 MIMES = {name: mime for mime, name in MIME_TYPES.items()}
+assert MIME_TYPES.keys() == {*Mime}, "every number has a content type"
+assert len(MIMES) == len(MIME_TYPES), "a content type leads back to its number"

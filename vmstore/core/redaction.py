@@ -64,6 +64,7 @@ class By(Word):
 
 
 PERSONAL = frozenset((Found.IBAN, Found.CARD, Found.SSN, Found.EMAIL, Found.PHONE, Found.IP))
+assert Found.PRIVATE not in PERSONAL, "`reason_of` tells what somebody marked from what was detected"
 
 
 class Redact(Mutation, frozen=True, array_like=True, tag=17):

@@ -132,6 +132,9 @@ class Batch:
                 self._contents.note(ref, content)
         if self._redaction is not None:
             self._redaction.note(ref, told, content)
+        assert type(ref) is not int or ref < self.place.cells, (
+            "an index is of the commit under way, never of one before"
+        )
         return ref
 
     def _before(self, content: bytes, digest: bytes) -> CellRef | None:
@@ -208,7 +211,11 @@ class Batch:
             self._begin()
 
     def _end(self, at: int) -> None:
+        assert self.head.position == self.first + len(self._wires) - 1, (
+            "the body holds every mutation that the head took"
+        )
         cells = self._sealing.cells()
+        assert len(cells) == self.place.cells, "the rules saw the cells that are sealed now"
         if self._lost:
             cells = tuple(ERASED if index in self._lost else cell for index, cell in enumerate(cells))
             self.erased += [(self.first, index) for index in sorted(self._lost)]
@@ -231,6 +238,7 @@ class Batch:
 
     def _lies_before(self) -> None:
         """Cells of a commit that ended are named by its position from now on."""
+        assert self.commits[-1].first == self.first, "it is the commit that ended last"
         for index, digest in enumerate(self._sealing.digests):
             if digest is not NO_CONTENT:
                 ref = self._sealed[digest] = (self.first, index)
@@ -252,6 +260,7 @@ class Batch:
             self._end(at)
         if not self.commits:
             raise ConflictError("a batch with no mutation cannot be committed")
+        assert self.commits[-1].hash == self.head.hash, "the head stands at the end of what is written"
         self.spend("was committed")
 
     def spend(self, why: str) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from vmstore.cells.cell import Cell, commit
+from vmstore.cells.cell import SALT_BYTES, Cell, commit
+from vmstore.core import clock
 from vmstore.core.clock import IdSource
+
+assert clock.SALT_BYTES == SALT_BYTES, "what is drawn as a salt is as long as a cell takes it"
 
 
 class Sealing:
@@ -23,6 +26,7 @@ class Sealing:
         """Takes a content down; the index of its cell."""
         self.contents.append(content)
         self.digests.append(digest)
+        assert len(self.contents) == len(self.digests), "a cell is known again by the digest at its index"
         return len(self.contents) - 1
 
     @property
@@ -31,6 +35,7 @@ class Sealing:
         new = self.contents[len(self._salts) :]
         if new:
             salts = self._ids.salts(len(new))
+            assert len(salts) == len(new), "each content has a salt of its own"
             self._salts += salts
             self._commitments += map(commit, salts, new)
         return self._commitments
@@ -38,4 +43,5 @@ class Sealing:
     def cells(self) -> tuple[Cell, ...]:
         """The cells, sealed."""
         sealed = len(self.commitments)
+        assert sealed == len(self._salts) == len(self.contents), "each cell has the salt and bytes it was sealed with"
         return tuple(map(Cell, self._salts, self.contents)) if sealed else ()

@@ -33,6 +33,8 @@ DIGEST_BYTES = 16
 NO_CONTENT = bytes(DIGEST_BYTES)
 BUSY_MS = 200
 
+assert max(LOADED_MAX, NOTED_MAX) <= CONTENTS_MAX, "what is loaded or noted at once does not push itself out"
+
 _SCHEMA = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
@@ -110,10 +112,12 @@ class Known:
 
     def checked(self, session: int, digest: bytes, place: Sealed) -> None:
         """Remembers what a place was found to be sealed as."""
+        assert place.commitment is not None, "its cell was looked at"
         self._places[session, digest] = place
 
     def note(self, session: int, position: int, digests: Sequence[bytes], commitments: Sequence[bytes]) -> None:
         """Remembers what a session sealed in the commit that begins at a position, cell by cell; NO_CONTENT is none."""
+        assert len(digests) == len(commitments), "a digest and a commitment are of the cell at their place"
         places = self._places
         for cell, digest in enumerate(digests):
             if digest is not NO_CONTENT:

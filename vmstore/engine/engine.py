@@ -118,6 +118,7 @@ class Engine:
             head = self._load(session, near)
             self._keep(head)
         self._heads.move_to_end(session)
+        assert head.session == session, "a head is kept under its own session"
         return head
 
     def _load(self, session: int, near: Head | None) -> Head:
@@ -132,6 +133,7 @@ class Engine:
         return head
 
     def _keep(self, head: Head) -> None:
+        assert head.session, "the log gave the session its key"
         self._heads[head.session] = head
         if len(self._heads) > HEADS_MAX:
             self._heads.popitem(last=False)
@@ -168,6 +170,7 @@ class Engine:
             head.stand(opening.parent_position)
             head.begins = opening.parent_position
         batch = Batch(self, head)
+        assert batch.expected == 0, "the log is to hold nothing of a session that begins, a fork's past included"
         batch.place.name_taken = self._taken(opening.name)
         batch.seen, batch.opening = self._end, opening
         door = self.doors.begin(opening)
@@ -245,6 +248,7 @@ class Engine:
     def _append(self, batches: Sequence[Batch], dense: bool) -> list[list[Commit] | Exception]:
         told, before = list[Append](), 0
         for batch in batches:
+            assert batch.commits, "a batch is closed before it is written"
             seen = None if batch.seen is None else batch.seen + before
             told.append(
                 Append(batch.commits, batch.head.session, batch.expected, batch.head.known, seen, dense, batch.head.tip)
@@ -266,6 +270,9 @@ class Engine:
     def _take(self, batch: Batch, stored: Sequence[Commit]) -> None:
         """Takes a batch's head as its session's."""
         head = batch.head
+        assert len(stored) == len(batch.commits), "the log stores all commits of a batch, or none"
+        assert stored[-1].ordinal - stored[0].ordinal == len(stored) - 1, "and nothing of another session between them"
+        assert stored[-1].hash == head.hash, "the log ends where the head stands"
         head.session, head.known, head.tip = stored[-1].session, stored[-1].ordinal, stored[-1].ordinal
         if batch.base is not None:
             batch.base.take(head)

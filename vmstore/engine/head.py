@@ -184,6 +184,9 @@ class Head:
 
     def copy(self) -> Head:
         """A head that can be changed without changing this one: what is new in it, over what this one knows."""
+        assert self.position == self.recent.start + len(self.recent.mutations), (
+            "what is at hand ends where the head stands"
+        )
         other = self.sketch()
         other.lookups = Before(self)
         other.recent = Recent(self.position)
@@ -191,6 +194,7 @@ class Head:
 
     def take(self, other: Head) -> None:
         """Becomes what a copy of it has become."""
+        assert other.uid == self.uid and other.position >= self.position, "a copy is of the same session, and went on"
         self.recent.extend(other.recent)
         lookups, recent = self.lookups, self.recent
         self.__dict__.update(other.__dict__)
@@ -198,6 +202,7 @@ class Head:
 
     def stand(self, position: int) -> None:
         """Begins at a position of a past that is looked up."""
+        assert not self.recent.mutations, "what is at hand would be taken for what follows that position"
         self.position = position
         self.recent = Recent(position)
 
@@ -345,6 +350,9 @@ class Head:
             self._seats.update((seat[0][0], seat) for seat in change.seats)
             self.order[change.start :] = change.tail
             self.tree.graft(change.start, change.levels)
+            assert len(self.tree) == len(self.order) == change.totals.leaves, (
+                "the tree has a leaf for each page in order"
+            )
             self.tokens, self._moves = change.totals.tokens, self._moves + 1
         return change.totals
 

@@ -18,6 +18,8 @@ from vmstore.views.projectors.redactions import policy_at
 from vmstore.views.projectors.residency import Resident, resident_at
 from vmstore.views.reads.context import contents
 
+assert Resident._fields[:4] == ("page", "content", "level", "rank"), "the beginning of a resident is its `Residence`"
+
 
 class ViewLookups:
     """Answers from the views, along a session's chain of forks.

@@ -231,7 +231,7 @@ class OfLog:
 
     def note(self, position: int, m: AnyMutation) -> None:
         """Takes in a mutation that was looked at."""
-        assert self._commit is not None
+        assert self._commit is not None, "a commit was begun"
         here = self._sessions[self._commit.session]
         if isinstance(m, Create):
             here.places[position] = m.message, m.part

@@ -13,6 +13,7 @@ from vmstore.core.mutation import (
     Configure,
     Decision,
     Erase,
+    Known,
     Mark,
     NamespacePolicy,
     Open,
@@ -36,6 +37,9 @@ IN_CHARTER: frozenset[type] = OF_CHARTER | {Open, Mark, Erase, Approve}
 
 An `approve` of before stands in the session it is of, where nobody heeds it any more.
 """
+
+
+assert {*get_args(Known)} >= IN_CHARTER, "the namespace's own session holds kinds that are written"
 
 
 def charter_stands_apart(head: Head, m: AnyMutation, place: object) -> str | None:
@@ -64,6 +68,8 @@ _COMMANDS: dict[type, str] = {
 OF_KERNEL: frozenset[type] = frozenset((*get_args(Decision), Pack, Segment, Configure, Turn))
 """The kinds that a kernel folds into its state, where one is at work."""
 
+
+assert OF_KERNEL.isdisjoint(OF_CHARTER), "no kernel is at work in the namespace's own session"
 
 _WATCHED = OF_KERNEL | _COMMANDS.keys() | {Mark}
 

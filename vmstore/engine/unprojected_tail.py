@@ -52,6 +52,7 @@ class Recent:
 
     def extend(self, later: Recent) -> None:
         """Takes in what came after it."""
+        assert later.start == self.start + len(self.mutations), "a mutation is found by its place after the start"
         self.mutations += later.mutations
         self.versions.update(later.versions)
         self.envelopes.update(later.envelopes)
@@ -74,6 +75,7 @@ class Recent:
             return self
         kept = Recent(self.start + over)
         kept.mutations = self.mutations[over:]
+        assert kept.start + len(kept.mutations) == self.start + len(self.mutations), "both end at the same position"
         kept._commits = self._commits[bisect_left(self._commits, (kept.start + 1,)) :]
         kept.versions = {m.page: m.version for m in kept.mutations if type(m) is Update}
         kept.envelopes = {message: told for message, told in self.envelopes.items() if told[0] > kept.start}

@@ -23,6 +23,9 @@ _PLACE = struct.Struct(">16sQ")
 PLACE_BYTES = _PLACE.size
 FORMS = (ARCHIVED, ARCHIVED + ENCRYPTED)
 
+assert AWAY_SIZE != ERASED_SIZE, "a cell that lies elsewhere is not one that was destroyed"
+assert PLACE_BYTES == 24, "the bytes after the place are compressed: another width would read none of them"
+
 
 class Archive(Protocol):
     """Where cells that are away are read."""
@@ -49,6 +52,7 @@ def archived(first: int, place: Place, cells: Sequence[Cell | None]) -> Frame:
     sizes = [AWAY_SIZE if c is None else ERASED_SIZE if c.erased else len(c.content) for c in cells]
     content = _PLACE.pack(*place) + squeezed(b"".join(cell.content for cell in kept))
     salts = b"".join(cell.salt for cell in kept)
+    assert len(salts) == SALT_BYTES * len(kept), "`kept` takes a frame with fewer salts for a damaged one"
     return Frame(first, len(cells), ARCHIVED, struct.pack(f">{len(cells)}I", *sizes), salts, content)
 
 
@@ -84,6 +88,7 @@ def kept(frame: Frame) -> list[Cell | None] | None:
         salt = frame.salts[nth * SALT_BYTES : (nth + 1) * SALT_BYTES]
         found.append(ERASED if size == ERASED_SIZE else Cell(salt, content[start:end]))
         start, nth = end, nth + 1
+    assert start == len(content) and nth == len(held), "every byte and every salt is of one cell"
     return found
 
 
@@ -92,6 +97,7 @@ def opened_there(frame: Frame, wanted: Iterable[int], archive: Archive | None) -
     cells, place = kept(frame), place_of(frame)
     away = []
     for number in wanted:
+        assert frame.first <= number < frame.after, "whoever asks has found the frame by the number"
         cell = DAMAGED if cells is None else cells[number - frame.first]
         if cell is not None:
             yield number, cell
@@ -114,4 +120,5 @@ def without(frame: Frame, numbers: Iterable[int]) -> Frame:
     if cells is None or place is None:
         return frame
     gone = {number - frame.first for number in numbers}
+    assert gone <= set(range(len(cells))), "what is to be destroyed lies in this frame, or it would stay unnoticed"
     return archived(frame.first, place, [ERASED if at in gone else cell for at, cell in enumerate(cells)])

@@ -15,6 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
+from vmstore.cells.cell import COMMITMENT_BYTES
 from vmstore.core.system.safe_files import Stray, kind_of, no_links, read_within, regular
 from vmstore.errors import StoreError
 from vmstore.log.frame_encryption import PLAIN, Clear
@@ -37,6 +38,8 @@ class CellFiles:
 
     def keep(self, commitment: bytes, content: bytes, key: bytes = b"") -> None:
         """Writes a cell's bytes, encrypted where they lie under a key, durable before it returns."""
+        assert len(commitment) == COMMITMENT_BYTES, "the file is found again by the whole commitment"
+        assert bool(key) == bool(self._suffix), "a file is named after whether it lies under a key"
         path = self.path(commitment)
         try:
             no_links(self.folder.parent, path.parent)

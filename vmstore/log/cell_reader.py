@@ -27,6 +27,10 @@ def frames_of(file: LogFile, numbers: Sequence[int], vault: Clear = PLAIN) -> It
         end = start + 1
         if frame is not None and frame.first <= numbers[start] < frame.after:  # else rows changed places
             end = bisect_left(numbers, frame.after, start)
+            assert start < end, "each frame that is read brings the search on"
+            assert numbers[start] <= numbers[end - 1] < frame.after, (
+                "the numbers are in order, as the search needs them"
+            )
             yield frame, numbers[start:end]
         start = end
 

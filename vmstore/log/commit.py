@@ -16,6 +16,8 @@ from vmstore.cells.cell import COMMITMENT_BYTES, Cell
 _HEADER = struct.Struct(">QIqqiQ")  # first, count, at, lag, request, length of the body
 NO_REQUEST = -1
 
+assert _HEADER.size == 40, "the header is hashed: another width would break every chain there is"
+
 
 class Commit(msgspec.Struct, frozen=True):
     """1 to n mutations of one session, positions `first` to `last`.
@@ -75,6 +77,8 @@ def seal(
     """A commit linked to the hash before it; `commitments` are those of its cells, where they are at hand."""
     if commitments is None:
         commitments = b"".join([cell.commitment for cell in cells])
+    assert len(commitments) == COMMITMENT_BYTES * len(cells), "the hash covers each cell once, in order"
+    assert request == NO_REQUEST or 0 <= request < len(cells), "a request id lies in a cell of its own commit"
     digest = link(previous, first, count, at, lag, request, body, commitments)
     return Commit(first, count, at, lag, body, commitments, digest, request, cells=cells)
 

@@ -25,6 +25,8 @@ LOOK_BACK_FRAMES = 4096
 SHRINK_PAGES = 1024  # moved at a time, while writers wait
 FULL_BYTES = FRAME_BYTES_MAX // 2  # a packed frame with this much is left as it is
 
+assert DUE_FRAMES <= LOOK_BACK_FRAMES, "the frames that are due lie within the look back for where they begin"
+
 _READ = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? ORDER BY first LIMIT ?"
 _BETWEEN = f"SELECT {READ_FRAMES} FROM frames WHERE first >= ? AND first <= ? ORDER BY first"
 _FORMS = "SELECT first, form FROM frames ORDER BY first DESC LIMIT ?"
@@ -156,12 +158,14 @@ def _flushed(pending: Sequence[Frame]) -> Iterator[Frame]:
     sizes, salts, content = (b"".join(parts) for parts in zip(*[frame[3:] for frame in pending], strict=True))
     first, start, place, held = pending[0].first, 0, 0, 0
     lengths = struct.unpack(f">{len(sizes) // 4}I", sizes)
+    assert len(salts) == SALT_BYTES * len(lengths), "sizes and salts are cut at the same cells"
     for at, entry in enumerate(lengths):
         length = 0 if entry == ERASED_SIZE else entry
         if at > start and (held + length > FRAME_BYTES_MAX or at - start == CELLS_MAX):
             yield _piece(first, start, at, sizes, salts, content[place : place + held])
             start, place, held = at, place + held, 0
         held += length
+    assert place + held == len(content), "the sizes account for every byte, so none is left out"
     yield _piece(first, start, len(lengths), sizes, salts, content[place:])
 
 
@@ -176,6 +180,8 @@ def replace(file: LogFile, hold: Hold, old: Sequence[Frame], new: Sequence[Frame
     `secure` has SQLite write zeros over what the old ones held.
     """
     span = (old[0].first, old[-1].first)
+    assert new[0].first == old[0].first, "the new frames begin with the cell the old ones began with"
+    assert new[-1].after == old[-1].after, "and end with the same one: no cell is lost between two rows"
     with hold(), file as db:
         before = db.execute("PRAGMA secure_delete").get
         db.execute(f"PRAGMA secure_delete = {int(secure or bool(before))}").fetchall()

@@ -58,11 +58,15 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
         try:
             for held, places in _frames(db, wanted):
                 frame = vault.opened(held)
+                assert (frame.first, frame.cells) == (held.first, held.cells), (
+                    "a key changes what cells hold, not which"
+                )
                 if frame.form == ARCHIVED:
                     blank = without(frame, [held.first + at for at in places])
                     if blank != frame:
                         cells, frames = cells + len(places), frames + 1
                         blank = vault.closed(blank, key_of(held))
+                        assert blank.cells == held.cells, "the row keeps its count, which is not written again"
                         db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
                     continue
                 lengths = frame.lengths
@@ -75,6 +79,7 @@ def _rewritten(file: LogFile, vault: Clear, wanted: Collection[int]) -> tuple[De
                     cells, frames = cells + len(fresh), frames + 1
                     size += sum(lengths[at] for at in fresh)
                     blank = vault.closed(blanked(frame, fresh), key_of(held))
+                    assert blank.cells == held.cells, "the row keeps its count, which is not written again"
                     db.execute(_PUT, (blank.form, blank.sizes, blank.salts, blank.content, blank.first))
             db.execute("COMMIT")
             vault.drop_emptied(db)
@@ -118,6 +123,7 @@ def blanked(frame: Frame, places: Collection[int]) -> Frame:
     """A frame without the bytes and the salts of the cells at some places."""
     assert frame.lengths is not None, "a frame that can be read"
     lengths, salts = list(frame.lengths), bytearray(frame.salts)
+    assert all(0 <= at < len(lengths) for at in places), "what is to be destroyed lies in this frame"
     kept = b""
     if frame.form != FILES:
         whole = unpacked(frame, sum(length for length in lengths if length != ERASED_SIZE))
@@ -130,6 +136,10 @@ def blanked(frame: Frame, places: Collection[int]) -> Frame:
     for at in places:
         lengths[at] = ERASED_SIZE
         salts[at * SALT_BYTES : (at + 1) * SALT_BYTES] = ERASED.salt
+    assert len(salts) == SALT_BYTES * len(lengths), "the zeros of a destroyed salt move no other salt"
+    assert frame.form == FILES or len(kept) == sum(length for length in lengths if length != ERASED_SIZE), (
+        "what is left is as long as the sizes say, or no cell of the frame could be read again"
+    )
     left = frame._replace(sizes=struct.pack(f">{len(lengths)}I", *lengths), salts=bytes(salts))
     if frame.form == FILES:
         return left
@@ -144,6 +154,7 @@ def _without(content: bytes, lengths: Iterable[int], gone: Collection[int]) -> b
         if at not in gone:
             kept.append(content[start:end])
         start = end
+    assert start == len(content), "the lengths account for every byte"
     return b"".join(kept)
 
 

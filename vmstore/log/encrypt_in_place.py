@@ -139,10 +139,12 @@ class _Rewriting:
                 count = len(list(same))
                 yield from self._laid(told[0].first + at, cells[at : at + count], name)
                 at += count
+            assert at == len(cells), "every cell lies under the key of one session"
 
     def _laid(self, first: int, cells: list[Cell], name: bytes) -> Iterator[Frame]:
         for frame in cut(first, cells, dense=True):
             if frame.form == FILES:
+                assert frame.cells == 1, "a file holds one cell"
                 self._closed.keep(named(frame, 0), cells[frame.first - first].content, name)
             yield self._vault.closed(frame, name)
 

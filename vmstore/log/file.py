@@ -36,6 +36,9 @@ ROOM_MIN = 64 << 20  # a disk with less keeps it for commits
 BUSY_MS = 10_000
 BUSY_MS_MIN = 100
 
+assert HALF_ENCRYPTED_FORMAT not in FORMATS, "nobody reads or writes a log that is half encrypted"
+assert WAL_BYTES > WAL_HEADER_BYTES + CHECKPOINT_PAGES * FRAME_BYTES, "the WAL does not grow between two checkpoints"
+
 _SCHEMA = f"""
 PRAGMA page_size = 4096;
 PRAGMA auto_vacuum = INCREMENTAL;
@@ -50,6 +53,7 @@ CREATE TABLE frames(
   first INTEGER PRIMARY KEY, count INTEGER NOT NULL, form INTEGER NOT NULL, sizes BLOB NOT NULL,
   salts BLOB NOT NULL, content BLOB NOT NULL);
 """
+assert f"page_size = {FRAME_BYTES - FRAME_HEADER_BYTES};" in _SCHEMA, "a WAL frame holds one page"
 MADE = schema.made_by(_SCHEMA)
 _WRITER = f"""
 PRAGMA synchronous = FULL;
@@ -229,6 +233,7 @@ def counted(db: apsw.Connection) -> int:
 
 def undecided(path: Path, start: int) -> bool:
     """Whether the end of a transaction lies in a WAL from a byte on, where a later recovery could find and count it."""
+    assert not start or (start - WAL_HEADER_BYTES) % FRAME_BYTES == 0, "frames are looked for where frames begin"
     wal = path.with_name(path.name + "-wal")
     if not wal.exists():
         return False

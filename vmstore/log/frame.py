@@ -31,6 +31,11 @@ DENSE_CELLS_MAX = 4096
 DENSE_LEVEL = 19
 BOMB_BYTES, BOMB_RATIO = 16 << 20, 128  # more than both of one zstd frame is not believed, nor written
 
+assert max(RAW, ZSTD, FILES, ARCHIVED) < ENCRYPTED, "the form below the encryption can be told from the sum"
+assert FILE_BYTES_MIN > FRAME_BYTES_MAX, "a cell with a file of its own never fits into a frame, where `cut` looks"
+assert CELLS_MAX <= DENSE_CELLS_MAX and FRAME_BYTES_MAX <= DENSE_BYTES_MAX, "an archive reads the frames of a log"
+assert DENSE_BYTES_MAX <= BOMB_BYTES, "a full frame is believed, however well it packs"
+
 Files = Callable[[bytes], bytes | None]
 """The bytes of the file of a commitment, or None where there is none."""
 
@@ -64,13 +69,16 @@ def raw(first: int, cells: Sequence[Cell]) -> Frame:
     sizes = list(map(len, contents))
     if ERASED.salt in salts:
         sizes = [ERASED_SIZE if salt == ERASED.salt else size for salt, size in zip(salts, sizes, strict=True)]
-    return Frame(first, len(cells), RAW, struct.pack(f">{len(cells)}I", *sizes), b"".join(salts), b"".join(contents))
+    frame = Frame(first, len(cells), RAW, struct.pack(f">{len(cells)}I", *sizes), b"".join(salts), b"".join(contents))
+    assert len(frame.salts) == SALT_BYTES * frame.cells, "`lengths` takes a frame with fewer salts for a damaged one"
+    return frame
 
 
 def packed(frame: Frame) -> Frame:
     """A raw frame with its content compressed, or as it was where that is no shorter."""
     import zstandard
 
+    assert frame.form == RAW, "content is compressed once"
     content = zstandard.ZstdCompressor(level=LEVEL).compress(frame.content) if frame.content else b""
     return frame._replace(form=ZSTD, content=content) if 0 < len(content) < len(frame.content) else frame
 
@@ -98,6 +106,7 @@ def _dense(first: int, cells: Sequence[Cell]) -> Frame:
 
 def in_file_of_its_own(first: int, cell: Cell) -> Frame:
     """A cell whose bytes lie in a file named by its commitment."""
+    assert len(cell.content) >= FILE_BYTES_MIN, "a file is written and flushed for a long cell alone"
     return raw(first, [cell])._replace(form=FILES, content=cell.commitment)
 
 
@@ -139,6 +148,7 @@ def opened(
     content = unpacked(frame, ends[-1], dense=dense) if lengths is not None else None
     for number in wanted:
         at = number - frame.first
+        assert at >= 0, "a number before the frame would read a cell from its end"
         if content is None or lengths is None:
             yield number, DAMAGED
         elif lengths[at] == ERASED_SIZE:
@@ -157,6 +167,7 @@ class Place(NamedTuple):
 def in_file(frame: Frame, number: int) -> Place | None:
     """The file of a cell, or None where it has none: it is not so long, or destroyed, or its row is damaged."""
     lengths, at = frame.lengths, number - frame.first
+    assert 0 <= at < frame.cells, "whoever asks has found the frame by the number"
     if frame.form != FILES or lengths is None or len(frame.content) != COMMITMENT_BYTES * frame.cells:
         return None
     return None if lengths[at] == ERASED_SIZE else Place(named(frame, at), _salt(frame, at))

@@ -128,6 +128,7 @@ class Unlocked(Clear):
         if told is None:
             return frame._replace(form=DAMAGED, salts=bytes(SALT_BYTES * count))
         end = SALT_BYTES * (salts_of(frame) if form == ARCHIVED else count)
+        assert len(told) >= end, "what decrypts is what `closed` encrypted: all salts, then the content"
         return frame._replace(form=form, salts=told[:end], content=clear + told[end:])
 
     def opened_file(self, commitment: bytes, held: bytes) -> bytes:
@@ -185,11 +186,14 @@ class Vault(Unlocked):
 
     def closed(self, frame: Frame, name: bytes) -> Frame:
         """A frame encrypted under a key; one in which every cell is destroyed says whose they were, and no more."""
+        assert RAW <= frame.form < ENCRYPTED, "a frame is encrypted once"
         form = frame.form + ENCRYPTED
         split = _split(frame, frame.form)
         clear, secret = frame.content[:split], frame.content[split:]
         if frame.sizes == _ERASED * frame.cells:
             return frame._replace(form=form, salts=name + bytes(NONCE_BYTES), content=clear)
+        salts = salts_of(frame) if frame.form == ARCHIVED else frame.cells
+        assert len(frame.salts) == SALT_BYTES * salts, "`opened` parts salts from content by their number"
         nonce = self._ids.salt()[:NONCE_BYTES]
         context = _context(frame, form, name, clear)
         encrypted = self._cipher(self._needed(name)).encrypt(nonce, frame.salts + secret, context)
@@ -251,6 +255,10 @@ _ALL = f"SELECT first, count, form, sizes, CAST(salts AS BLOB), x'' FROM frames 
 _ERASED = struct.pack(">I", ERASED_SIZE)
 _FILE = b"vmstore file"
 _PLACE = struct.Struct(">QIB")
+
+assert NONCE_BYTES <= SALT_BYTES, "a nonce is the beginning of a fresh salt"
+assert ENCRYPTED + max(RAW, FILES, ARCHIVED) < 1 << 8, "a form fits into the byte that is authenticated"
+assert _PLACE.size == 13, "the place is authenticated: another width would decrypt no frame there is"
 
 
 def _split(frame: Frame, form: int) -> int:

@@ -39,6 +39,7 @@ class Heads:
 
     def reach_back(self, start: int, rows: Iterable[tuple[int, int, Head]]) -> None:
         """Takes in the commits in `(start, self.start]`, as (ordinal, session, head) in any order."""
+        assert start <= self.start, "what was taken in already is not forgotten"
         for ordinal, session, head in rows:
             if session not in self._seen or self._seen[session].ordinal < ordinal:
                 self._seen[session] = Seen(ordinal, head)

@@ -101,6 +101,7 @@ class WriteLock:
 
         Where its files are not there, and are not to be made or cannot be, nobody holds it.
         """
+        assert not self.held and self._sharing is None, "a process that waited for its own lock would wait for ever"
         files = [file for path in self._paths if (file := _to_share(path, make)) is not None]
         queue = _Queue((files[0], files[1]), fcntl.LOCK_SH) if len(files) == len(self._paths) else None
         self._sharing = queue
@@ -267,6 +268,7 @@ class _Queue:
             return not self._wanted
 
     def _close(self) -> None:
+        assert self._thread is None, "a wait that goes on still needs the files"
         self.let_go()
         for file in self.files:
             os.close(file)
@@ -285,6 +287,7 @@ class _Queue:
         except OSError as error:
             self._error = error
         with self._mutex:
+            assert self._thread is threading.current_thread(), "one thread at a time waits for a place in the queue"
             self.at_door, self._thread = False, None
             if not self._wanted:
                 self.let_go()

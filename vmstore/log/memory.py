@@ -9,7 +9,7 @@ from io import BytesIO
 
 import msgspec
 
-from vmstore.cells.cell import ERASED, Cell
+from vmstore.cells.cell import COMMITMENT_BYTES, ERASED, Cell
 from vmstore.core.system.safe_files import Stray
 from vmstore.errors import StoreError
 from vmstore.log.commit import Commit
@@ -55,10 +55,12 @@ class MemoryLog:
             stored, cells, session = [], list[Cell](), session or self.ordinal + 1
             for ordinal, commit in enumerate(commits, self.ordinal + 1):
                 first = len(self._cells) + len(cells) + 1 if commit.cells else 0
+                assert len(commit.commitments) == COMMITMENT_BYTES * len(commit.cells), "a commit brings all its cells"
                 cells += commit.cells
                 stored.append(msgspec.structs.replace(commit, session=session, ordinal=ordinal, cell=first, cells=()))
             self._cells += cells
             self._all.extend(stored)
+            assert stored[-1].ordinal == len(self._all), "`tail` finds a commit by its place in the list"
             self._heads[session] = Head(stored[-1].last, stored[-1].hash)
             return stored
 

@@ -35,6 +35,9 @@ class Append(NamedTuple):
     tip: int = 0
 
 
+assert Append._fields[:3] == ("commits", "session", "expected"), "`one_by_one` hands these on by place"
+
+
 class OpenCell(NamedTuple):
     """A cell to be read in pieces: the salt it was sealed with and its bytes, unchecked, as a file."""
 

@@ -19,10 +19,14 @@ READ_COMMITS = (
 )
 READ_FRAMES = "first, count, form, CAST(sizes AS BLOB), CAST(salts AS BLOB), CAST(content AS BLOB)"
 
+assert COMMITS.count(",") == READ_COMMITS.count(","), "a commit is read back from the columns it was written to"
+assert READ_FRAMES.count(",") + 1 == len(Frame._fields), "a frame is its row, column by column"
+
 
 def row_of(c: Commit) -> tuple[Any, ...]:
     """A commit as it is written."""
     request = None if c.request == NO_REQUEST else c.request
+    assert c.commitments or not c.cell, "a commit that brought no cell has no first one"
     cell, commitments = (c.cell, c.commitments) if c.commitments else (None, None)
     return c.ordinal, c.session, c.first, c.count, c.at, c.lag, request, cell, commitments, c.body, c.hash
 

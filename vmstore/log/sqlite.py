@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
-from vmstore.cells.cell import Cell
+from vmstore.cells.cell import COMMITMENT_BYTES, Cell
 from vmstore.core.system.safe_files import Stray
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import CorruptError, ReadOnlyError, StoreError
@@ -174,6 +174,7 @@ class SqliteLog:
             self.files.keep(cell.commitment, cell.content, one.key)
 
     def _transact(self, together: list[_Pending]) -> None:
+        assert self.lock.held, "ordinals and cell numbers are taken while no other process writes"
         try:
             with self.file as db:
                 self._mend()
@@ -201,6 +202,7 @@ class SqliteLog:
         recovery: another write takes its place. On a full disk there is no other write, but mostly its
         end never came into the WAL either.
         """
+        assert self.lock.held, "another process could write over what is in doubt"
         if self._doubted is None:
             self._doubted = 0
             with contextlib.suppress(StoreError), self.file as db:
@@ -240,6 +242,7 @@ class SqliteLog:
 
     def _lay(self, db: apsw.Connection, together: list[_Pending]) -> bool:
         """Puts rows into the transaction for every append that fits; whether there is any."""
+        assert db.in_transaction, "what is seen here stays the end of the log until the rows are in"
         self._see(db)
         ordinal, cell = self._heads.end, self._last_cell(db)
         ahead: dict[int, Head] = {}
@@ -261,6 +264,7 @@ class SqliteLog:
             ordinal += len(stored)
             cell = laid[-1].after - 1 if laid else cell
             ahead[stored[-1].session] = Head(stored[-1].last, stored[-1].hash)
+        assert ordinal == self._heads.end + len(rows), "ordinals are dense: what was refused leaves no gap"
         db.executemany(_INSERT_COMMIT, rows)
         db.executemany(_INSERT_FRAME, frames)
         self._cell = cell
@@ -275,15 +279,21 @@ class SqliteLog:
         stored: list[Commit] = []
         cells: list[Cell] = []
         for at, c in enumerate(one.commits, ordinal + 1):
+            assert len(c.commitments) == COMMITMENT_BYTES * len(c.cells), (
+                "a commit brings every cell that its hash covers"
+            )
             first = cell + len(cells) + 1 if c.cells else 0
             cells += c.cells
             stored.append(
                 Commit(c.first, c.count, c.at, c.lag, c.body, c.commitments, c.hash, c.request, session, at, first)
             )
         frames = list(cut(cell + 1, cells, dense=one.dense))
+        assert not frames or frames[0].first == cell + 1, "the frames go on where the log ended"
+        assert not frames or frames[-1].after == cell + 1 + len(cells), "and hold every cell that the commits count"
         key = self.vault.name(db, one) if frames else b""
         for frame in frames:  # swept, or its key dropped, while we waited
             if frame.form == FILES and (key != waiting.key or not self.files.holds(named(frame, 0))):
+                assert frame.cells == 1, "a file holds one cell"
                 self.files.keep(named(frame, 0), cells[frame.first - cell - 1].content, key)
         return stored, [self.vault.closed(frame, key) for frame in frames]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from vmstore.core.system import after_fork
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import LockedError
-from vmstore.log.holder import holder_of
+from vmstore.log.holder import PID_BYTES, holder_of
 
 if sys.platform != "win32":
     import fcntl
@@ -26,6 +26,9 @@ WAIT_S_MAX = 0.02
 STUCK_S = 10.0
 BUSY_S_MIN = 0.1
 STOPPED_S = 0.2  # one that is stopped may go on just now
+
+assert WAIT_S_MIN < WAIT_S_MAX < STOPPED_S < STUCK_S, "the holder is looked at several times before it is given up"
+assert PID_BYTES == 10, "`holder_of` reads the process where `moved` writes it, before the ordinal"
 
 
 class Applier:
@@ -78,6 +81,7 @@ class Applier:
         while not done():
             if self.take():
                 return True
+            assert self._file >= 0, "`take` opened the file, though another holds its lock"
             holder = os.pread(self._file, 30, 0)
             if holder != before:
                 waited, before = 0.0, holder

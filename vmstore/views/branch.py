@@ -39,6 +39,7 @@ class Lane:
         self.db = db
         self.session = session
         self.stretches, self._lows = _way(db, session)
+        assert len(self.stretches) == len(self._lows), "`at` finds a stretch by the place of its beginning"
         # What was asked before and never changes: what contents are, by position; where walks went.
         self.known: dict[int, tuple[Any, ...]] = {}
         self.walks: dict[Any, Any] = {}
@@ -47,7 +48,8 @@ class Lane:
         """What the session itself wrote, and nothing it inherited."""
         other = copy.copy(self)
         other.stretches, other.walks = self.stretches[:1], {}
-        other._lows = self._lows[-1:]
+        other._lows = self._lows[-1:]  # the other way round than stretches: its own is last
+        assert other.stretches[0].low == other._lows[0], "what is left of both is the session's own"
         return other
 
     def upto(self, position: int) -> list[Stretch]:
@@ -90,6 +92,7 @@ def _way(db: apsw.Connection, session: int) -> Way:
             kept[session] = way
             while len(kept) > WAYS_MAX:
                 kept.pop(next(iter(kept)), None)
+    assert way[0][0].session == session, "a way is kept under the session whose own stretch is its first"
     return way
 
 

@@ -9,7 +9,19 @@ from typing import Any
 import apsw
 
 from vmstore.cells.cell import COMMITMENT_BYTES, SALT_BYTES, Cell
-from vmstore.core.mutation import Annotate, AnyMutation, Approve, CellRef, Close, Create, Mark, Open, Pack, Settings
+from vmstore.core.mutation import (
+    CELL_FIELDS,
+    Annotate,
+    AnyMutation,
+    Approve,
+    CellRef,
+    Close,
+    Create,
+    Mark,
+    Open,
+    Pack,
+    Settings,
+)
 from vmstore.errors import CorruptError
 from vmstore.log.commit import NO_REQUEST, Commit
 from vmstore.log.port import Log
@@ -31,6 +43,10 @@ READ: dict[type, tuple[str, ...]] = {
     Settings: ("told",),
 }
 """The fields whose cells a fold reads: names and labels, never contents."""
+
+assert all(set(fields) <= set(CELL_FIELDS[kind]) for kind, fields in READ.items()), "what is read ahead are cells"
+assert not any("content" in fields for fields in READ.values()), "a fold keeps no content, so a rebuild needs none"
+assert NAMED_BYTES * NAMED_MAX <= AHEAD_BYTES, "what is kept of small cells takes no more than what is read ahead"
 
 
 Brought = tuple[int, int, int, bytes]
@@ -66,6 +82,7 @@ class Ahead:
 
     def _on(self, number: int) -> None:
         """Reads from a cell on."""
+        assert number > self._last, "cells are read in runs ahead only: what was let go of is asked for one by one"
         self._read.clear()
         size = 0
         for at, cell in self._each(self._wanted[bisect_left(self._wanted, number) :]):

@@ -60,6 +60,7 @@ class Walk:
     def through(self, commit: Commit, mutations: Sequence[AnyMutation]) -> Fact:
         """Walks through one commit; the moment at its end. Raises CorruptError where it breaks the chain."""
         try:
+            assert mutations, "`decoded` refuses a commit that holds nothing"
             turn, call, previous = self._before(commit, mutations[0])
         except ValueError as error:
             raise CorruptError(f"commit {commit.ordinal} cannot be read ({error}); run `vmstore verify`") from error

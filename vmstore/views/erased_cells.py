@@ -21,6 +21,7 @@ from vmstore.log.port import NOTHING, Log
 
 READ = 256  # commits at a time
 _WIRE = bytes([Erase.NUMBER])
+assert Erase.NUMBER < 0x80, "on the wire a smaller number is that byte alone, so a body without it has no erasure"
 
 
 class Erasures:
@@ -83,6 +84,7 @@ class Erasures:
         for session, position, erase in told:
             single.setdefault(session, []).extend((*ref, position) for ref in erase.cells)
             whole.setdefault(session, []).append((erase.upto, position))
+        assert single.keys() == whole.keys(), "an erasure is looked for by both of its fields"
         for refs in single.values():
             refs.sort()
         for commit in _commits(

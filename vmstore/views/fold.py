@@ -37,6 +37,7 @@ class Fold:
         self._db = db
         self.cellar = Cellar(log, db, erasures)
         self._projectors = [projector(db) for projector in projectors]
+        assert isinstance(self._projectors[0], Sessions), "the others read a fork's lane, which this one writes first"
         self._sessions = next(p for p in self._projectors if isinstance(p, Sessions))
         self._residency = next(p for p in self._projectors if isinstance(p, Residency))
         self._spilled = False  # whether names had to be written before the batch was through
@@ -61,6 +62,9 @@ class Fold:
                 self._flush()
                 self._let_go()
         self._flush()
+        assert not any(any(p.rows.values()) for p in self._projectors), (
+            "the position that is stored next covers all rows"
+        )
         self.cellar.settle()
 
     def _spill(self) -> None:

@@ -52,6 +52,14 @@ PROJECTORS: tuple[type[Projector], ...] = (
 _POSITIONS = "CREATE TABLE positions(view TEXT PRIMARY KEY, ordinal INTEGER, hash BLOB) WITHOUT ROWID"
 BATCH = 5000  # commits
 MUTATIONS_MAX = 32_000  # of a batch, with what was read at once beyond
+
+assert len({p.name for p in PROJECTORS}) == len(PROJECTORS), "a view's position is stored under its name"
+assert len({table for p in PROJECTORS for table in p.schema}) == sum(len(p.schema) for p in PROJECTORS), (
+    "a table is written by one projector: a rebuild of one view drops its tables"
+)
+assert all(p.inserts.keys() <= p.schema.keys() for p in PROJECTORS), "a projector says how its own tables are written"
+assert all(p.selects.keys().isdisjoint(p.schema) for p in PROJECTORS), "what is read as a table is stored in others"
+
 IN_MEMORY_MAX = 512 << 20  # of a file that is left; SQLite holds no more than twice that in memory
 ROOM_BYTES, ROOM_RATIO = 16 << 20, 32  # what views in memory may take of a log's own, and times its length
 _WAL_MARKS = slice(18, 20)  # of a file's header: what is in memory has no WAL
@@ -106,6 +114,7 @@ class Projection:
         self.log = log
         self.db = db
         self.projectors = projectors
+        assert applier is None or db.filename, "what is in memory is shared with no process"
         self._applier = applier  # where others fold into the same file
         self._room = room  # bytes that views in memory may take
         self.erasures = Erasures(log)
@@ -250,6 +259,7 @@ class Projection:
 
     def _fold(self, position: int, target: int) -> int:
         """Folds the next batch of the log and stores how far it went; the ordinal reached."""
+        assert self.db.in_transaction, "rows and the position they stand at become durable together"
         batch = self._read(position, min(BATCH, target - position))
         if not batch:
             raise CorruptError(f"the log ends at ordinal {position} although it counts {target}; run `vmstore verify`")
@@ -265,6 +275,7 @@ class Projection:
 
         Rows of before are overwritten with zeros where they lie.
         """
+        assert self.db.in_transaction, "nobody sees the tables while they are empty"
         self._knew = self.erasures.follow()
         if self.erasures.numbers:
             self.db.execute("PRAGMA secure_delete = ON").fetchall()

@@ -153,6 +153,7 @@ def put(db: apsw.Connection, insert: str, rows: list[Row]) -> None:
     """Writes rows in the order of their keys, many to a statement."""
     rows.sort()
     width = len(rows[0])
+    assert width == len(rows[-1]) <= VALUES_MAX, "rows of one table have one width, and a statement holds at least one"
     marks = "(" + ",".join("?" * width) + ")"
     together = VALUES_MAX // width
     whole = len(rows) - len(rows) % together
@@ -161,6 +162,12 @@ def put(db: apsw.Connection, insert: str, rows: list[Row]) -> None:
         db.executemany(many, (flat(rows[at : at + together]) for at in range(0, whole, together)))
     if whole < len(rows):
         db.executemany(f"{insert} VALUES{marks}", rows[whole:])
+
+
+def columns(declaration: str) -> tuple[str, ...]:
+    """The names of the columns that a table is declared with, in order."""
+    names, _, _ = declaration.partition("PRIMARY KEY(")
+    return tuple(column.split()[0] for column in names.split(",") if column.strip())
 
 
 def flat(rows: Iterable[Row]) -> Row:

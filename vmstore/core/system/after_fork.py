@@ -98,6 +98,9 @@ _process = _Process()
 
 def owns(owner: Owner) -> None:
     """Has the connections of an owner closed in forked processes."""
+    assert owner.lock_order in LOCK_ORDER, (
+        "a fork takes the locks in the order every thread does, or both wait for ever"
+    )
     _process.owners.add(owner)
 
 
@@ -149,6 +152,7 @@ def keep(thing: object) -> None:
 def _before() -> None:
     """Waits until nobody is inside a connection, and keeps everybody out; a limited time."""
     clock = SystemClock()
+    assert threading.get_ident() not in _process.forks, "what this thread holds for a fork is let go of after it"
     fork = _process.forks[threading.get_ident()] = _Fork(_all(_process.owners), [])
     end = clock.ticks() + WAIT_US
     for owner in sorted(fork.owners, key=lambda owner: owner.lock_order):

@@ -113,6 +113,7 @@ def _held(path: Path) -> tuple[Path, int | None]:
     """A new hidden folder beside a path, and the lock on it; none where the file system knows no such locks."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=SUFFIX, dir=path.absolute().parent))
+        assert _left(path).fullmatch(folder.name), "what a kill leaves is found by its name"
         try:
             lock = _locked(folder)
         except OSError:
@@ -125,7 +126,7 @@ def _held(path: Path) -> tuple[Path, int | None]:
 
 def _remove_left(path: Path) -> None:
     """Removes the hidden folders that killed processes left beside a path; those in use, and of other names, stay."""
-    name = re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
+    name = _left(path)
     with contextlib.suppress(OSError):
         for entry in [one for one in os.scandir(path.absolute().parent) if name.fullmatch(one.name)]:
             with contextlib.suppress(OSError):  # what may not be looked at is left to the doctor
@@ -149,6 +150,11 @@ def _locked(folder: Path) -> int | None:
         os.close(handle)
         raise
     return handle
+
+
+def _left(path: Path) -> re.Pattern[str]:
+    """What a hidden folder beside a path is called."""
+    return re.compile(re.escape(_prefix(path)) + r"[a-z0-9_]{8}" + re.escape(SUFFIX))
 
 
 def _prefix(path: Path) -> str:

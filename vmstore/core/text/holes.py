@@ -14,6 +14,9 @@ TEXT, JSON, BASE64, URLSAFE, KEYED = "\0t", "\0j", "\0b", "\0u", "\0k"
 HOLES = (TEXT, JSON, BASE64, URLSAFE, KEYED)
 LIST, VALUE = "\0l", "\0v"  # in a request's rest: a slot's messages as a list, or its one message
 
+assert len({*HOLES, LIST, VALUE}) == len(HOLES) + 2, "a key stands for one thing"
+assert all(key[0] == "\0" for key in (*HOLES, LIST, VALUE)), "by this `forged` knows what a content must not hold"
+
 Hole = tuple[str, Any]
 """The kind of a hole and the part it stands for."""
 

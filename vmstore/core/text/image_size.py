@@ -9,6 +9,8 @@ HEAD_BYTES = 1 << 18  # of a picture, looked through for its size: before it pho
 JPEG_SIZES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})  # the segments that begin a picture
 JPEG_BARE = frozenset({0x01, *range(0xD0, 0xDA)})  # those without a length
 
+assert JPEG_SIZES.isdisjoint(JPEG_BARE), "a segment that says the size has a length"
+
 Size = tuple[int, int]
 
 

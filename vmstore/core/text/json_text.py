@@ -17,6 +17,7 @@ import msgspec
 DIGITS_MAX = 4_300  # of a whole number: what Python reads where nobody raised its limit
 DEPTH_MAX = 250
 _CHUNK = 600  # digits: below the lowest limit a process can have
+assert sys.int_info.str_digits_check_threshold > _CHUNK, "a piece is read whatever the limit is set to"
 
 
 def loads(data: bytes | str, **hooks: Any) -> Any:

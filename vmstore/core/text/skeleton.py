@@ -26,6 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 _SIGNS = {BASE64: b"+/", URLSAFE: b"-_"}  # the last two of each alphabet
+assert _SIGNS.keys() < {*HOLES}, "bytes that were taken out of base64 have a hole that puts them back"
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 

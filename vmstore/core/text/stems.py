@@ -122,6 +122,9 @@ _IRREGULAR = _table(
     "chose:choose chosen:choose kept:keep built:build ran:run sent:send wrote:write written:write stored:store"
     " found:find began:begin broke:break broken:break held:hold spoke:speak paid:pay sold:sell bought:buy"
 )
+assert all(2 <= len(ending) <= 7 for endings in (*_DERIVED, _LAST) for ending in endings), (
+    "`_replaced` looks at the last 7 letters of a word, down to 2"
+)
 _WHOLE = frozenset(("news", "important", "importance"))  # what they seem to come of is another word
 _STOPPED = """
 a about after again all also am an and any are aren as at be because been before being but by can cannot could
@@ -134,3 +137,4 @@ agreed ago decide decided decides decision decisions earlier previously recall r
 want wanted see seen once
 """
 STOP_WORDS = frozenset(_STOPPED.split())
+assert STOP_WORDS.isdisjoint(_IRREGULAR), "a stop word is left out before its regular form would be looked up"

@@ -19,6 +19,7 @@ TOKENS_IMAGE = 1_000  # of one whose size is not known: it lies elsewhere, or is
 AREA_PER_TOKEN = 750  # pixels
 SIDE_MAX = 1_568  # what is larger is made smaller by providers before it is read
 TOKENS_IMAGE_MAX = 1_600
+assert max(ESTIMATORS) == ESTIMATOR, "what is estimated now is logged under the number of the newest"
 BYTES_PER_AUDIO_TOKEN = 1_600  # 16 kHz 16-bit mono at 20 tokens a second
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from vmstore.core.mutation import (
+    CELL_FIELDS,
     Annotate,
     AnyMutation,
     Approve,
@@ -32,7 +33,7 @@ from vmstore.core.mutation import (
     Share,
     Update,
 )
-from vmstore.core.text.holes import BASE64, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
+from vmstore.core.text.holes import BASE64, HOLES, JSON, KEYED, TEXT, URLSAFE, Hole, marks, ordered
 from vmstore.core.text.json_text import is_text, strict
 from vmstore.engine.head import Head
 
@@ -143,6 +144,9 @@ FORMS: dict[type, dict[str, Form]] = {
 }
 """What each cell of each kind holds; `envelopes` is the one field that names several."""
 
+assert FORMS.keys() == CELL_FIELDS.keys(), "the gate looks at the cells of every kind that names any"
+assert all({*CELL_FIELDS[kind]} == FORMS[kind].keys() - {"envelopes"} for kind in FORMS), "and at every one of them"
+
 
 READ: dict[type, tuple[tuple[str, Form], ...]] = {
     kind: tuple((field, form) for field, form in fields.items() if form is not OPAQUE) for kind, fields in FORMS.items()
@@ -239,6 +243,8 @@ class ByHand(Contents, Protocol):
 
 FILLS: Mapping[str, Form] = {TEXT: PLAIN, JSON: VALUE, BASE64: OPAQUE, URLSAFE: OPAQUE}
 """What the content of a page must be that fills a kind of hole."""
+
+assert FILLS.keys() | {KEYED} == {*HOLES}, "`holes` tells every kind but this one, which it tells as JSON"
 
 
 def unfilled(shown: Shown, contents: Contents, *, partial: bool) -> str | None:

@@ -55,6 +55,7 @@ from vmstore.core.mutation import (
     Unlink,
     Unpin,
     Update,
+    names_of,
     wire,
 )
 from vmstore.core.namespace_policy import PolicySubject
@@ -146,6 +147,12 @@ PAGES: dict[type, Callable[[Any], Iterable[int]]] = {
     Segment: lambda m: () if m.summary is None else (m.summary,),
 }
 """The pages a mutation of a kind names."""
+
+assert all({*names} <= {*names_of(kind)} for table in (WORDS, COUNTS) for kind, names in table.items()), (
+    "a bound is of a field that its kind has, or nothing would be bounded"
+)
+assert {*get_args(Known)} >= PAGES.keys() | WORDS.keys() | COUNTS.keys(), "and of a kind that is written"
+assert {*Level} - {Level.FULL} == LEVELS, "a content is compressed to every level but the whole"
 
 _Number = Annotated[int, msgspec.Meta(ge=-NUMBER_MAX, le=NUMBER_MAX)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]

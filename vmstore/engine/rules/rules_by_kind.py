@@ -123,6 +123,10 @@ OF_CONTENTS: frozenset[Rule] = frozenset(
 )
 """The rules that look at what cells hold."""
 
+assert {*RULES} >= ABOUT.keys() | OF_FIELDS | OF_CONTENTS, "what is said of a rule is said of one that is asked"
+assert OF_FIELDS.isdisjoint(OF_CONTENTS), "sound fields say nothing of what cells hold"
+assert len({rule.__name__ for rule in RULES}) == len(RULES), "an error tells a rule by its name"
+
 _ASKED: dict[tuple[type, type, bool, bool, bool], tuple[Rule, ...]] = {}
 
 

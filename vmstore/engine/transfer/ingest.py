@@ -63,6 +63,7 @@ class Gathering:
         if self._run:
             name = self._name
             stored = self.log.append(self._run, self._keys.get(name, 0), self._ends.get(name, 0))
+            assert len(stored) == len(self._run), "a run is stored whole"
             self._keys[name], self._ends[name] = stored[-1].session, stored[-1].last
         self._run, self._bytes = [], 0
 

@@ -85,6 +85,7 @@ class _Telling:
 
     def commit(self, commit: Commit) -> None:
         """Tells a commit that was read with its cells."""
+        assert len(commit.cells) == commit.cell_count, "what was erased of it is found among its cells"
         self._sizes.clear()
         self._ends.append((commit.first, commit.last))
         for index, cell in enumerate(commit.cells):

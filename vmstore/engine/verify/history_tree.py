@@ -22,6 +22,9 @@ _COMMIT = struct.Struct(">Q")  # position
 _CALL = struct.Struct(">QqIBI")  # position, at, call, fidelity, leaves
 _SESSION = struct.Struct(">16sQQ32s32s")  # uid, position, commits, hash, history
 
+assert _SESSION.size == UID_BYTES + 2 * 8 + 2 * COMMITMENT_BYTES, "the uid and both hashes stand in a leaf whole"
+assert _COMMIT.size < _CALL.size, "the leaf of a call can be that of no other commit"
+
 
 class SessionHead(NamedTuple):
     """Where a session stands: its last position, how many commits it made, the last one's hash, the root over all.

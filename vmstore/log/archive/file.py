@@ -32,6 +32,7 @@ from vmstore.errors import CorruptError, StoreError
 from vmstore.log.cell_reader import cells_of
 from vmstore.log.commit import Commit, link
 from vmstore.log.file import APPLICATION_ID, LogFile
+from vmstore.log.file import FORMATS as LOG_FORMATS
 from vmstore.log.frame import ERASED_SIZE, densely, opened, squeezed, stretched
 from vmstore.log.frame_encryption import PLAIN, Clear, Unlocked
 from vmstore.log.readonly import ReadLog
@@ -40,6 +41,7 @@ from vmstore.log.rows import READ_FRAMES, blob, frame_of, number
 FORMAT = 1002  # far from those of logs, which a file like this is not
 ENCRYPTED_FORMAT = 1003  # as that, with its frames under keys
 FORMATS = (FORMAT, ENCRYPTED_FORMAT)
+assert not {*FORMATS} & {*LOG_FORMATS}, "an archive and a log, which share an application id, are told apart"
 COMMITS_MAX = 512
 COLUMNS_BYTES, COLUMNS_RATIO = 16 << 20, 32  # of all commits of a file; more than both is not believed
 # What reading a damaged file may run into; a chain that ends as stated is what proves it.
@@ -78,6 +80,11 @@ class _Columns(msgspec.Struct, frozen=True, array_like=True):
     body: Annotated[list[bytes], _SOME]
 
 
+assert _Columns.__struct_fields__ == ("session", "first", "count", "at", "lag", "request", "cells", "body"), (
+    "`_laid` writes and `_read` reads the columns by place"
+)
+
+
 Start = Callable[[Commit], bytes]
 """What the chain of a session starts from, by its first commit."""
 Recorded = Callable[[int], int | None]
@@ -106,6 +113,7 @@ def write(path: Path, commits: Iterable[Commit], source: Source, vault: Clear) -
         after = 1
         for name, run in groupby(_laid(db, iter(commits), source, heads), itemgetter(0)):
             for frame in densely(after, (cell for _, cell in run)):
+                assert frame.first == after, "`_commitments` takes a gap between two frames for a missing cell"
                 db.execute("INSERT INTO frames VALUES(?,?,?,?,?,?)", vault.closed(frame, name))
                 after = frame.after
                 if name and any(length != ERASED_SIZE for length in frame.lengths or ()):
@@ -127,6 +135,7 @@ def _laid(
     while run := list(islice(commits, COMMITS_MAX)):
         rows = []
         for at, c in enumerate(run, ordinal + 1):
+            assert len(c.cells) == c.cell_count, "an archive computes commitments from the cells: none may be left out"
             head = heads.setdefault(c.session, [at, b"", b""])
             head[1:] = head[1] or source.start(c), c.hash
             rows.append((head[0], c.first, c.count, c.at, c.lag, c.request, c.cell_count, c.body))

@@ -135,6 +135,7 @@ class Archives:
 
     def _open(self, uid: bytes, path: Path) -> ArchiveFile | None:
         """The file of an archive, opened again where another one took its name."""
+        assert self._reading.locked(), "threads share the open files, and one of them may close the oldest"
         if (kind := kind_of(path)) is not None:
             raise CorruptError(f"{path} is {kind}, and no archive: {REMEDY}")
         try:
@@ -242,6 +243,7 @@ class Archives:
         numbers and the commits stay. Forks hold what they inherit, so any archive may hold a
         cell. Nobody else is to write archives meanwhile: see `alone`.
         """
+        assert self._lock.held, "another process could be writing one of the files that a kill seems to have left"
         for left in self.folder.glob(".*"):  # of a kill: nobody else writes here now
             destroy(self.folder, left)
         done = 0

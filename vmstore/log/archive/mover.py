@@ -34,6 +34,7 @@ from vmstore.log.frame_encryption import Clear
 from vmstore.log.port import Progress
 
 STEP_BYTES = 4 << 20
+assert STEP_BYTES >= FRAME_BYTES_MAX, "a step takes at least one frame of the log"
 _PLACES = f"SELECT first, count, substr(content, 1, {PLACE_BYTES}) FROM frames WHERE form IN {FORMS} ORDER BY first"
 
 
@@ -55,6 +56,7 @@ def runs_of(spans: Iterable[tuple[int, int]], there: int) -> list[Run]:
         elif cells:
             found.append(Run(first, cells, there))
         there += cells
+    assert not found or found[-1].there + found[-1].cells == there, "an archive holds the cells without a gap"
     return found
 
 
@@ -147,6 +149,7 @@ class Mover:
                     continue
                 cells = self._read(frame, range(frame.first, frame.after))
                 start, end = max(frame.first, run.first), min(frame.after, run.first + run.cells)
+                assert start < end, "a step reads frames that hold cells of the run"
                 inside = cells[start - frame.first : end - frame.first]
                 place = Place(uid, run.there + start - run.first)
                 self._compare(place, inside)

@@ -11,7 +11,7 @@ import msgspec
 from vmstore.core.mutation import Configure, Open, Pack, Reply
 from vmstore.core.page import Origin, Status
 from vmstore.views.branch import Lane
-from vmstore.views.projector import Fact, Projector, plain
+from vmstore.views.projector import Fact, Projector, columns, plain
 from vmstore.views.projectors.pages import object_of
 
 
@@ -142,6 +142,7 @@ class Calls(Projector):
         """Completes the call."""
         told = (m.status, m.final, m.tokens_in, m.tokens_cached, m.tokens_out, m.cost, m.latency)
         ended = (*told, *fact.sealed(m.aside), fact.position)
+        assert len(ended) == len(_ENDED), "it replaces as much of the row as a reply says"
         made = self._made.get((fact.session, m.call))
         if made is None:
             self._replies.append((*ended, fact.session, m.call))
@@ -184,6 +185,10 @@ _ENDED = (
     *("aside", "aside_commitment", "replied"),
 )
 _OPEN = (int(Status.OPEN), 0, *[None] * (len(_ENDED) - 2))
+assert columns(Calls.schema["calls"]) == CallRow.__struct_fields__, "a row of the table becomes a struct by place"
+assert CallRow.__struct_fields__[-len(_ENDED) :] == _ENDED, "a reply is written over the end of its call's row"
+assert columns(Calls.schema["replies"])[3:] == _ENDED[:-1], "a reply that is not the last keeps all but its position"
+assert len(_OPEN) == len(_ENDED), "a call without a reply has a value for each field of one"
 _ENDS = f"SELECT {', '.join(_ENDED)} FROM calls WHERE session = ? AND call = ?"
 _REPLY = f"UPDATE calls SET {', '.join(f'{name} = ?' for name in _ENDED)} WHERE session = ? AND call = ?"
 

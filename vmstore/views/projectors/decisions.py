@@ -30,7 +30,7 @@ from vmstore.core.mutation import (
 )
 from vmstore.core.page import Origin
 from vmstore.views.branch import Lane
-from vmstore.views.projector import Fact, Projector
+from vmstore.views.projector import Fact, Projector, columns
 from vmstore.views.projectors.pages import object_of, strict_object_of
 
 ASKS = frozenset((Reference.NUMBER, Cite.NUMBER, Recall.NUMBER))
@@ -310,6 +310,10 @@ def live_since(lane: Lane, position: int) -> int | None:
 _COLUMNS = (
     "d.position, d.kind, d.page, d.content, d.level, d.tokens, d.cause, d.word, d.reason, d.signal, d.score, d.why"
 )
+assert columns(Decisions.schema["decisions"]) == ("session", *Decision._fields), "a row becomes a tuple by place"
+assert _COLUMNS.replace("d.", "").split(", ") == [*Decision._fields], "whatever question it answers"
+assert tuple(Decisions.schema) == ("decisions", "pins", "choices"), "the projector takes its tables in this order"
+assert Why._fields[-1] == "losers", "`why_of` makes tuples of the last value again, which JSON has as lists"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM decisions d INDEXED BY decisions_page
   WHERE d.session = ? AND d.page = ? AND d.position <= ? ORDER BY d.position"""
 _OF_KINDS = f"""SELECT {_COLUMNS} FROM decisions d WHERE d.session = ? AND d.position <= ?

@@ -143,6 +143,7 @@ def _walk(
 @cache
 def _step(up: bool, stretches: int) -> str:
     """The query for the links of a list of pages; CROSS JOIN holds the order, links last."""
+    assert Edge._fields == ("source", "target", "kind", "position", "depth"), "rows become edges by place, unchecked"
     near = "source" if up else "target"
     bounds = ",".join(["(?,?)"] * stretches)
     return f"""WITH stretch(session, high) AS (VALUES{bounds or "(0,0)"})

@@ -149,7 +149,9 @@ def _hidden(row: Any) -> Hidden:
 _APPROVALS = """SELECT a.position, a.artifact, a.granted, a.until, a.who, a.at
   FROM sessions own CROSS JOIN approvals a ON a.session = own.session
  WHERE own.hidden = ? AND a.page = 0 AND a.of = (SELECT uid FROM sessions WHERE session = ?) ORDER BY a.position"""
+assert _APPROVALS.partition("FROM")[0].count(",") + 1 == len(Approval._fields), "a row becomes a tuple by place"
 _COLUMNS = "position, page, type, reason, count, by, found, tokens_before, tokens_after"
+assert _COLUMNS.count(",") + 1 == len(Hidden._fields), "a row becomes a tuple by place"
 _OF_PAGE = f"""SELECT {_COLUMNS} FROM redactions INDEXED BY redactions_page
   WHERE session = ? AND page = ? AND position <= ? ORDER BY position"""
 _ALL = f"SELECT {_COLUMNS} FROM redactions WHERE session = ? AND position <= ? ORDER BY position"

@@ -98,6 +98,7 @@ class Residency(Projector):
         self.size += len(m.entered) - len(m.left)
 
     def _start(self, here: Here, session: int, position: int) -> None:
+        assert here.stored == NOT_STARTED, "a session packs for the first time once"
         self.rows["starts"].append((session, position))
         here.stored = 0
 
@@ -131,6 +132,8 @@ class Residency(Projector):
     def flush(self) -> None:
         """Writes the stays that ended, and what began of those that did not."""
         for session, here in self._moved.items():
+            assert here.stored != NOT_STARTED, "what moved began with a pack"
+            assert here.new <= here.stays.keys(), "what is written as open was not closed since"
             gone = [(session, page) for page in here.gone if page not in here.stays]
             self.db.executemany("DELETE FROM residents WHERE session = ? AND page = ?", gone)
             self.rows["residents"] += [(session, page, *here.stays[page]) for page in here.new]

@@ -12,7 +12,7 @@ from vmstore.core.mutation import Close, Create, Mark, Message, Open, Pack, Reda
 from vmstore.core.page import Fidelity, Origin, PageType
 from vmstore.core.page import Standing as Standings
 from vmstore.views.branch import Lane
-from vmstore.views.projector import Fact, Projector, plain, put
+from vmstore.views.projector import Fact, Projector, columns, plain, put
 from vmstore.views.projectors.pages import object_of
 from vmstore.views.projectors.redactions import policy_at
 
@@ -109,6 +109,7 @@ class Sessions(Projector):
         commit, first = fact.commit, mutations[0]
         opens = type(first) is Open
         standing = self._open(fact, first) if opens else self.at_hand[commit.session]
+        assert standing.session == commit.session, "a session is at hand under its own key"
         if standing.uid not in self._opened:
             self._moved[commit.session] = standing
         standing.position, standing.hash = commit.first + commit.count - 1, commit.hash
@@ -195,7 +196,14 @@ class Sessions(Projector):
 
 
 _MOVING = Standing.__struct_fields__[Standing.__struct_fields__.index("position") :]
+assert columns(Sessions.schema["sessions"]) == Standing.__struct_fields__, (
+    "a row of the table becomes a struct by place"
+)
 _MOVE = f"UPDATE sessions SET hidden = ?, {', '.join(f'{name} = ?' for name in _MOVING)} WHERE session = ?"
+
+
+assert _MOVE.count("?") == len(_MOVING) + 2, "`_moved` gives what is set, and the session it is set for"
+assert "hidden" not in _MOVING, "it is set apart, before the counts"
 
 
 def erased_name(uid: bytes) -> str:

@@ -38,6 +38,7 @@ class Shown(NamedTuple):
 
 _ROW: Callable[[Iterable[Any]], Shown] = partial(tuple.__new__, Shown)
 _TOKENS = itemgetter(Shown._fields.index("tokens"))
+_OWN = Shown._fields.index("version") - Shown._fields.index("message")  # columns that every content of a page has alike
 
 
 def shown_at(lane: Lane, call: CallRow) -> list[Shown]:
@@ -63,7 +64,7 @@ def contents(lane: Lane, positions: Collection[int]) -> Mapping[int, tuple[Any, 
     if later:
         changed = list(lane.rows(_CHANGES, later))
         _know(lane, {page for _, page, *_ in changed})
-        known.update((position, (*known[page][:6], *rest)) for position, page, *rest in changed if page in known)
+        known.update((position, (*known[page][:_OWN], *rest)) for position, page, *rest in changed if page in known)
     return known
 
 
@@ -128,5 +129,7 @@ _PAGES = """SELECT page, message, part, role, type, modality, mime, 1, 0, tokens
   WHERE session = ? AND page IN (SELECT value FROM json_each(?))"""
 _CHANGES = """SELECT position, page, version, level, tokens, size, cell, commitment FROM changes
   WHERE session = ? AND position IN (SELECT value FROM json_each(?))"""
+assert _PAGES.partition(" FROM ")[0].count(",") + 3 == len(Shown._fields), "after rank, page and since come these"
+assert _CHANGES.partition(" FROM ")[0].count(",") - 1 + _OWN + 3 == len(Shown._fields), "and so they do of a later one"
 _ENVELOPES = """SELECT message, position, cell, commitment FROM envelopes
   WHERE session = ? AND message IN (SELECT value FROM json_each(?)) AND position <= ?"""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from vmstore.core.address import page_name
 from vmstore.core.decision import POLICY_NAMES, Cause, Denial, FaultReason, Holder, Load, Signal, Use, Why
 from vmstore.core.mutation import (
+    MUTATION_NAMES,
     Cite,
     Evict,
     FaultDenied,
@@ -50,6 +51,9 @@ _WORDS: dict[int, type[Word]] = {
     Unpin.NUMBER: Holder,
     Pressure.NUMBER: Load,
 }
+
+
+assert _WORDS.keys() <= MUTATION_NAMES.keys(), "decisions are looked up by the number of their kind"
 
 
 def reason_of(told: Decision, asked: Callable[[int], Decision | None]) -> str | None:

@@ -29,6 +29,9 @@ class Last(NamedTuple):
     call: int
 
 
+assert Basis._fields == Last._fields, "the head's basis is where the session stands"
+
+
 def last(lane: Lane) -> Last:
     """Where a session stands now."""
     row = lane.db.execute("SELECT position, turns, calls FROM sessions WHERE session = ?", (lane.session,)).get
