@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.shell.conftest import Process, Run
+from vmstore.shell.commands.arguments import Run as CommandRun
 from vmstore.shell.commands.queries import inspect
 from vmstore.shell.commands.registry import COMMANDS
 from vmstore.shell.terminal import exit_codes
@@ -134,13 +135,18 @@ def test_a_closed_pipe_is_no_complaint(recorded: Path) -> None:
     assert done.stderr == b"" and done.stdout.split()[-1] == b"141"
 
 
+def replace_info(monkeypatch: pytest.MonkeyPatch, run: CommandRun) -> None:
+    """Lets the command `info` run another function."""
+    monkeypatch.setattr(inspect, "COMMANDS", [COMMANDS["info"]._replace(run=run)])
+
+
 def test_ctrl_c_leaves_with_130(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt ends any command with 130 and no traceback."""
 
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(inspect, "info", interrupted)
+    replace_info(monkeypatch, interrupted)
     assert run("info", recorded) == (exit_codes.INTERRUPTED, "", "") and exit_codes.INTERRUPTED == 128 + signal.SIGINT
 
 
@@ -150,10 +156,10 @@ def test_an_error_of_the_files_is_one_line(run: Run, recorded: Path, monkeypatch
     def refused(*_: object) -> int:
         raise PermissionError(13, "Permission denied", "log.sqlite")
 
-    monkeypatch.setattr(inspect, "info", refused)
+    replace_info(monkeypatch, refused)
     found = run("info", recorded)
     assert found.code == 1 and found.out == "" and found.err.count("\n") == 1 and "Permission denied" in found.err
-    monkeypatch.setattr(inspect, "info", lambda *_: dict[str, int]()["ours"])
+    replace_info(monkeypatch, lambda *_: dict[str, int]()["ours"])
     with pytest.raises(KeyError):
         run("info", recorded)
 

@@ -6,18 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vmstore.core.address import Reference, parse
-from vmstore.core.asof import AsOf, as_of
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
-from vmstore.namespace.encryption import key_for
-from vmstore.namespace.folder import LOG, find, is_archive, namespaces
 from vmstore.shell.terminal.format import listing
-from vmstore.store.session import Session
-from vmstore.store.store import Store, open_store
 
 if TYPE_CHECKING:
     import argparse
+
+    from vmstore.core.address import Reference
+    from vmstore.core.asof import AsOf
+    from vmstore.store.session import Session
+    from vmstore.store.store import Store
 
 NAMESPACE = "default"
 KEY_FILE = "VMSTORE_KEY_FILE"
@@ -33,6 +32,9 @@ def opened_to_ask(
     path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None, wait_s: float = WAIT_S
 ) -> Store:
     """An existing store, for questions; its views are kept where they may be written."""
+    from vmstore.namespace.folder import find, is_archive
+    from vmstore.store.store import open_store
+
     if is_archive(Path(path)):
         return open_store(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
     folder = find(Path(path), namespace, create=False)
@@ -42,6 +44,8 @@ def opened_to_ask(
 
 def open_to_change(arguments: argparse.Namespace) -> Store:
     """An existing store that may be written to."""
+    from vmstore.namespace.folder import find, is_archive
+
     if is_archive(Path(arguments.store)):
         raise ReadOnlyError(f"{arguments.store} is an archive, which is only read; name the store it came from")
     folder = find(Path(arguments.store), namespace_of(arguments), create=False)
@@ -52,6 +56,8 @@ def open_to_change(arguments: argparse.Namespace) -> Store:
 
 def open_to_import(arguments: argparse.Namespace) -> Store:
     """A store to import into, made where there is none, encrypted where a key is named."""
+    from vmstore.store.store import open_store
+
     namespace = namespace_of(arguments)
     key = key_of(_told(arguments), arguments.store, namespace)
     return open_store(arguments.store, "rw", namespace=namespace, key=key, wait_s=_waited(arguments))
@@ -59,6 +65,8 @@ def open_to_import(arguments: argparse.Namespace) -> Store:
 
 def exists(arguments: argparse.Namespace) -> bool:
     """Whether the store and its namespace are there already; a path that can be no store is an error."""
+    from vmstore.namespace.folder import find, namespaces
+
     path, namespace = Path(arguments.store), namespace_of(arguments)
     if not path.exists() and not path.is_symlink():
         return False
@@ -70,6 +78,8 @@ def exists(arguments: argparse.Namespace) -> bool:
 
 def namespace_of(arguments: argparse.Namespace) -> str:
     """The namespace asked for, by option or by a reference in full."""
+    from vmstore.core.address import parse
+
     asked: str | None = arguments.namespace
     told = parse(arguments.page).namespace if getattr(arguments, "page", None) else None
     if asked is not None and told is not None and asked != told:
@@ -84,12 +94,16 @@ def key_named(told: str | None) -> str | None:
 
 def key_of(told: str | None, path: str, namespace: str) -> str | None:
     """The file of the key to open a namespace with; the environment's is none of a plain one's."""
+    from vmstore.namespace.encryption import key_for
+
     found = key_named(told)
     return found if told else key_for(Path(path), namespace, found)
 
 
 def session_of(store: Store, arguments: argparse.Namespace) -> Session:
     """The session asked for, by name or by a reference, or the only one there is."""
+    from vmstore.core.address import parse
+
     name: str | None = arguments.session
     if name is None and getattr(arguments, "page", None):
         name = parse(arguments.page).session
@@ -112,6 +126,9 @@ def session_of(store: Store, arguments: argparse.Namespace) -> Session:
 
 def moment_of(arguments: argparse.Namespace) -> AsOf:
     """The moment asked for, the head where none is."""
+    from vmstore.core.address import parse
+    from vmstore.core.asof import as_of
+
     told: Reference | None = parse(arguments.page) if getattr(arguments, "page", None) else None
     asked = {word: getattr(arguments, word, None) for word in ("turn", "call", "position", "time")}
     if told is not None and any(value is not None for value in asked.values()):
@@ -128,9 +145,13 @@ def _told(arguments: argparse.Namespace) -> str | None:
 
 def _waited(arguments: argparse.Namespace) -> float:
     """How long a command waits for another process."""
+    from vmstore.core.system.waits import WAIT_S
+
     told: float | None = getattr(arguments, "wait", None)
     return WAIT_S if told is None else told
 
 
 def _writable(folder: Path) -> bool:
+    from vmstore.namespace.folder import LOG
+
     return os.access(folder, os.W_OK) and os.access(folder / LOG, os.W_OK)

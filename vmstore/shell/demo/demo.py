@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.shell.demo.live_session import STORE as MANAGED
-from vmstore.shell.demo.live_session import managed
-from vmstore.shell.demo.tamper import tampered, views_again
-from vmstore.shell.demo.tour import Step, Tour, changed, compacted, lineage_of, packed, still_there
+from vmstore.shell.commands.arguments import Command
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from vmstore.shell.demo.tour import Step, Tour
+    from vmstore.store.store import Store
 
 SHIPPED = Path(__file__).parent.with_name("demo.jsonl")
 STORE = "demo.vms"
@@ -44,6 +45,12 @@ def demo(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _steps(path: Path, named: str) -> Iterator[Step]:
     """The tour, one step after the other; each asks the store only when it is reached."""
+    from vmstore.shell.demo.live_session import STORE as MANAGED
+    from vmstore.shell.demo.live_session import managed
+    from vmstore.shell.demo.tamper import tampered, views_again
+    from vmstore.shell.demo.tour import Tour, changed, compacted, lineage_of, packed, still_there
+    from vmstore.store.store import open_store
+
     store = open_store(path)
     try:
         yield _imported(store, named)
@@ -61,6 +68,8 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
 
 
 def _imported(store: Store, named: str) -> Step:
+    from vmstore.shell.demo.tour import Step
+
     start = time.monotonic()
     found = store.import_file(SHIPPED)
     main = found.sessions[0]
@@ -100,3 +109,22 @@ def _folder(keep: str | None) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Where the demo's store stays."""
+    parser.add_argument("--keep", metavar="DIR", help="keep the store in DIR, to ask it more (default: forget it)")
+
+
+COMMANDS = (
+    Command(
+        "demo",
+        "more",
+        "a tour through a session of 220 turns",
+        "Imports a session that ships with vmstore into a store of its own and shows, step by step, what\n"
+        "can be asked of it, each with the command that asks the same.",
+        ("vmstore demo", "vmstore demo --keep /tmp/demo"),
+        demo,
+        (add_keep,),
+    ),
+)

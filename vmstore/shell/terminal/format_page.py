@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
 from vmstore.shell.terminal.format import bar, change, count, level, moment, number, size
 from vmstore.shell.terminal.layout import Column, Line, Span, Table
+
+if TYPE_CHECKING:
+    from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
 
 EVENTS = {
     "create": ("●", "good", "created"),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from vmstore.core.page import Modality
-from vmstore.namespace.reports import Imported, Info
-from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
 from vmstore.shell.terminal.format import bar, change, count, dollars, level, listing, moment, number, seconds, size
 from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
-from vmstore.store.reads.context import Context
-from vmstore.store.reads.pages import preview
-from vmstore.views.reads.context import Shown
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Imported, Info
+    from vmstore.namespace.results import CallInfo, Change, Diff, Entry, Response, SessionInfo, TurnInfo
+    from vmstore.store.reads.context import Context
+    from vmstore.views.reads.context import Shown
 
 FIDELITY = {
     "recorded": "recorded: the request as it was sent, equal in every field",
@@ -187,6 +188,8 @@ def context(found: Context) -> list[Block]:
 
 def context_table(found: Context, chosen: Sequence[int]) -> Table:
     """Some of the pages of a context, by index."""
+    from vmstore.core.page import Modality
+
     pages, contents = found.pages, found.contents()
     largest = max((page.tokens for page in pages), default=0)
     columns = [Column("", right=True, style="dim"), Column("page", style="name"), Column("role"), Column("type")]
@@ -216,6 +219,8 @@ def context_table(found: Context, chosen: Sequence[int]) -> Table:
 
 
 def _begins(shown: Shown, content: bytes | None) -> Line:
+    from vmstore.store.reads.pages import preview
+
     if content is None:
         return Span(f"about {shown.tokens:,} tokens the source does not hold", "warn")
     return preview(content)

@@ -75,8 +75,10 @@ class Screen:
         self._write(sys.stderr, [Span(f"{self._name}: "), *spans(line)])
 
     def json(self, value: Any, *, one_line: bool = False) -> None:
-        """Prints one JSON object, on one line where more may follow."""
-        text = json_text(value, getattr(self.out, "encoding", None))
+        """Prints an answer as one JSON object, on one line if more may follow."""
+        from vmstore.namespace.results import to_json
+
+        text = json_text(to_json(value), getattr(self.out, "encoding", None))
         self.out.write((text.replace("\n", "") if one_line else text) + "\n")
 
     def raw(self, content: bytes) -> None:

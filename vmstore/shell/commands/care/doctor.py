@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from vmstore.maintenance.doctor import doctor as look
-from vmstore.namespace.reports import Health
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Health
+
 
 def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
     """Looks at a store; 1 where something is to be done."""
+    from vmstore.maintenance.doctor import doctor as look
+
     with screen.progress("looking") as tell:
         key = key_named(arguments.store_key)
         found = look(arguments.store, namespace=arguments.namespace, full=arguments.full, key=key, progress=tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet or not found.ok:
         _show(found, screen)
     return 0 if found.ok else 1
@@ -41,3 +45,24 @@ def _show(found: Health, screen: Screen) -> None:
     if found.ok:
         checked = "all that verify checks" if found.full else "the log's structure, chain and seals; --full checks all"
         screen.show((Span("healthy", "good"), f": nothing to do; looked at {checked}"))
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """How closely a store is looked at."""
+    add_store(parser)
+    parser.add_argument("--full", action="store_true", help="check all that `vmstore verify` checks")
+
+
+COMMANDS = (
+    Command(
+        "doctor",
+        "keep",
+        "look at a store and say what is to be done",
+        "Looks at a store and says what is to be done, each with the command that does it: damage, seals that\n"
+        "do not hold, views behind the log, strays and leftovers, unfinished imports, missing archives, a full\n"
+        "disk, who uses it. It writes nothing. Leaves with 0 where there is nothing to do, with 1 otherwise.",
+        ("vmstore doctor agent.vms", "vmstore doctor agent.vms --full --json"),
+        doctor,
+        (add_doctor,),
+    ),
+)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from vmstore.maintenance.upgrade import rehearse
-from vmstore.maintenance.upgrade import upgrade as upgrade_log
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_store, whole_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
@@ -19,7 +17,7 @@ def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
         found = store.compact(tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         rows = f"{found.frames_before:,} rows of cells became {found.frames_after:,}"
         room = f"the log took {found.bytes_before:,} bytes and takes {found.bytes_after:,}"
@@ -37,7 +35,7 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     with opened(arguments) as store:
         found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         told = "deleted" if found.deleted else "would delete"
         screen.show(f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names")
@@ -47,6 +45,8 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a log of an older format anew, or only tries it on a copy."""
+    from vmstore.maintenance.upgrade import upgrade as upgrade_log
+
     if arguments.rehearse:
         return _rehearse(arguments, screen)
     with screen.progress("upgrading") as tell:
@@ -64,10 +64,12 @@ def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.maintenance.upgrade import rehearse
+
     with screen.progress("rehearsing") as tell:
         found = rehearse(Path(arguments.store), namespace_of(arguments), tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif found.format_before == found.format and not screen.quiet:
         screen.show(f"{arguments.store} has format {found.format} already")
     elif not screen.quiet:
@@ -76,3 +78,55 @@ def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
         room = f"{found.bytes:,} bytes more, of {found.bytes_free:,} that are free"
         screen.show(f"it takes {found.seconds:.1f} s and {room}; nothing was changed")
     return 0 if found.ready else 1
+
+
+def add_sweep(parser: argparse.ArgumentParser) -> None:
+    """What is spared."""
+    parser.add_argument(
+        "--grace",
+        type=whole_number,
+        metavar="S",
+        default=3600,
+        help="spare files of the last S seconds (default: 3600)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+
+
+def add_upgrade(parser: argparse.ArgumentParser) -> None:
+    """Whether it is only tried."""
+    add_store(parser)
+    parser.add_argument("--rehearse", action="store_true", help="do it on a copy, say what it takes, and leave nothing")
+
+
+COMMANDS = (
+    Command(
+        "compact",
+        "keep",
+        "pack the contents of the log",
+        "Packs the contents of the log, so that it takes less room. It happens by itself as a store is\n"
+        "written; this packs what is left, and cuts much that is new into column segments where the extra\n"
+        "for them is installed. Others may read and write meanwhile.",
+        ("vmstore compact agent.vms",),
+        compact,
+        (add_store,),
+    ),
+    Command(
+        "sweep",
+        "keep",
+        "delete files that a crash left behind",
+        "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
+        ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
+        sweep,
+        (add_store, add_sweep),
+    ),
+    Command(
+        "upgrade",
+        "keep",
+        "bring a store of an older format up to date",
+        "Writes the log of an older format anew, beside it, checks it against the old one and puts it in\n"
+        "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
+        ("vmstore upgrade agent.vms --rehearse", "vmstore upgrade agent.vms"),
+        upgrade,
+        (add_upgrade,),
+    ),
+)

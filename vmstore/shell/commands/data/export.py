@@ -5,22 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from vmstore.errors import InputError
-from vmstore.namespace.reports import Exported
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
 from vmstore.shell.terminal.format import count, listing, size
 from vmstore.shell.terminal.layout import Line, Span
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Exported
+
 STDOUT = "-"
 NOTHING = "nothing is masked in it"
+EXPORTS = ("jsonl", "parquet", "sqlite")
 
 
 def export(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes sessions to a file or to stdout."""
+    from vmstore.namespace.results import to_json
+
     piped = arguments.out == STDOUT
     if piped and arguments.json:
         raise InputError("stdout cannot hold both the bundle and the answer; name a file with --out, or drop --json")
@@ -58,3 +63,40 @@ def _exported(found: Exported, place: str) -> Line:
     amount = f"{count(found.commits, 'commit')}, {count(found.mutations, 'mutation')}, {size(found.bytes)}"
     past = f", with the past of {listing(found.ancestors)}" if found.ancestors else ""
     return (Span("exported", "good"), f" {listing(found.sessions)}{past} to {place}: {amount}")
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """What leaves the store, in which form and where to."""
+    parser.add_argument("sessions", metavar="SESSION", nargs="*", help="which sessions (default: all)")
+    parser.add_argument(
+        "--format",
+        dest="export_format",
+        choices=EXPORTS,
+        default="jsonl",
+        metavar="F",
+        help="jsonl (default), parquet, sqlite",
+    )
+    parser.add_argument("--out", metavar="PATH", default="-", help="a path where nothing is yet; - (default) is stdout")
+    hidden = parser.add_argument_group("what is secret, or says who somebody is, is masked")
+    hidden.add_argument("--exact", action="store_true", help="of jsonl: the very commits and hashes, nothing masked")
+    hidden.add_argument("--no-redact", action="store_true", help="mask nothing")
+
+
+COMMANDS = (
+    Command(
+        "export",
+        "hand on",
+        "sessions as a file that others read",
+        "Writes sessions to a file: jsonl is a bundle that `vmstore import` takes in again, with the very\n"
+        "same commits and hashes where told --exact; parquet is a folder of tables, sqlite a database with\n"
+        "full text that Datasette opens. A fork brings the past it shares. What is written appears when it\n"
+        "is whole.",
+        (
+            "vmstore export agent.vms --out agent.jsonl",
+            "vmstore export agent.vms planning-220 --turn 42 > part.jsonl",
+            "vmstore export agent.vms --format sqlite --out agent.db",
+        ),
+        export,
+        (add_store, add_export, add_moment),
+    ),
+)

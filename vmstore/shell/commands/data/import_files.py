@@ -10,24 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.capture.importers.formats import read
-from vmstore.capture.redaction import reading_of
-from vmstore.core.redaction import Redaction
 from vmstore.errors import ConflictError, InputError, RefusedError
-from vmstore.namespace.namespace import session_name
-from vmstore.namespace.reports import Import
-from vmstore.namespace.results import to_json
-from vmstore.shell.commands.data.discover import discover
-from vmstore.shell.commands.data.redrive import redriven, settings_of
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import exists, open_to_import
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.store import Store
-from vmstore.transfer.bundle_import import check_bundle, is_bundle
-from vmstore.transfer.sessions import BUNDLE
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Import
+    from vmstore.store.store import Store
 
 POLL_S = 0.5
 PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
@@ -40,6 +35,10 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
 
     With --discover they are those of this machine, which are imported only where told --all.
     """
+    from vmstore.namespace.namespace import session_name
+    from vmstore.shell.commands.data.discover import discover
+    from vmstore.shell.commands.data.redrive import redriven, settings_of
+
     if arguments.discover:
         arguments.files = discover(arguments, screen)
         arguments.format = None
@@ -67,6 +66,12 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
     """Whether a file can be read at all, asked before a store is made for it."""
+    from vmstore.capture.importers.formats import read
+    from vmstore.capture.redaction import reading_of
+    from vmstore.core.redaction import Redaction
+    from vmstore.transfer.bundle_import import check_bundle, is_bundle
+    from vmstore.transfer.sessions import BUNDLE
+
     try:
         if arguments.format == BUNDLE or (arguments.format is None and is_bundle(file)):
             check_bundle(file)
@@ -109,7 +114,7 @@ def _report(taken: Sequence[Import], arguments: argparse.Namespace, screen: Scre
         hidden = {**told, "suspect_pages": pages} if pages or told["masked"] else {}
         effects = [effect for one in taken for effect in one.effects]
         done = {"effects": effects} if effects else {}
-        screen.json({"sessions": to_json(sessions), **hidden, **done}, one_line=arguments.follow)
+        screen.json({"sessions": sessions, **hidden, **done}, one_line=arguments.follow)
     elif not screen.quiet:
         screen.show(format_session.imported(sessions))
     new = sum(one.new for one in taken)
@@ -164,7 +169,7 @@ def _addition(found: Import | None, arguments: argparse.Namespace, screen: Scree
     if found is None or not found.new:
         return
     if arguments.json:
-        screen.json({"sessions": to_json(found.sessions)}, one_line=True)
+        screen.json({"sessions": found.sessions}, one_line=True)
     else:
         main = found.sessions[0]
         place = f"turn {main.turns}, call {main.calls}, position {main.position}"
@@ -179,3 +184,74 @@ def _stamp(file: Path) -> Stamp:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """What to import, into which store, and how."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="a session file")
+    found = parser.add_argument_group("sessions on this machine")
+    found.add_argument(
+        "--discover", action="store_true", help="list those of Claude Code, Codex and pi, newest first; needs no STORE"
+    )
+    found.add_argument("--all", action="store_true", help="with --discover and a STORE: import them all")
+    if isinstance(parser, Parser):
+        parser.wrong = _wrong_import
+    parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help="pi, claude-code, codex, swe-agent, tau-bench, letta, locomo, responses, anthropic, gemini, "
+        "chat-completions, bundle (default: seen)",
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="of a bundle: the very same commits, salts and hashes, under their names"
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="let erasures and settings in an exact bundle take effect here"
+    )
+    parser.add_argument(
+        "--vm",
+        metavar="budget=N,…",
+        help="say each session again to one that manages its memory, NAME-vm: budget=8000,policy=lru,pinned_turns=2",
+    )
+    parser.add_argument(
+        "--redact",
+        choices=("off", "mask", "refuse"),
+        metavar="off|mask|refuse",
+        help="what to do with secrets and personal data (default: as the session has it; off for a new one)",
+    )
+    parser.add_argument("--uses", action="store_true", help="log what each call used of the pages, and topics: slower")
+    parser.add_argument("--follow", action="store_true", help="go on importing as the files grow, until Ctrl-C")
+
+
+def _wrong_import(told: argparse.Namespace) -> str | None:
+    """What does not go together in the arguments of `import`."""
+    if told.all and not told.discover:
+        return "--all goes with --discover"
+    if not told.discover:
+        missing = [word for word, given in (("STORE", told.store), ("FILE", told.files)) if not given]
+        return f"the following arguments are required: {', '.join(missing)}" if missing else None
+    if told.files:
+        return "--discover finds files itself; leave FILE out, or --discover"
+    return "--all needs a STORE to import into" if told.all and told.store is None else None
+
+
+COMMANDS = (
+    Command(
+        "import",
+        "take in",
+        "take session files into a store, which is made where there is none",
+        "Takes session files into a store: those of pi, Claude Code, Codex, Letta, SWE-agent and tau-bench,\n"
+        "LoCoMo, messages as the providers' APIs write them, and bundles of `vmstore export`, told apart by\n"
+        "their content. The same file again changes nothing, a grown one adds its new part. What cannot be\n"
+        "read is kept as it stands, counted and named. --discover lists the sessions on this machine.",
+        (
+            "vmstore import --discover",
+            "vmstore import agent.vms live.jsonl --session today --follow",
+            "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",
+        ),
+        import_files,
+        (add_import,),
+    ),
+)

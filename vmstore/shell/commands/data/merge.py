@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.reports import Merged
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Column, Span, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.transfer.merge import merge as bring
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Merged
 
 SAID = {
     "new": "new",
@@ -27,6 +29,8 @@ SAID = {
 
 def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     """Brings the sessions of another store into one; 1 where any is in conflict."""
+    from vmstore.transfer.merge import merge as bring
+
     with screen.progress("merging") as tell:
         found = bring(
             arguments.store,
@@ -38,7 +42,7 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
             progress=tell,
         )
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet or found.conflicts:
         _show(found, screen)
     return 1 if found.conflicts else 0
@@ -60,3 +64,26 @@ def _show(found: Merged, screen: Screen) -> None:
     for one in found.sessions:
         if one.why is not None:
             screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))
+
+
+def add_merge(parser: argparse.ArgumentParser) -> None:
+    """Which store comes into which."""
+    parser.add_argument("store", metavar="INTO", help="the store that gains")
+    parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would come, and what it would do here")
+    parser.add_argument("--yes", action="store_true", help="let erasures and settings that come along take effect here")
+
+
+COMMANDS = (
+    Command(
+        "merge",
+        "keep",
+        "bring the sessions of another store into one",
+        "Brings every session of another store, or of the namespace named, into a store, its chain kept: one\n"
+        "that is not there whole, of one that both have what is missing. Where both went on differently,\n"
+        "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
+        ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
+        merge,
+        (add_merge,),
+    ),
+)

@@ -5,20 +5,30 @@ from __future__ import annotations
 import argparse
 import base64
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from vmstore.core.address import parse
-from vmstore.core.asof import Call, Position, Turn
-from vmstore.core.text.skeleton import bytes_text
 from vmstore.errors import InputError
-from vmstore.namespace.results import Relation, Response, to_json
+from vmstore.shell.commands.arguments import (
+    MOMENTS,
+    Command,
+    add_moment,
+    add_owner,
+    add_page,
+    add_session,
+    add_store,
+    positive_number,
+    whole_number,
+)
 from vmstore.shell.open_store import moment_of, open_to_ask, session_of
 from vmstore.shell.terminal import format_page, format_session
 from vmstore.shell.terminal.format import size
 from vmstore.shell.terminal.layout import Block, Line, one_line_each
 from vmstore.shell.terminal.render import Screen
 from vmstore.shell.terminal.transcript import response_lines, transcript
-from vmstore.store.session import Session
+
+if TYPE_CHECKING:
+    from vmstore.namespace.results import Relation, Response
+    from vmstore.store.session import Session
 
 T = TypeVar("T")
 
@@ -28,7 +38,7 @@ def info(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         found = store.info()
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     else:
         screen.show(*format_session.info(found))
     return 0
@@ -39,7 +49,7 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         found = store.sessions(user=arguments.user, agent=arguments.agent)
     if arguments.json:
-        screen.json({"sessions": to_json(found)})
+        screen.json({"sessions": found})
     elif found:
         screen.show(format_session.sessions(found))
     elif arguments.user is not None or arguments.agent is not None:
@@ -51,12 +61,12 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def turns(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's turns."""
-    return listed(arguments, screen, "turns", Session.turns, format_session.turns, "{} has no turn yet")
+    return listed(arguments, screen, "turns", lambda asked: asked.turns(), format_session.turns, "{} has no turn yet")
 
 
 def calls(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's calls."""
-    return listed(arguments, screen, "calls", Session.calls, format_session.calls, "{} has no call yet")
+    return listed(arguments, screen, "calls", lambda asked: asked.calls(), format_session.calls, "{} has no call yet")
 
 
 def listed(
@@ -72,7 +82,7 @@ def listed(
         session = session_of(store, arguments)
         found = ask(session)
     if arguments.json:
-        screen.json({"session": session.name, what: to_json(found)})
+        screen.json({"session": session.name, what: found})
     elif found:
         screen.show(look(found))
     else:
@@ -82,6 +92,8 @@ def listed(
 
 def context(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what the model saw at a call."""
+    from vmstore.core.asof import Call
+
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         found = session.context(moment_of(arguments))
@@ -103,13 +115,15 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
 def _response(screen: Screen, found: Response, *, json: bool) -> None:
     """Prints what came back for a call."""
     if json:
-        screen.json(to_json(found))
+        screen.json(found)
     else:
         screen.show(*format_session.response_head(found), *response_lines(found))
 
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what changed between two contexts."""
+    from vmstore.core.asof import Call, Position, Turn
+
     kinds = (("turns", Turn), ("calls", Call), ("positions", Position))
     first, last = next(
         (kind(numbers[0]), kind(numbers[1])) for word, kind in kinds if (numbers := getattr(arguments, word))
@@ -118,7 +132,7 @@ def diff(arguments: argparse.Namespace, screen: Screen) -> int:
         session = session_of(store, arguments)
         found = session.diff(first, last)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     else:
         screen.show(*format_session.diff(found))
     return 0
@@ -126,6 +140,9 @@ def diff(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def page(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a page's exact content."""
+    from vmstore.core.address import parse
+    from vmstore.core.text.skeleton import bytes_text
+
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
@@ -133,7 +150,7 @@ def page(arguments: argparse.Namespace, screen: Screen) -> int:
         level = parse(arguments.page).level if arguments.level is None else arguments.level
         content = session.content(arguments.page, moment, level=level)
     if arguments.json:
-        told: dict[str, Any] = {"page": to_json(found), "level": level or 0, "bytes": len(content)}
+        told: dict[str, Any] = {"page": found, "level": level or 0, "bytes": len(content)}
         try:
             screen.json({**told, "content": bytes_text(content)})
         except UnicodeDecodeError:
@@ -153,7 +170,7 @@ def history(arguments: argparse.Namespace, screen: Screen) -> int:
         asked = session.page(arguments.page, moment)
         found = session.history(arguments.page, moment)
     if arguments.json:
-        screen.json({"session": session.name, "page": asked.page, "events": to_json(found)})
+        screen.json({"session": session.name, "page": asked.page, "events": found})
     else:
         screen.show(format_page.page_head(asked, session.name), format_page.history(found))
     return 0
@@ -177,7 +194,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
         walk = session.sources if up else session.derived
         found = walk(arguments.page, depth=arguments.depth, kinds=kinds)
         if arguments.json:
-            screen.json({"session": session.name, "page": asked.page, "relations": to_json(found)})
+            screen.json({"session": session.name, "page": asked.page, "relations": found})
         else:
             tree = lineage(session, asked.page, found, up=up)
             screen.show(format_page.page_head(asked, session.name), one_line_each(tree))
@@ -197,7 +214,7 @@ def tail(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.json:
             found = list(entries)
             cursor = found[-1].cursor if found else arguments.after
-            screen.json({"entries": to_json(found), "cursor": cursor})
+            screen.json({"entries": found, "cursor": cursor})
         else:
             for entry in entries:
                 screen.show(format_session.entry(entry))
@@ -222,3 +239,166 @@ def _readable(name: str, mime: str, content: bytes) -> str:
         raise InputError(
             f"{name} is {size(len(content))} of {mime}, no text; send it to a file: … > {name}.bin"
         ) from None
+
+
+def add_walk(parser: argparse.ArgumentParser) -> None:
+    """How far a lineage is walked."""
+    parser.add_argument("--depth", type=positive_number, metavar="N", help="how many steps to walk (default: all)")
+    parser.add_argument(
+        "--kinds", metavar="KINDS", help="only links of these kinds, like derives,supersedes (default: all)"
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """How much of a page."""
+    parser.add_argument(
+        "--level", type=int, choices=range(4), metavar="0-3", help="0 full, as accepted (default), to 3 reference"
+    )
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """In which form a context is shown."""
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--messages", action="store_true", help="the chat messages of the request")
+    shown.add_argument("--response", action="store_true", help="what came back for it")
+    shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Between which moments."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    for word in MOMENTS:
+        group.add_argument(f"--{word}s", nargs=2, type=int, metavar=("A", "B"), help=f"from {word} A to {word} B")
+
+
+def add_tail(parser: argparse.ArgumentParser) -> None:
+    """Which stretch of the log."""
+    parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="at most N mutations")
+
+
+COMMANDS = (
+    Command(
+        "info",
+        "ask",
+        "what a store holds and how large it is",
+        "Says what a store holds, how large its parts are and how far each view has followed the log.",
+        ("vmstore info agent.vms", "vmstore info agent.vms --json"),
+        info,
+        (add_store,),
+    ),
+    Command(
+        "sessions",
+        "ask",
+        "every session with its counts",
+        "Lists every session: where it came from, its fidelity, turns, calls, pages and tokens.",
+        ("vmstore sessions agent.vms", "vmstore sessions agent.vms --user ada"),
+        sessions,
+        (add_store, add_owner),
+    ),
+    Command(
+        "turns",
+        "ask",
+        "the turns of a session",
+        "Lists the turns of a session: when each opened and how many calls it made.",
+        ("vmstore turns agent.vms planning-220",),
+        turns,
+        (add_store, add_session),
+    ),
+    Command(
+        "calls",
+        "ask",
+        "the calls of a session, with tokens, cost and status",
+        "Lists the requests to the model: tokens estimated and as the provider counted them, cost,\n"
+        "latency, and how each ended.",
+        ("vmstore calls agent.vms planning-220", "vmstore calls agent.vms planning-220 --json"),
+        calls,
+        (add_store, add_session),
+    ),
+    Command(
+        "context",
+        "ask",
+        "what the model saw at a call",
+        "Shows what the model saw at one call, in order; without a moment at the last one. A turn stands\n"
+        "for its last call, a position for the last call at or before it.",
+        (
+            "vmstore context agent.vms planning-220 --call 317",
+            "vmstore context agent.vms planning-220 --turn 42 --messages",
+            "vmstore context agent.vms --render",
+        ),
+        context,
+        (add_store, add_session, add_moment, add_context),
+    ),
+    Command(
+        "diff",
+        "ask",
+        "what changed between two contexts",
+        "Shows what entered (+), left (-) and changed (~) between the contexts of two moments.",
+        (
+            "vmstore diff agent.vms planning-220 --calls 40 42",
+            "vmstore diff agent.vms planning-220 --turns 1 42 --json",
+        ),
+        diff,
+        (add_store, add_session, add_diff),
+    ),
+    Command(
+        "page",
+        "ask",
+        "a page's exact content",
+        "Writes a page's exact content: at level 0 the bytes that were accepted, whether the page is\n"
+        "still in the context or not.",
+        (
+            "vmstore page agent.vms planning-220 p17",
+            "vmstore page agent.vms p17 --level 3",
+            "vmstore page agent.vms vm://default/planning-220/p17@turn:3 > p17.txt",
+        ),
+        page,
+        (add_store, add_session, add_page, add_level, add_moment),
+    ),
+    Command(
+        "history",
+        "ask",
+        "what happened to a page",
+        "Shows what happened to a page: made, changed, entered the context, left it, linked.",
+        (
+            "vmstore history agent.vms planning-220 p17",
+            "vmstore history agent.vms p17 --turn 42",
+        ),
+        history,
+        (add_store, add_session, add_page, add_moment),
+    ),
+    Command(
+        "sources",
+        "ask",
+        "where a page comes from",
+        "Walks from a page towards what it was made from, replaces or refers to.",
+        (
+            "vmstore sources agent.vms planning-220 claim_storage_7",
+            "vmstore sources agent.vms p17 --depth 2 --kinds derives",
+        ),
+        sources,
+        (add_store, add_session, add_page, add_walk),
+    ),
+    Command(
+        "derived",
+        "ask",
+        "what came of a page",
+        "Walks from a page towards what was made from it or refers to it.",
+        (
+            "vmstore derived agent.vms planning-220 p17",
+            "vmstore derived agent.vms p17 --kinds supersedes --json",
+        ),
+        derived,
+        (add_store, add_session, add_page, add_walk),
+    ),
+    Command(
+        "tail",
+        "ask",
+        "mutations in the order they were logged",
+        "Prints mutations as they were logged, from the start or after a cursor that an earlier tail\n"
+        "gave: one a line, or with --json one object with the cursor to go on from.",
+        ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
+        tail,
+        (add_store, add_tail),
+    ),
+)

@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
-from vmstore.replay.check import Checked
-from vmstore.replay.whatif import Run
+from vmstore.shell.commands.arguments import Command, add_session, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
 from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.replay_sweep import flat, live_sessions, replays, told, what_ifs
-from vmstore.store.store import Store
+
+if TYPE_CHECKING:
+    from vmstore.replay.check import Checked
+    from vmstore.replay.whatif import Run
+    from vmstore.store.store import Store
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     """Decides a session again, or all; 1 where a check finds a difference."""
+    from vmstore.store.replay_sweep import replays, told, what_ifs
+
     if arguments.until is not None:
         from vmstore.shell.commands.queries.breakpoints import stop
 
@@ -53,6 +56,8 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _sessions(store: Store, arguments: argparse.Namespace) -> list[str]:
+    from vmstore.store.replay_sweep import live_sessions
+
     if not arguments.all:
         return [session_of(store, arguments).name]
     if arguments.session is not None:
@@ -64,13 +69,15 @@ def _sessions(store: Store, arguments: argparse.Namespace) -> list[str]:
 
 
 def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str, Any]]) -> int:
+    from vmstore.namespace.results import to_json
+
     if changes != [{}] or arguments.keep is not None:
         raise InputError("--check decides under the recorded settings; leave --policy, --budget and --keep out")
     with open_to_ask(arguments) as store:
         checked = [store.session(name).check() for name in _sessions(store, arguments)]
     if arguments.json:
-        told = [{**to_json(one), "ok": one.ok} for one in checked]
-        screen.json({"sessions": told} if arguments.all else told[0])
+        answers = [{**to_json(check), "ok": check.ok} for check in checked]
+        screen.json({"sessions": answers} if arguments.all else answers[0])
     else:
         for one in checked:
             _say(one, screen)
@@ -87,6 +94,8 @@ def _say(one: Checked, screen: Screen) -> None:
 
 
 def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str, Any]]) -> int:
+    from vmstore.store.replay_sweep import flat
+
     if arguments.all or len(changes) != 1:
         raise InputError("--keep stores one what-if of one session; give one policy and one budget at most")
     with open_to_change(arguments) as store:
@@ -166,3 +175,45 @@ def _remarks(runs: Sequence[Run]) -> list[Block]:
     recorded = next((run for run in runs if run.recorded), None)
     lines += [(Span("mind ", "warn"), flag) for flag in (recorded.measures.flags if recorded else [])]
     return lines
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Under which settings a session is decided again, and what becomes of it."""
+    group = parser.add_argument_group("decided again with (every policy with every budget)")
+    group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
+    group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
+    group = parser.add_argument_group("stopped at a moment")
+    group.add_argument("--until", metavar="PREDICATE", help="stop where this VMQL condition holds first; 1 if never")
+    group.add_argument("--after", type=int, metavar="POSITION", help="look after this position (default: the start)")
+    parser.add_argument("--check", action="store_true", help="compare every decision with the recorded one instead")
+    parser.add_argument("--keep", metavar="NAME", help="store the one what-if as session NAME, a fork")
+    parser.add_argument("--all", action="store_true", help="every session that has a budget, over all cores")
+    parser.add_argument("--results", metavar="FILE", help="keep what is done in FILE, and go on from there")
+    parser.add_argument("--price", type=float, metavar="D", help="dollars that a million tokens cost more uncached")
+
+
+def _budgets(text: str) -> list[int]:
+    numbers = text.replace("_", "").split(",")
+    if not all(number.isdecimal() and int(number) for number in numbers):
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of tokens like 8000,32000")
+    return [int(number) for number in numbers]
+
+
+COMMANDS = (
+    Command(
+        "replay",
+        "ask",
+        "what another policy or budget would have done",
+        "Decides a session that has a budget again, from the same references and without a model: under\n"
+        "other policies and budgets beside the recorded run, or, with --check, under its own, when it\n"
+        "leaves with 1 and names the first decision that is another. What the model would have asked\n"
+        "otherwise, no replay can know. With --until it stops where a condition holds first, in any session.",
+        (
+            "vmstore replay agent.vms s1 --policy lru --policy default --budget 8000,32000",
+            "vmstore replay agent.vms s1 --check",
+            "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
+        ),
+        replay,
+        (add_store, add_session, add_replay),
+    ),
+)

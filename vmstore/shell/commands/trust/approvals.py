@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from vmstore.core.asof import Time, as_of
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import moment
 from vmstore.shell.terminal.layout import Column, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.approvals import Approved, approvals, approve
+
+if TYPE_CHECKING:
+    from vmstore.store.approvals import Approved
 
 
 def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lifts or puts back redaction for artifacts; without one, lists what was said."""
+    from vmstore.core.asof import Time, as_of
+    from vmstore.store.approvals import approvals, approve
+
     if arguments.artifacts:
         if arguments.by is None:
             raise InputError("an approval is somebody's; say whose with --by")
@@ -35,7 +40,7 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
         with open_to_ask(arguments) as store:
             found = approvals(store)
     if arguments.json:
-        screen.json({"approvals": to_json(found)})
+        screen.json({"approvals": found})
     elif found and not screen.quiet:
         screen.show(_table(found))
     elif not screen.quiet:
@@ -56,3 +61,31 @@ def _table(found: list[Approved]) -> Table:
         for one in found
     ]  # fmt: skip
     return Table(columns, rows)
+
+
+def add_approve(parser: argparse.ArgumentParser) -> None:
+    """What may leave unmasked, of which sessions, by whose word."""
+    parser.add_argument("artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, html, all")
+    parser.add_argument("--of", action="append", metavar="SESSION", help="of this session; may be given again")
+    parser.add_argument("--by", metavar="WHO", help="who says so")
+    parser.add_argument("--until", metavar="T", help="when it ends, like 2027-01-01")
+    parser.add_argument("--withdraw", action="store_true", help="put redaction back")
+
+
+COMMANDS = (
+    Command(
+        "approve",
+        "hand on",
+        "let sessions leave without masks",
+        "Lifts redaction for kinds of export (jsonl, parquet, sqlite, html, all) of sessions, all there are\n"
+        "unless --of names them; it is logged with whose word it is, and --withdraw takes it back. Without\n"
+        "ARTIFACT it lists what was approved and withdrawn.",
+        (
+            "vmstore approve agent.vms",
+            "vmstore approve agent.vms sqlite --of planning-220 --by Ada --until 2027-01-01",
+            "vmstore approve agent.vms sqlite --by Ada --withdraw",
+        ),
+        approve_artifacts,
+        (add_store, add_approve),
+    ),
+)

@@ -6,27 +6,30 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vmstore.erasure.erase import BEYOND, finish_erasing, plan_erasure
-from vmstore.erasure.erase import erase as destroy
 from vmstore.errors import InputError
-from vmstore.namespace.reports import ErasurePlan
-from vmstore.namespace.results import to_json
-from vmstore.namespace.signing_keys import read_key
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.history import history_file
-from vmstore.shell.vmql.settings import config_folder
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import ErasurePlan
 
 SUBJECTS = ("page", "session", "user", "where", "in_session")
 LISTED_MAX = 40
 NOBODY = "nobody can be asked here whether to go on; say --yes, or look first with --dry-run"
+REASONS = ("asked", "retention", "mistake", "secret", "law")
 
 
 def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     """Plans, asks and erases; or finishes what was interrupted."""
+    from vmstore.erasure.erase import erase as destroy
+    from vmstore.erasure.erase import plan_erasure
+    from vmstore.namespace.signing_keys import read_key
+
     subject = {name: getattr(arguments, name) for name in SUBJECTS}
     if arguments.finish:
         if arguments.dry_run or any(told is not None for told in subject.values()):
@@ -51,7 +54,7 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
         with screen.progress("erasing"):
             done = destroy(store, **flags, reason=arguments.reason, key=key, **subject)
     if arguments.json:
-        screen.json(to_json(done))
+        screen.json(done)
     elif not screen.quiet:
         if not done.commits:
             screen.show("nothing was there that is not erased already")
@@ -66,10 +69,15 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _typed() -> list[Path]:
     """The files of this user that hold what was typed in the shell, which an erasure does not reach."""
+    from vmstore.shell.vmql.history import history_file
+    from vmstore.shell.vmql.settings import config_folder
+
     return [path for path in (history_file(), config_folder() / "favourites") if path.exists()]
 
 
 def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.erasure.erase import finish_erasing
+
     with open_to_change(arguments) as store, screen.progress("erasing"):
         left = finish_erasing(store)
     if arguments.json:
@@ -87,6 +95,9 @@ def _agreed(screen: Screen) -> bool:
 
 
 def _told(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.erasure.erase import BEYOND
+    from vmstore.namespace.results import to_json
+
     if arguments.json:
         screen.json({**to_json(plan), "beyond": BEYOND})
     elif not screen.quiet:
@@ -100,6 +111,8 @@ def _amount(plan: ErasurePlan) -> str:
 
 
 def _planned(plan: ErasurePlan) -> Iterator[Block]:
+    from vmstore.erasure.erase import BEYOND
+
     if not plan.cells:
         yield "nothing is there that is not erased already"
         return
@@ -135,3 +148,39 @@ def _planned(plan: ErasurePlan) -> Iterator[Block]:
 def _more(number: int) -> Iterator[Block]:
     if number > LISTED_MAX:
         yield Span(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")
+
+
+def add_erase(parser: argparse.ArgumentParser) -> None:
+    """Whose contents go, what goes with them, why, and whether at all."""
+    parser.add_argument("--page", metavar="P", help="a page: all its versions, forms, names and what was said of it")
+    parser.add_argument("--session", metavar="S", help="all of a session, by its name or its uid")
+    parser.add_argument("--user", metavar="U", help="all sessions of a user")
+    parser.add_argument("--where", metavar="VMQL", help="the pages for which a condition on PAGES holds")
+    parser.add_argument("--in-session", metavar="S", help="where the page is, or the condition holds")
+    parser.add_argument("--derived", action="store_true", help="also pages that were made from it, and from those")
+    parser.add_argument("--copies", action="store_true", help="also what says the same, or quotes it whole")
+    parser.add_argument("--reason", choices=REASONS, default="asked", help="what the log says of why (default: asked)")
+    parser.add_argument("--key", metavar="FILE", help="sign the certificate with this secret key")
+    parser.add_argument("--dry-run", action="store_true", help="say what would go and what would stay; write nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+    parser.add_argument("--finish", action="store_true", help="finish an erasure that was interrupted")
+
+
+COMMANDS = (
+    Command(
+        "erase",
+        "keep",
+        "destroy contents for good",
+        "Destroys contents in the log, its views, its indexes and on every fork, while every hash goes on holding\n"
+        "and every other answer stays; whoever asks hears where it was erased. It lists what goes, what hangs on\n"
+        "it and stays unless told, and what is beyond reach, then asks. A certificate beside the store says what\n"
+        "was destroyed, without a word of it, and keeps backups from bringing it back.",
+        (
+            "vmstore erase agent.vms --page p17 --in-session planning-220 --dry-run",
+            "vmstore erase agent.vms --user ann --derived --copies --yes",
+            "vmstore erase agent.vms --where \"tag = 'trial'\" --reason retention --yes",
+        ),
+        erase,
+        (add_store, add_erase),
+    ),
+)

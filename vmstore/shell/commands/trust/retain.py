@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
-from vmstore.namespace.signing_keys import read_key
-from vmstore.retention.apply import RULE, Retained, apply, drop, keep, rules
-from vmstore.retention.rules import Rule, words
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.retention.apply import Retained
+    from vmstore.retention.rules import Rule
+
 SHOWN_MAX = 20
 
 
 def retain(arguments: argparse.Namespace, screen: Screen) -> int:
     """States, removes, lists or applies rules."""
+    from vmstore.retention.apply import RULE, drop, keep, rules
+
     _check(arguments)
     if arguments.apply:
         return _apply(arguments, screen)
@@ -32,7 +36,7 @@ def retain(arguments: argparse.Namespace, screen: Screen) -> int:
             drop(store, arguments.remove)
         found = rules(store)
     if arguments.json:
-        screen.json({"rules": to_json(found)})
+        screen.json({"rules": found})
     elif not screen.quiet:
         screen.show(_rules(found) if found else "no rule says how long contents are kept, so all are kept")
     return 0
@@ -49,6 +53,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _apply(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.namespace.signing_keys import read_key
+    from vmstore.retention.apply import apply
+
     opened = open_to_ask if arguments.dry_run else open_to_change
     with opened(arguments) as store:
         found = apply(store, dry_run=True)
@@ -60,7 +67,7 @@ def _apply(arguments: argparse.Namespace, screen: Screen) -> int:
                 return 1
             found = apply(store, key=None if arguments.key is None else read_key(arguments.key))
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         screen.show(*(_due(found) if arguments.dry_run or arguments.yes else ()))
         if found.done:
@@ -69,6 +76,8 @@ def _apply(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _rules(found: list[Rule]) -> Table:
+    from vmstore.retention.rules import words
+
     columns = [Column("rule", style="name"), Column("keeps"), Column("user"), Column("of")]
     return Table(columns, [(r.name, words(r.keep), r.user or "", r.where or "whole sessions") for r in found])
 
@@ -92,3 +101,35 @@ def _done(found: Retained) -> list[Block]:
         return ["nothing was erased: what is due is gone already"] if found.sessions or found.pages else []
     blocks: list[Block] = [(Span("erased", "good"), f": {count(found.erased.plan.cells, 'cell')}")]
     return [*blocks, *([Span(f"certificate: {c}", "dim")] if (c := found.erased.certificate) else [])]
+
+
+def add_retain(parser: argparse.ArgumentParser) -> None:
+    """A rule to state or take away, or that the rules are applied."""
+    parser.add_argument("--keep", metavar="TIME", help="state a rule: keep for so long, like 90d, 12h, 6w or 2y")
+    parser.add_argument("--where", metavar="VMQL", help="with --keep: the pages for which a condition on PAGES holds")
+    parser.add_argument("--user", metavar="U", help="with --keep: in sessions of this user alone")
+    parser.add_argument("--name", metavar="R", help="with --keep: what the rule is called (default: default)")
+    parser.add_argument("--remove", metavar="R", help="take a rule away")
+    parser.add_argument("--apply", action="store_true", help="erase what is due by the rules")
+    parser.add_argument("--key", metavar="FILE", help="with --apply: sign the certificate with this secret key")
+    parser.add_argument("--dry-run", action="store_true", help="with --apply: only say what is due")
+    parser.add_argument("--yes", action="store_true", help="do not ask; needed where nobody can be asked")
+
+
+COMMANDS = (
+    Command(
+        "retain",
+        "keep",
+        "rules for how long contents are kept",
+        "States rules for how long contents are kept, lists them, and erases what is due by them: sessions that\n"
+        "were not used for so long, or pages that were made so long ago. Pages that are tagged `hold` or pinned\n"
+        "by hand stay, and the sessions they are in. --apply is meant for cron; it leaves a certificate.",
+        (
+            "vmstore retain agent.vms --keep 90d",
+            'vmstore retain agent.vms --keep 30d --where "role = tool" --name tools',
+            "vmstore retain agent.vms --apply --yes",
+        ),
+        retain,
+        (add_store, add_retain),
+    ),
+)

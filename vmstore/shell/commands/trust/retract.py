@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.results import to_json
-from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
-from vmstore.retraction.retract import retract as retract_from
+from vmstore.shell.commands.arguments import Command
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.retraction.results import Conflict, Rebuilt, Retracted, Retraction, SessionRetracted
+
 SHOWN_MAX = 20  # of each list; --json has all
 
 
 def retract(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says what stands on a cause and what speaks against marking it, asks, and marks it."""
+    from vmstore.retraction.retract import retract as retract_from
+
     cause = {word: getattr(arguments, word) for word in ("page", "session", "actor", "tool", "in_session")}
     told = {**cause, "reason": arguments.reason, "rebuild": arguments.rebuild}
     with (open_to_ask if arguments.dry_run else open_to_change)(arguments) as store:
@@ -31,7 +35,7 @@ def retract(arguments: argparse.Namespace, screen: Screen) -> int:
                 return 1
             found = retract_from(store, **told)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         screen.show(*(_blocks(found) if arguments.dry_run or arguments.yes else ()), *_end(found))
     return 0
@@ -86,3 +90,42 @@ def _conflicts(conflicts: list[Conflict]) -> Table:
 
 def _more(total: int) -> list[Block]:
     return [(Span(f"{total - SHOWN_MAX} more; --json has them all", "dim"),)] if total > SHOWN_MAX else []
+
+
+def add_retract(parser: argparse.ArgumentParser) -> None:
+    """What went wrong, why, and whether to go on without asking."""
+    parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms")
+    cause = parser.add_mutually_exclusive_group(required=True)
+    cause.add_argument("--page", metavar="P", help="a page: a name like p17, a hint, or s1/p17")
+    cause.add_argument("--session", metavar="S", help="every page that a session made")
+    cause.add_argument(
+        "--actor", metavar="A", help="every page made by them: whom pages name, a role, a session's user or agent"
+    )
+    cause.add_argument("--tool", metavar="T", help="every result of a tool")
+    parser.add_argument("--in-session", metavar="S", help="look for the cause in this session alone")
+    parser.add_argument("--reason", metavar="TEXT", help="why, in your words; kept with every page that is marked")
+    parser.add_argument(
+        "--rebuild", action="store_true", help="make anew, from what is left, what can be: claims and summaries"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be marked, and what speaks against")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+COMMANDS = (
+    Command(
+        "retract",
+        "keep",
+        "mark what came of a cause superseded",
+        "Marks everything that stands on a page, a session, an actor or a tool superseded, with the reason,\n"
+        "in every session that sees it: what was made from it, at first or second hand, forks and spawned\n"
+        "sessions included. It says first what that is and what speaks against it, and asks. Nothing is\n"
+        "deleted, and the past answers as before; a session that manages its memory sends it no more.",
+        (
+            "vmstore retract agent.vms --tool web_search --reason 'poisoned results' --dry-run",
+            "vmstore retract agent.vms --page s1/p17 --rebuild",
+            "vmstore retract agent.vms --session s1 --reason 'went wrong' --yes",
+        ),
+        retract,
+        (add_retract,),
+    ),
+)

@@ -6,26 +6,22 @@ import argparse
 import os
 from pathlib import Path
 
-from vmstore.cells.verify_proof import check
-from vmstore.core.system.atomic_file import check_free, new_file
-from vmstore.core.system.safe_files import read_within
 from vmstore.errors import CorruptError, InputError
-from vmstore.namespace.results import to_json
-from vmstore.namespace.signing_keys import new_key, public_key
-from vmstore.seals.consistency_proof import check_growth, growth
-from vmstore.seals.seals import read_seal
-from vmstore.seals.seals import seal as seal_store
+from vmstore.shell.commands.arguments import Command, positive_number
 from vmstore.shell.open_store import open_to_ask, session_of
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
-from vmstore.shell.vmql.settings import config_folder
 
 KEY = "seal.key"
 
 
 def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     """Signs where a namespace's sessions stand, or makes the key to sign with, or both."""
+    from vmstore.namespace.signing_keys import new_key
+    from vmstore.seals.seals import seal as seal_store
+    from vmstore.shell.vmql.settings import config_folder
+
     key = config_folder() / KEY if arguments.key is None else Path(arguments.key)
     if arguments.new_key:
         if arguments.key is None:
@@ -43,7 +39,7 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store, screen.progress("sealing") as tell:
         found = seal_store(store, key, arguments.out, progress=tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         told = f": {count(found.sessions, 'session')} up to commit {found.ordinal:,}, root {found.root}"
         screen.show((Span("sealed", "good"), told), Span(f"keep a copy apart from the store: {found.path}", "dim"))
@@ -52,6 +48,9 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a proof, or checks one."""
+    from vmstore.core.system.atomic_file import check_free, new_file
+    from vmstore.seals.seals import read_seal
+
     if arguments.since is not None:
         return _growth(arguments, screen)
     if arguments.check is not None:
@@ -91,6 +90,10 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
     """Proves that a later seal holds all that an earlier one did, or checks that proof."""
+    from vmstore.core.system.atomic_file import new_file
+    from vmstore.seals.consistency_proof import check_growth, growth
+    from vmstore.seals.seals import read_seal
+
     if arguments.seal is None:
         raise InputError("growth lies between two seals; name the later one with --seal")
     earlier, later = (read_seal(file, arguments.public_key) for file in (arguments.since, arguments.seal))
@@ -115,6 +118,8 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _bytes_of(file: str) -> bytes:
+    from vmstore.core.system.safe_files import read_within
+
     try:
         return read_within(file)
     except OSError as error:
@@ -123,6 +128,9 @@ def _bytes_of(file: str) -> bytes:
 
 def _check(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a proof as the stand-alone verifier does, whose very code this is."""
+    from vmstore.cells.verify_proof import check
+    from vmstore.namespace.signing_keys import public_key
+
     if arguments.public_key is None:
         raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
     key = public_key(arguments.public_key)
@@ -137,3 +145,68 @@ def _check(arguments: argparse.Namespace, screen: Screen) -> int:
     elif not screen.quiet:
         screen.show((Span("proven", "good"), f": {says}"))
     return 0
+
+
+def add_seal(parser: argparse.ArgumentParser) -> None:
+    """What is sealed, with which key, where to."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
+    parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
+    parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
+
+
+def add_prove(parser: argparse.ArgumentParser) -> None:
+    """What is proven, by which seal, or which proof is checked."""
+    parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
+    parser.add_argument(
+        "page", metavar="PAGE", nargs="?", help="a name like p17, or a hint; without it, what a live call was sent"
+    )
+    parser.add_argument(
+        "--call", type=positive_number, metavar="N", help="the call whose context it was in, or whose request"
+    )
+    parser.add_argument("--seal", metavar="FILE", help="the seal to prove by (default: the oldest kept that covers it)")
+    parser.add_argument("--out", metavar="FILE", help="where the proof is written")
+    parser.add_argument(
+        "--content",
+        metavar="FILE",
+        help="where the page's salt and bytes, or the request, are written too; with --check read from",
+    )
+    parser.add_argument("--since", metavar="FILE", help="prove instead that --seal holds all that this older seal did")
+    parser.add_argument("--check", metavar="PROOF", help="check a proof instead; no store is needed")
+    parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
+
+
+COMMANDS = (
+    Command(
+        "seal",
+        "keep",
+        "sign where all sessions stand",
+        "Signs a root over where every session stands, and writes it to a file. Kept apart from the store\n"
+        "the file shows later that nothing it covers was changed, cut or dropped (`vmstore verify --seal`).\n"
+        "The store may grow on. Needs the extra `trust`.",
+        (
+            "vmstore seal --new-key",
+            "vmstore seal agent.vms",
+            "vmstore seal agent.vms --key /keys/seal.key --out /elsewhere/agent.seal",
+        ),
+        seal,
+        (add_seal,),
+    ),
+    Command(
+        "prove",
+        "keep",
+        "a proof that a page was in a context",
+        "Writes a small proof that this page, in this version, was in the context of this call, and that it\n"
+        "was sealed then. Whoever knows the public key checks it without the store: with --check, or with\n"
+        "verify_proof.py, one file that needs Python alone. The content is proven by a file of its own.\n"
+        "Without a page it is proven what a call of a live session was sent.",
+        (
+            "vmstore prove agent.vms planning-220 p17 --call 3 --out proof.json --content p17.salted",
+            "vmstore prove agent.vms live --call 3 --out proof.json --content request.json",
+            "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
+        ),
+        prove,
+        (add_prove,),
+    ),
+)

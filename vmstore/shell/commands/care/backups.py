@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from vmstore.maintenance.backup import backup as make
-from vmstore.maintenance.backup import restore as put_back
-from vmstore.namespace.reports import Backup, Restored
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Line, Span
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Backup, Restored
+
 
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
     """Copies a store to a new folder while others may write to it."""
+    from vmstore.maintenance.backup import backup as make
+
     with screen.progress("backing up") as tell:
         told = key_named(arguments.store_key)
         found = make(arguments.store, arguments.to, namespace=arguments.namespace, key=told, progress=tell)
@@ -25,6 +28,8 @@ def backup(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a store of a backup where none is."""
+    from vmstore.maintenance.backup import restore as put_back
+
     with screen.progress("restoring") as tell:
         found = put_back(
             arguments.backup,
@@ -55,7 +60,7 @@ def _again(found: Restored) -> Line:
 
 def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         for part in found.namespaces:
             amounts = ((part.sessions, "session"), (part.commits, "commit"), (part.mutations, "mutation"))
@@ -63,3 +68,45 @@ def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Scree
             line: Line = (Span(done, "good"), f": {told} of namespace {part.namespace} in {found.path}")
             screen.show(line)
     return 0
+
+
+def add_backup(parser: argparse.ArgumentParser) -> None:
+    """What is backed up, and where to."""
+    add_store(parser)
+    parser.add_argument("to", metavar="DEST", help="the backup's folder; nothing may stand there yet")
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """Which backup, and where the store shall be."""
+    parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
+    parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
+    parser.add_argument("--erasures", metavar="FOLDER", help="certificates to hold it to, besides STORE.erasures")
+    parser.add_argument("--public-key", metavar="KEY", help="obey certificates that this key signed: hex, or a file")
+    parser.add_argument("--dry-run", action="store_true", help="prove it and say what would happen; nothing is left")
+    parser.add_argument(
+        "--yes", action="store_true", help="obey other certificates too, and the grants, rules and approvals in it"
+    )
+
+
+COMMANDS = (
+    Command(
+        "backup",
+        "keep",
+        "a verified copy, while others write",
+        "Copies a store, or the namespace named, to a new folder, while others may write to it. Each log\n"
+        "is copied as it stood at one moment and verified in full; the folder appears when it is whole.\n"
+        "Views are left out: they are folded again.",
+        ("vmstore backup agent.vms /backups/agent-monday", "vmstore backup agent.vms nightly --namespace default"),
+        backup,
+        (add_backup,),
+    ),
+    Command(
+        "restore",
+        "keep",
+        "a store from a backup",
+        "Makes a store of a backup where none is: compares every byte and verifies the log in full.",
+        ("vmstore restore /backups/agent-monday agent.vms",),
+        restore,
+        (add_restore,),
+    ),
+)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments.arguments import EXPORTS, ORDERS, TAKING, Parser
-from vmstore.shell.commands.registry import COMMANDS
+from vmstore.shell.commands import registry
+from vmstore.shell.commands.arguments import TAKING, Command, Parser
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def candidates(before: list[str], word: str) -> list[str]:
     if before[:1] and before[0] in TAKING:  # before the command it means the same as after it
         before = [*before[2:], *before[:2]] if len(before) > 2 else before[2:]
     if not before:
-        return _beginning(word, [*COMMANDS, "--help", "--version"])
-    command = COMMANDS.get(before[0])
+        return _beginning(word, [*registry.COMMANDS, "--help", "--version"])
+    command = registry.COMMANDS.get(before[0])
     if command is None:
         return []
     parser = command.parser()
@@ -123,15 +123,11 @@ def _values(option: str) -> Iterable[str]:
         from vmstore.transfer.sessions import BUNDLE
 
         return (*FORMATS, BUNDLE)
-    if option == "export_format":
-        return EXPORTS
     if option == "view":
         from vmstore.maintenance.columns import VIEW
         from vmstore.views.projection import PROJECTORS
 
         return [*(projector.name for projector in PROJECTORS), VIEW]
-    if option == "order_by":
-        return ORDERS
     if option == "policy":
         from vmstore.vm.policies.registry import names
 
@@ -202,3 +198,26 @@ def _pages(found: Sequence[Page]) -> list[str]:
 
 def _beginning(word: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(word)]
+
+
+def add_shell(parser: argparse.ArgumentParser) -> None:
+    """For which shell."""
+    parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
+COMMANDS = (
+    Command(
+        "completion",
+        "more",
+        "tab completion for bash, zsh or fish",
+        "Prints a script that completes commands, options, sessions and pages on tab, of `vmstore` and of `vmql`.\n"
+        "Where bash or fish load it by the name of a command, link it to that of `vmql` too.",
+        (
+            "vmstore completion bash > ~/.local/share/bash-completion/completions/vmstore",
+            'vmstore completion zsh > "${fpath[1]}/_vmstore"',
+            "vmstore completion fish > ~/.config/fish/completions/vmstore.fish",
+        ),
+        completion,
+        (add_shell,),
+    ),
+)

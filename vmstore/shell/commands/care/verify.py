@@ -1,39 +1,23 @@
-"""Commands that keep house: fork, verify, rebuild."""
+"""Commands that check a store and rebuild its views: verify, rebuild."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-import apsw
-import msgspec
-
-from vmstore.engine.verify.verify import ARCHIVE, ERASURE, UNREADABLE
 from vmstore.errors import CorruptError, InputError
-from vmstore.namespace.reports import Problem, Verdict
-from vmstore.namespace.results import to_json
-from vmstore.seals.seals import read_seal
-from vmstore.shell.open_store import moment_of, open_to_ask, open_to_change, session_of
+from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Column, Line, Span, Table
 from vmstore.shell.terminal.render import Screen
 
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Problem, Verdict
+
 SHOWN = 50
 SEAL = "seal"
 VIEWS = {"view", "views", "columns"}  # kinds of problem that say nothing against the log
-DAMAGE = (CorruptError, apsw.Error, msgspec.MsgspecError)
-
-
-def fork(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Makes a session that shares another's past."""
-    with open_to_change(arguments) as store:
-        parent = session_of(store, arguments)
-        found = parent.fork(arguments.name, moment_of(arguments)).info()
-    if arguments.json:
-        screen.json(to_json(found))
-    elif not screen.quiet:
-        place = f"turn {found.turns}, call {found.calls}, position {found.fork_position}"
-        screen.show((Span(found.session, "head"), f" shares the past of {parent.name} up to {place}"))
-    return 0
 
 
 def verify(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -42,7 +26,7 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("a public key is what a seal is checked with; name the seal with --seal")
     found = verdict(arguments, screen)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not found.ok:
         screen.show(*problems(found, arguments.store))
     elif not screen.quiet:
@@ -55,6 +39,12 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
     """What verify finds; a log too damaged to be opened is a finding too."""
+    import apsw
+    import msgspec
+
+    from vmstore.namespace.reports import Problem, Verdict
+    from vmstore.seals.seals import read_seal
+
     try:
         seals = [read_seal(file, arguments.public_key) for file in arguments.seal]
     except CorruptError as error:
@@ -63,7 +53,7 @@ def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
         with open_to_ask(arguments) as store, screen.progress("verifying") as tell:
             rules = not (arguments.log or arguments.views)
             return store.verify(tell, views=not arguments.log, rules=rules, seals=seals)
-    except DAMAGE as error:
+    except (CorruptError, apsw.Error, msgspec.MsgspecError) as error:
         return Verdict(False, 0, 0, 0, [Problem("log", str(arguments.store), str(error))])
 
 
@@ -94,6 +84,8 @@ def problems(found: Verdict, store: str) -> list[Line | Table]:
 
 def remedies(found: list[Problem], store: str) -> list[str]:
     """What to do about problems, by what is damaged."""
+    from vmstore.engine.verify.verify import ARCHIVE, ERASURE, UNREADABLE
+
     kinds = {one.kind for one in found}
     told = []
     if SEAL in kinds:
@@ -134,3 +126,52 @@ def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
         ordinal = max(chosen.values())
         screen.show((Span("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"))
     return 0
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Which view."""
+    parser.add_argument("--view", metavar="V", help="only this view (default: all); `info` lists them")
+
+
+def add_seals(parser: argparse.ArgumentParser) -> None:
+    """What a store is held against."""
+    parser.add_argument(
+        "--seal", action="append", default=[], metavar="FILE", help="hold it against this seal; may be given again"
+    )
+    parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
+
+
+def add_parts(parser: argparse.ArgumentParser) -> None:
+    """How much of a store is verified."""
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument("--log", action="store_true", help="only the log and its cells")
+    parts.add_argument("--views", action="store_true", help="the log and the views, without the rules")
+
+
+COMMANDS = (
+    Command(
+        "verify",
+        "keep",
+        "check every hash, rule and view",
+        "Checks every hash of the log, every rule, and every view against a fresh fold of the log. With\n"
+        "--seal also that all that was sealed is still there: a cut end, a dropped session or an old copy\n"
+        "put back is found by nothing else. Leaves with 1 and names each problem where anything is wrong.",
+        (
+            "vmstore verify agent.vms",
+            "vmstore verify agent.vms --log",
+            "vmstore verify agent.vms --seal /elsewhere/agent.seal --public-key /elsewhere/seal.key.pub",
+        ),
+        verify,
+        (add_store, add_parts, add_seals),
+    ),
+    Command(
+        "rebuild",
+        "keep",
+        "fold the views from the log again",
+        "Forgets the views, or one of them, and folds them again from the log, which is the only truth.\n"
+        "--view columns cuts the column segments again.",
+        ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
+        rebuild,
+        (add_store, add_view),
+    ),
+)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from vmstore.namespace.reports import Sealed, Usage
-from vmstore.namespace.results import to_json
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import open_to_ask
 from vmstore.shell.terminal.format import bar, number, size
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
 from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Sealed, Usage
 
 SHOWN = 20  # sessions; JSON has them all
 
@@ -20,7 +23,7 @@ def du(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store, screen.progress("weighing") as tell:
         found = store.usage(tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     else:
         screen.show(*sheet(found))
     return 0
@@ -48,3 +51,17 @@ def _sealed(title: str, found: Sequence[Sealed]) -> Table:
     largest = found[0].bytes if found else 0
     columns = (Column(title, style="name"), Column("cells", right=True), Column("bytes", right=True), Column(""))
     return Table(columns, [(one.what, number(one.cells), number(one.bytes), bar(one.bytes, largest)) for one in found])
+
+
+COMMANDS = (
+    Command(
+        "du",
+        "keep",
+        "where the bytes are",
+        "Says where the bytes are: each table of the log and the views, free pages, blobs and columns as\n"
+        "they lie on disk, and the contents, as they were accepted, by kind and by session.",
+        ("vmstore du agent.vms", "vmstore du agent.vms --json"),
+        du,
+        (add_store,),
+    ),
+)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 
 from vmstore.errors import InputError
-from vmstore.namespace.results import to_json
-from vmstore.namespace.storekey import new_store_key
+from vmstore.shell.commands.arguments import Command, add_store
 from vmstore.shell.open_store import KEY_FILE, key_named, namespace_of
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
-from vmstore.store.encrypt import encrypt as encrypt_store
-from vmstore.store.encrypt import rekey as rekey_store
 
 
 def key(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes the file of a store key."""
+    from vmstore.namespace.storekey import new_store_key
+
     made = new_store_key(arguments.new)
     if arguments.json:
         screen.json({"key": str(made)})
@@ -28,11 +27,13 @@ def key(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
     """Encrypts a namespace in place."""
+    from vmstore.store.encrypt import encrypt as encrypt_store
+
     told = _needed(arguments)
     with screen.progress("encrypting") as tell:
         found = encrypt_store(arguments.store, told, namespace=namespace_of(arguments), progress=tell)
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         text = f": {count(found.cells, 'cell')} of {count(found.subjects, 'data subject')}, each under its own key"
         screen.show((Span("encrypted", "good"), text))
@@ -42,9 +43,11 @@ def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     """Changes the store key."""
+    from vmstore.store.encrypt import rekey as rekey_store
+
     found = rekey_store(arguments.store, _needed(arguments), arguments.new_store_key, namespace=namespace_of(arguments))
     if arguments.json:
-        screen.json(to_json(found))
+        screen.json(found)
     elif not screen.quiet:
         text = f": keys of {count(found.subjects, 'data subject')}, by {arguments.new_store_key}"
         screen.show((Span("wrapped anew", "good"), text))
@@ -57,3 +60,49 @@ def _needed(arguments: argparse.Namespace) -> str:
     if told is None:
         raise InputError(f"name the file of the store key, with --store-key or in {KEY_FILE}; `vmstore key` makes one")
     return told
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    """Where a store key is made."""
+    parser.add_argument("--new", metavar="FILE", required=True, help="the file to make; nothing may stand there yet")
+
+
+def add_rekey(parser: argparse.ArgumentParser) -> None:
+    """Which store, and by which key its keys are wrapped from now on."""
+    add_store(parser)
+    parser.add_argument("--new-store-key", metavar="FILE", required=True, help="the key to be used from now on")
+
+
+COMMANDS = (
+    Command(
+        "key",
+        "keep",
+        "make a store key",
+        "Makes the file of a store key, which encrypts what a store keeps of contents and names. Everything\n"
+        "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
+        ("vmstore key --new store.key", "vmstore key --new /keys/agent.key"),
+        key,
+        (add_key,),
+    ),
+    Command(
+        "encrypt",
+        "keep",
+        "put a store's contents under keys",
+        "Encrypts a store in place: contents and names lie under a key for each user, or session without\n"
+        "one, and those are wrapped by the store key. The log is verified first; where it is stopped, the\n"
+        "same command goes on. Hashes, positions and answers stay; views are then kept in memory alone.",
+        ("vmstore encrypt agent.vms --store-key store.key",),
+        encrypt,
+        (add_store,),
+    ),
+    Command(
+        "rekey",
+        "keep",
+        "change the key of an encrypted store",
+        "Wraps the keys of an encrypted store by another store key, all or none. Contents are not written\n"
+        "again. Whoever has the store open has to open it again, with the new key.",
+        ("vmstore rekey agent.vms --store-key store.key --new-store-key other.key",),
+        rekey,
+        (add_rekey,),
+    ),
+)

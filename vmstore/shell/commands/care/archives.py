@@ -1,0 +1,147 @@
+"""Commands that move the contents of sessions to archives, and back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
+from vmstore.shell.open_store import open_to_ask, open_to_change
+from vmstore.shell.terminal.format import count
+from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from vmstore.namespace.reports import Archived
+
+
+def archive(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Moves the contents of sessions that rest to one file each."""
+    from vmstore.maintenance.archive import archive as move
+
+    if arguments.list:
+        return _listed(arguments, screen)
+    opened = open_to_ask if arguments.dry_run else open_to_change
+    with opened(arguments) as store, screen.progress("archiving") as tell:
+        found = move(
+            store,
+            arguments.sessions,
+            older_than=arguments.older_than,
+            grace=arguments.grace,
+            dry_run=arguments.dry_run,
+            progress=tell,
+        )
+    return _told(found, "archived" if found.done else "would archive", arguments, screen)
+
+
+def unarchive(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Moves the contents of archived sessions back into the log."""
+    from vmstore.maintenance.archive import unarchive as bring_back
+
+    with open_to_change(arguments) as store:
+        found = bring_back(store, arguments.sessions)
+    return _told(found, "brought back", arguments, screen)
+
+
+def _listed(arguments: argparse.Namespace, screen: Screen) -> int:
+    from vmstore.maintenance.archive import archived_sessions
+
+    with open_to_ask(arguments) as store:
+        found = archived_sessions(store)
+    sizes = {name: path.stat().st_size if path.exists() else None for name, path in found.items()}
+    if arguments.json:
+        rows = [{"session": name, "file": str(path), "file_bytes": sizes[name]} for name, path in found.items()]
+        screen.json({"archived": rows})
+    elif not found:
+        screen.show("no session is archived")
+    else:
+        told = [(name, "missing" if (size := sizes[name]) is None else f"{size:,}", str(found[name])) for name in found]
+        screen.show(Table((Column("session", style="name"), Column("bytes", right=True), Column("file")), told))
+    return 0
+
+
+def _told(found: Archived, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
+    if arguments.json:
+        screen.json(found)
+    elif not screen.quiet:
+        for one in found.sessions:
+            size = f", {one.file_bytes:,} bytes" if one.file_bytes else ""
+            screen.show((Span(done, "good"), f": {count(one.cells, 'cell')} of {one.session}; {one.file}{size}"))
+        for left in found.skipped:
+            screen.show((Span("left alone", "dim"), f": {left.session}, {left.why}"))
+        if not found.sessions and not found.skipped:
+            screen.show("there is no session that old")
+        if found.done and found.sessions:
+            screen.show(
+                f"log, long contents and archives took {found.bytes_before:,} bytes and take {found.bytes_after:,}"
+            )
+    return 0
+
+
+def add_archive(parser: argparse.ArgumentParser) -> None:
+    """Which sessions rest."""
+    add_store(parser)
+    parser.add_argument(
+        "sessions", metavar="SESSION", nargs="*", help="which sessions; or say how old with --older-than"
+    )
+    parser.add_argument(
+        "--older-than", type=_age, metavar="AGE", help="those in which nothing happened for so long: 90d, 12w, 36h"
+    )
+    parser.add_argument(
+        "--grace",
+        type=whole_number,
+        metavar="S",
+        default=3600,
+        help="one written to in the last S seconds is open (3600)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would move")
+    parser.add_argument("--list", action="store_true", help="list what is archived instead")
+    if isinstance(parser, Parser):
+        parser.wrong = _wrong_archive
+
+
+def _wrong_archive(told: argparse.Namespace) -> str | None:
+    """What does not go together in the arguments of `archive`."""
+    ways = (bool(told.sessions), told.older_than is not None, told.list)
+    return None if sum(ways) == 1 else "name sessions, or give --older-than or --list"
+
+
+def _age(text: str) -> float:
+    hours = {"h": 1, "d": 24, "w": 168}.get(text[-1:])
+    if hours is None or not text[:-1].isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no age like 90d, 12w or 36h")
+    return int(text[:-1]) * hours * 3600.0
+
+
+def add_unarchive(parser: argparse.ArgumentParser) -> None:
+    """Which sessions come back."""
+    add_store(parser)
+    parser.add_argument("sessions", metavar="SESSION", nargs="+", help="which sessions")
+
+
+COMMANDS = (
+    Command(
+        "archive",
+        "keep",
+        "move the contents of old sessions to one file each",
+        "Moves the contents of sessions that rest to one dense file each, in the folder archive/ of the\n"
+        "namespace. Their commits stay in the log: views, hashes, seals and every answer stay the same, and\n"
+        "contents are read from the file when asked for. The file can be asked alone: `vmql FILE.archive`.",
+        (
+            "vmstore archive agent.vms planning-220",
+            "vmstore archive agent.vms --older-than 90d --dry-run",
+            "vmstore archive agent.vms --list",
+        ),
+        archive,
+        (add_archive,),
+    ),
+    Command(
+        "unarchive",
+        "keep",
+        "bring archived sessions back",
+        "Moves the contents of archived sessions back into the log, and deletes their archives.",
+        ("vmstore unarchive agent.vms planning-220",),
+        unarchive,
+        (add_unarchive,),
+    ),
+)

@@ -1,0 +1,166 @@
+"""Commands that share namespaces and tell what is shared."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.open_store import key_named, key_of
+from vmstore.shell.terminal.format import count, moment
+from vmstore.shell.terminal.layout import Column, Span, Table
+from vmstore.shell.terminal.render import Screen
+
+if TYPE_CHECKING:
+    from vmstore.shares import regions as told
+    from vmstore.store.store import Store
+
+T = TypeVar("T")
+
+
+def share(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Grants something."""
+    from vmstore.namespace.results import to_json
+    from vmstore.shares import regions as told
+
+    found = _done(arguments, lambda region: told.share(region, arguments.to, arguments.may))
+    if arguments.json:
+        screen.json({"region": arguments.region, **to_json(found)})
+    elif not screen.quiet:
+        screen.show((Span("shared", "good"), f": {found.to} may {', '.join(found.may)} in {arguments.region}"))
+    return 0
+
+
+def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Takes something back, and says what is left."""
+    from vmstore.core.grants import principal
+    from vmstore.shares import regions as told
+
+    def taken(region: Store) -> tuple[list[told.Granting], list[told.Granting]]:
+        left = told.revoke(region, arguments.whose, arguments.may)
+        return left, [one for one in told.grants(region) if one.scope == "global"]
+
+    left, everybody = _done(arguments, taken)
+    whose = str(principal(arguments.whose))
+    if arguments.json:
+        screen.json({"region": arguments.region, "from": whose, "left": left})
+    elif not screen.quiet:
+        may = ", ".join(dict.fromkeys(word for one in left for word in one.may))
+        what = f": {whose} may {may} in {arguments.region}" if left else f": {whose} has no grant in {arguments.region}"
+        screen.show((Span("taken back", "good"), what))
+        if everybody and whose != "global":
+            screen.show(Span(f"everybody may still {', '.join(everybody[0].may)} there", "warn"))
+    return 0
+
+
+def regions(arguments: argparse.Namespace, screen: Screen) -> int:
+    """Lists what is shared."""
+    from vmstore.core.grants import principal
+    from vmstore.shares import regions as told
+
+    when = {} if arguments.time is None else {"time": arguments.time}
+    found = told.regions(arguments.store, of=arguments.of, key=key_named(arguments.store_key), **when)
+    if arguments.json:
+        screen.json({"regions": found})
+        return 0
+    if not found:
+        whom = "" if arguments.of is None else f" with {principal(arguments.of)}"
+        screen.show(f"nothing of {arguments.store} was shared{whom}{' then' if when else ''}")
+        return 0
+    rows = [
+        (one.region, grant.to, ", ".join(grant.may), moment(grant.at), grant.by or "", count(one.sessions, "session"))
+        for one in found
+        for grant in one.grants
+    ]
+    titles = ("region", "who", "may", "since", "granted by", "holds")
+    screen.show(Table([Column(title, style="name" if title == "region" else "") for title in titles], rows))
+    return 0
+
+
+def _done(arguments: argparse.Namespace, act: Callable[[Store], T]) -> T:
+    """What comes of something done in a region: as who keeps it, or in the name of a namespace."""
+    from vmstore.namespace.folder import find
+    from vmstore.store.store import open_store
+
+    path = Path(arguments.store)
+
+    def key(namespace: str) -> str | None:
+        return key_of(arguments.store_key, arguments.store, namespace)
+
+    if arguments.namespace in (None, arguments.region):
+        find(path, arguments.region, create=False)
+        with open_store(path, namespace=arguments.region, key=key(arguments.region)) as region:
+            return act(region)
+    find(path, arguments.namespace, create=False)
+    home_key = key(arguments.namespace)
+    with open_store(path, namespace=arguments.namespace, key=home_key) as home, home.region(arguments.region) as region:
+        return act(region)
+
+
+def add_region(parser: argparse.ArgumentParser) -> None:
+    """Which region."""
+    parser.add_argument("region", metavar="REGION", help="the namespace that is shared")
+
+
+def add_grant(parser: argparse.ArgumentParser) -> None:
+    """What is granted, to whom."""
+    parser.add_argument(
+        "--to", metavar="PRINCIPAL", required=True, help="user:NAME, sandbox:NAMESPACE, session:NS/NAME or global"
+    )
+    parser.add_argument("--may", metavar="VERBS", default="read", help="read, write, grant, or some (default: read)")
+
+
+def add_revocation(parser: argparse.ArgumentParser) -> None:
+    """What is taken back, from whom."""
+    parser.add_argument("--from", metavar="PRINCIPAL", required=True, dest="whose", help="who has it now")
+    parser.add_argument("--may", metavar="VERBS", help="what they may no longer do (default: all)")
+
+
+def add_listing(parser: argparse.ArgumentParser) -> None:
+    """As of when, and for whom."""
+    parser.add_argument("--of", metavar="PRINCIPAL", help="only those that they may read")
+    parser.add_argument("--time", metavar="T", help="as of a time like 2026-11-21T22:55:01Z (default: now)")
+
+
+COMMANDS = (
+    Command(
+        "share",
+        "keep",
+        "let others use a namespace",
+        "Grants a principal some of read, write and grant in a namespace, which is then a region: they open it\n"
+        "from their own namespace, as far as this goes. With --namespace it is granted in the name of that one,\n"
+        "which must hold what it passes on.",
+        (
+            "vmstore share agent.vms lessons --to user:ann",
+            "vmstore share agent.vms lessons --to sandbox:team-a --may read,write",
+            "vmstore share agent.vms lessons --to session:team-b/s1 --namespace team-a",
+        ),
+        share,
+        (add_store, add_region, add_grant),
+    ),
+    Command(
+        "revoke",
+        "keep",
+        "take back what was granted",
+        "Takes verbs back from a principal, by default all. Handles that are open lose it at their next act.\n"
+        "What was granted and taken back stays in the log, and can be asked for as of any moment.",
+        (
+            "vmstore revoke agent.vms lessons --from user:ann",
+            "vmstore revoke agent.vms lessons --from sandbox:team-a --may write",
+        ),
+        revoke,
+        (add_store, add_region, add_revocation),
+    ),
+    Command(
+        "regions",
+        "keep",
+        "the namespaces that are shared, and with whom",
+        "Lists the namespaces that are shared, with each grant: who may do what, since when, granted by whom.\n"
+        "It is for who keeps the store, and looks into all of its namespaces.",
+        ("vmstore regions agent.vms", "vmstore regions agent.vms --of user:ann --time 2026-11-21T22:55:01Z"),
+        regions,
+        (add_store, add_listing),
+    ),
+)
