@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.core.system.waits import WAIT_S
 from vmstore.errors import InputError, ReadOnlyError, UnknownError
 from vmstore.shell.terminal.format import listing
@@ -14,15 +15,12 @@ if TYPE_CHECKING:
     import argparse
 
     from vmstore.core.address import Reference
-    from vmstore.core.asof import AsOf
-    from vmstore.store.session import Session
-    from vmstore.store.store import Store
 
 NAMESPACE = "default"
 KEY_FILE = "VMSTORE_KEY_FILE"
 
 
-def open_to_ask(arguments: argparse.Namespace) -> Store:
+def open_to_ask(arguments: argparse.Namespace) -> vmstore.Store:
     """The store a command names, for questions."""
     wait_s = _waited(arguments)
     return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_told(arguments), wait_s=wait_s)
@@ -30,19 +28,18 @@ def open_to_ask(arguments: argparse.Namespace) -> Store:
 
 def opened_to_ask(
     path: str, namespace: str, *, read_only: bool = False, store_key: str | None = None, wait_s: float = WAIT_S
-) -> Store:
+) -> vmstore.Store:
     """An existing store, for questions; its views are kept where they may be written."""
     from vmstore.namespace.folder import find, is_archive
-    from vmstore.store.store import open_store
 
     if is_archive(Path(path)):
-        return open_store(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
+        return vmstore.open(path, "r", namespace=namespace, key=key_of(store_key, path, namespace))
     folder = find(Path(path), namespace, create=False)
     mode = "rw" if _writable(folder) and not read_only else "r"
-    return open_store(path, mode, namespace=namespace, key=key_of(store_key, path, namespace), wait_s=wait_s)
+    return vmstore.open(path, mode, namespace=namespace, key=key_of(store_key, path, namespace), wait_s=wait_s)
 
 
-def open_to_change(arguments: argparse.Namespace) -> Store:
+def open_to_change(arguments: argparse.Namespace) -> vmstore.Store:
     """An existing store that may be written to."""
     from vmstore.namespace.folder import find, is_archive
 
@@ -54,13 +51,11 @@ def open_to_change(arguments: argparse.Namespace) -> Store:
     return open_to_import(arguments)
 
 
-def open_to_import(arguments: argparse.Namespace) -> Store:
+def open_to_import(arguments: argparse.Namespace) -> vmstore.Store:
     """A store to import into, made where there is none, encrypted where a key is named."""
-    from vmstore.store.store import open_store
-
     namespace = namespace_of(arguments)
     key = key_of(_told(arguments), arguments.store, namespace)
-    return open_store(arguments.store, "rw", namespace=namespace, key=key, wait_s=_waited(arguments))
+    return vmstore.open(arguments.store, "rw", namespace=namespace, key=key, wait_s=_waited(arguments))
 
 
 def exists(arguments: argparse.Namespace) -> bool:
@@ -100,7 +95,7 @@ def key_of(told: str | None, path: str, namespace: str) -> str | None:
     return found if told else key_for(Path(path), namespace, found)
 
 
-def session_of(store: Store, arguments: argparse.Namespace) -> Session:
+def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.Session:
     """The session asked for, by name or by a reference, or the only one there is."""
     from vmstore.core.address import parse
 
@@ -124,7 +119,7 @@ def session_of(store: Store, arguments: argparse.Namespace) -> Session:
     raise InputError(f"{arguments.store} holds {len(names)} sessions; name one: {listing(names)}")
 
 
-def moment_of(arguments: argparse.Namespace) -> AsOf:
+def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:
     """The moment asked for, the head where none is."""
     from vmstore.core.address import parse
     from vmstore.core.asof import as_of

@@ -61,7 +61,7 @@ class Command(NamedTuple):
     description: str
     examples: tuple[str, ...]
     run: Run
-    arguments: tuple[Callable[[argparse.ArgumentParser], None], ...]
+    arguments: tuple[Callable[[Parser], None], ...]
 
     def parser(self) -> Parser:
         """The command's own parser."""
@@ -73,7 +73,7 @@ class Command(NamedTuple):
         return parser
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
+def add_common(parser: Parser) -> None:
     """The options every command has."""
     options = parser.add_argument_group("common options")
     options.add_argument("--namespace", metavar="NS", help="which namespace of the store (default: default)")
@@ -85,22 +85,22 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     options.add_argument("--quiet", action="store_true", help="only the answer: no remarks, no progress")
 
 
-def add_store(parser: argparse.ArgumentParser) -> None:
+def add_store(parser: Parser) -> None:
     """Which store."""
     parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms")
 
 
-def add_session(parser: argparse.ArgumentParser) -> None:
+def add_session(parser: Parser) -> None:
     """Which session."""
     parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
 
 
-def add_page(parser: argparse.ArgumentParser) -> None:
+def add_page(parser: Parser) -> None:
     """Which page."""
     parser.add_argument("page", metavar="PAGE", help="a name like p17, a hint, or vm://default/session/p17@turn:3")
 
 
-def add_moment(parser: argparse.ArgumentParser) -> None:
+def add_moment(parser: Parser) -> None:
     """As of when."""
     group = parser.add_argument_group("as of (default: now)").add_mutually_exclusive_group()
     group.add_argument("--turn", type=int, metavar="N", help="the end of turn N")
@@ -131,7 +131,7 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-def add_owner(parser: argparse.ArgumentParser) -> None:
+def add_owner(parser: Parser) -> None:
     """Whose sessions."""
     parser.add_argument("--user", metavar="U", help="only sessions of this user")
     parser.add_argument("--agent", metavar="A", help="only sessions of this agent")

@@ -200,8 +200,7 @@ def _beginning(word: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(word)]
 
 
-def add_shell(parser: argparse.ArgumentParser) -> None:
-    """For which shell."""
+def _add_shell(parser: Parser) -> None:
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
 
@@ -218,6 +217,6 @@ COMMANDS = (
             "vmstore completion fish > ~/.config/fish/completions/vmstore.fish",
         ),
         completion,
-        (add_shell,),
+        (_add_shell,),
     ),
 )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments import Command
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.terminal import format_session
 from vmstore.shell.terminal.layout import Span
 from vmstore.shell.terminal.render import Screen
@@ -111,8 +111,7 @@ def _folder(keep: str | None) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def add_keep(parser: argparse.ArgumentParser) -> None:
-    """Where the demo's store stays."""
+def _add_keep(parser: Parser) -> None:
     parser.add_argument("--keep", metavar="DIR", help="keep the store in DIR, to ask it more (default: forget it)")
 
 
@@ -125,6 +124,6 @@ COMMANDS = (
         "can be asked of it, each with the command that asks the same.",
         ("vmstore demo", "vmstore demo --keep /tmp/demo"),
         demo,
-        (add_keep,),
+        (_add_keep,),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
@@ -17,13 +18,11 @@ if TYPE_CHECKING:
 
 def archive(arguments: argparse.Namespace, screen: Screen) -> int:
     """Moves the contents of sessions that rest to one file each."""
-    from vmstore.maintenance.archive import archive as move
-
     if arguments.list:
         return _listed(arguments, screen)
     opened = open_to_ask if arguments.dry_run else open_to_change
     with opened(arguments) as store, screen.progress("archiving") as tell:
-        found = move(
+        found = vmstore.archive(
             store,
             arguments.sessions,
             older_than=arguments.older_than,
@@ -36,10 +35,8 @@ def archive(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def unarchive(arguments: argparse.Namespace, screen: Screen) -> int:
     """Moves the contents of archived sessions back into the log."""
-    from vmstore.maintenance.archive import unarchive as bring_back
-
     with open_to_change(arguments) as store:
-        found = bring_back(store, arguments.sessions)
+        found = vmstore.unarchive(store, arguments.sessions)
     return _told(found, "brought back", arguments, screen)
 
 
@@ -78,8 +75,7 @@ def _told(found: Archived, done: str, arguments: argparse.Namespace, screen: Scr
     return 0
 
 
-def add_archive(parser: argparse.ArgumentParser) -> None:
-    """Which sessions rest."""
+def _add_archive(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument(
         "sessions", metavar="SESSION", nargs="*", help="which sessions; or say how old with --older-than"
@@ -96,8 +92,7 @@ def add_archive(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would move")
     parser.add_argument("--list", action="store_true", help="list what is archived instead")
-    if isinstance(parser, Parser):
-        parser.wrong = _wrong_archive
+    parser.wrong = _wrong_archive
 
 
 def _wrong_archive(told: argparse.Namespace) -> str | None:
@@ -113,8 +108,7 @@ def _age(text: str) -> float:
     return int(text[:-1]) * hours * 3600.0
 
 
-def add_unarchive(parser: argparse.ArgumentParser) -> None:
-    """Which sessions come back."""
+def _add_unarchive(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("sessions", metavar="SESSION", nargs="+", help="which sessions")
 
@@ -133,7 +127,7 @@ COMMANDS = (
             "vmstore archive agent.vms --list",
         ),
         archive,
-        (add_archive,),
+        (_add_archive,),
     ),
     Command(
         "unarchive",
@@ -142,6 +136,6 @@ COMMANDS = (
         "Moves the contents of archived sessions back into the log, and deletes their archives.",
         ("vmstore unarchive agent.vms planning-220",),
         unarchive,
-        (add_unarchive,),
+        (_add_unarchive,),
     ),
 )

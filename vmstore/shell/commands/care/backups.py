@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments import Command, add_store
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
@@ -18,20 +19,16 @@ if TYPE_CHECKING:
 
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
     """Copies a store to a new folder while others may write to it."""
-    from vmstore.maintenance.backup import backup as make
-
     with screen.progress("backing up") as tell:
         told = key_named(arguments.store_key)
-        found = make(arguments.store, arguments.to, namespace=arguments.namespace, key=told, progress=tell)
+        found = vmstore.backup(arguments.store, arguments.to, namespace=arguments.namespace, key=told, progress=tell)
     return _tell(found, "backed up and verified", arguments, screen)
 
 
 def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a store of a backup where none is."""
-    from vmstore.maintenance.backup import restore as put_back
-
     with screen.progress("restoring") as tell:
-        found = put_back(
+        found = vmstore.restore(
             arguments.backup,
             arguments.store,
             key=key_named(arguments.store_key),
@@ -70,14 +67,12 @@ def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Scree
     return 0
 
 
-def add_backup(parser: argparse.ArgumentParser) -> None:
-    """What is backed up, and where to."""
+def _add_backup(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("to", metavar="DEST", help="the backup's folder; nothing may stand there yet")
 
 
-def add_restore(parser: argparse.ArgumentParser) -> None:
-    """Which backup, and where the store shall be."""
+def _add_restore(parser: Parser) -> None:
     parser.add_argument("backup", metavar="BACKUP", help="a folder that `vmstore backup` made")
     parser.add_argument("store", metavar="STORE", help="the store's folder; nothing may stand there yet")
     parser.add_argument("--erasures", metavar="FOLDER", help="certificates to hold it to, besides STORE.erasures")
@@ -98,7 +93,7 @@ COMMANDS = (
         "Views are left out: they are folded again.",
         ("vmstore backup agent.vms /backups/agent-monday", "vmstore backup agent.vms nightly --namespace default"),
         backup,
-        (add_backup,),
+        (_add_backup,),
     ),
     Command(
         "restore",
@@ -107,6 +102,6 @@ COMMANDS = (
         "Makes a store of a backup where none is: compares every byte and verifies the log in full.",
         ("vmstore restore /backups/agent-monday agent.vms",),
         restore,
-        (add_restore,),
+        (_add_restore,),
     ),
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments import Command, add_store
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Span
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 def doctor(arguments: argparse.Namespace, screen: Screen) -> int:
     """Looks at a store; 1 where something is to be done."""
-    from vmstore.maintenance.doctor import doctor as look
-
     with screen.progress("looking") as tell:
         key = key_named(arguments.store_key)
-        found = look(arguments.store, namespace=arguments.namespace, full=arguments.full, key=key, progress=tell)
+        found = vmstore.doctor(
+            arguments.store, namespace=arguments.namespace, full=arguments.full, key=key, progress=tell
+        )
     if arguments.json:
         screen.json(found)
     elif not screen.quiet or not found.ok:
@@ -47,8 +48,7 @@ def _show(found: Health, screen: Screen) -> None:
         screen.show((Span("healthy", "good"), f": nothing to do; looked at {checked}"))
 
 
-def add_doctor(parser: argparse.ArgumentParser) -> None:
-    """How closely a store is looked at."""
+def _add_doctor(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("--full", action="store_true", help="check all that `vmstore verify` checks")
 
@@ -63,6 +63,6 @@ COMMANDS = (
         "disk, who uses it. It writes nothing. Leaves with 0 where there is nothing to do, with 1 otherwise.",
         ("vmstore doctor agent.vms", "vmstore doctor agent.vms --full --json"),
         doctor,
-        (add_doctor,),
+        (_add_doctor,),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from vmstore.shell.commands.arguments import Command, add_store, whole_number
+from vmstore.shell.commands.arguments import Command, Parser, add_store, whole_number
 from vmstore.shell.open_store import namespace_of, open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
@@ -80,8 +80,7 @@ def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0 if found.ready else 1
 
 
-def add_sweep(parser: argparse.ArgumentParser) -> None:
-    """What is spared."""
+def _add_sweep(parser: Parser) -> None:
     parser.add_argument(
         "--grace",
         type=whole_number,
@@ -92,8 +91,7 @@ def add_sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
 
 
-def add_upgrade(parser: argparse.ArgumentParser) -> None:
-    """Whether it is only tried."""
+def _add_upgrade(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("--rehearse", action="store_true", help="do it on a copy, say what it takes, and leave nothing")
 
@@ -117,7 +115,7 @@ COMMANDS = (
         "Deletes files of large contents that no commit names, as a crash between the two leaves them.",
         ("vmstore sweep agent.vms --dry-run", "vmstore sweep agent.vms --grace 0"),
         sweep,
-        (add_store, add_sweep),
+        (add_store, _add_sweep),
     ),
     Command(
         "upgrade",
@@ -127,6 +125,6 @@ COMMANDS = (
         "its place; the old one is kept beside it. Hashes, positions and answers stay the same.",
         ("vmstore upgrade agent.vms --rehearse", "vmstore upgrade agent.vms"),
         upgrade,
-        (add_upgrade,),
+        (_add_upgrade,),
     ),
 )

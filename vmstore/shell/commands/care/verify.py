@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.errors import CorruptError, InputError
-from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Column, Line, Span, Table
@@ -43,10 +44,9 @@ def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
     import msgspec
 
     from vmstore.namespace.reports import Problem, Verdict
-    from vmstore.seals.seals import read_seal
 
     try:
-        seals = [read_seal(file, arguments.public_key) for file in arguments.seal]
+        seals = [vmstore.read_seal(file, arguments.public_key) for file in arguments.seal]
     except CorruptError as error:
         return Verdict(False, 0, 0, 0, [Problem(SEAL, "seal", str(error))])
     try:
@@ -128,21 +128,18 @@ def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def add_view(parser: argparse.ArgumentParser) -> None:
-    """Which view."""
+def _add_view(parser: Parser) -> None:
     parser.add_argument("--view", metavar="V", help="only this view (default: all); `info` lists them")
 
 
-def add_seals(parser: argparse.ArgumentParser) -> None:
-    """What a store is held against."""
+def _add_seals(parser: Parser) -> None:
     parser.add_argument(
         "--seal", action="append", default=[], metavar="FILE", help="hold it against this seal; may be given again"
     )
     parser.add_argument("--public-key", metavar="KEY", help="64 hex digits, or a file of them: whose seal it must be")
 
 
-def add_parts(parser: argparse.ArgumentParser) -> None:
-    """How much of a store is verified."""
+def _add_parts(parser: Parser) -> None:
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument("--log", action="store_true", help="only the log and its cells")
     parts.add_argument("--views", action="store_true", help="the log and the views, without the rules")
@@ -162,7 +159,7 @@ COMMANDS = (
             "vmstore verify agent.vms --seal /elsewhere/agent.seal --public-key /elsewhere/seal.key.pub",
         ),
         verify,
-        (add_store, add_parts, add_seals),
+        (add_store, _add_parts, _add_seals),
     ),
     Command(
         "rebuild",
@@ -172,6 +169,6 @@ COMMANDS = (
         "--view columns cuts the column segments again.",
         ("vmstore rebuild agent.vms", "vmstore rebuild agent.vms --view lineage"),
         rebuild,
-        (add_store, add_view),
+        (add_store, _add_view),
     ),
 )

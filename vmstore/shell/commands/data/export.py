@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_moment, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_moment, add_store
 from vmstore.shell.open_store import moment_of, open_to_ask
 from vmstore.shell.terminal.format import count, listing, size
 from vmstore.shell.terminal.layout import Line, Span
@@ -65,8 +65,7 @@ def _exported(found: Exported, place: str) -> Line:
     return (Span("exported", "good"), f" {listing(found.sessions)}{past} to {place}: {amount}")
 
 
-def add_export(parser: argparse.ArgumentParser) -> None:
-    """What leaves the store, in which form and where to."""
+def _add_export(parser: Parser) -> None:
     parser.add_argument("sessions", metavar="SESSION", nargs="*", help="which sessions (default: all)")
     parser.add_argument(
         "--format",
@@ -97,6 +96,6 @@ COMMANDS = (
             "vmstore export agent.vms --format sqlite --out agent.db",
         ),
         export,
-        (add_store, add_export, add_moment),
+        (add_store, _add_export, add_moment),
     ),
 )

@@ -12,6 +12,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.errors import ConflictError, InputError, RefusedError
 from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import exists, open_to_import
@@ -22,7 +23,6 @@ from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import Import
-    from vmstore.store.store import Store
 
 POLL_S = 0.5
 PROBLEMS_SHOWN = 20  # on a terminal; a pipe gets them all
@@ -85,7 +85,7 @@ def _reads(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
     return True
 
 
-def _import(store: Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
+def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
     """Imports one file and names what was odd about it; None where it is refused."""
     try:
         with screen.progress(f"importing {file.name}") as tell:
@@ -147,7 +147,7 @@ def _hidden(taken: Sequence[Import], arguments: argparse.Namespace) -> Iterator[
         yield f"suspects: {listed} in {count(len(pages), 'page')}; import with --redact mask, or look: {look}"
 
 
-def _follow(store: Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
+def _follow(store: vmstore.Store, stamps: dict[Path, Stamp], arguments: argparse.Namespace, screen: Screen) -> None:
     """Imports again what grows, until Ctrl-C."""
     screen.note("following; Ctrl-C ends it")
     sys.stdout.flush()
@@ -186,8 +186,7 @@ def _stamp(file: Path) -> Stamp:
     return found.st_size, found.st_mtime_ns
 
 
-def add_import(parser: argparse.ArgumentParser) -> None:
-    """What to import, into which store, and how."""
+def _add_import(parser: Parser) -> None:
     parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
     parser.add_argument("files", metavar="FILE", nargs="*", help="a session file")
     found = parser.add_argument_group("sessions on this machine")
@@ -195,8 +194,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
         "--discover", action="store_true", help="list those of Claude Code, Codex and pi, newest first; needs no STORE"
     )
     found.add_argument("--all", action="store_true", help="with --discover and a STORE: import them all")
-    if isinstance(parser, Parser):
-        parser.wrong = _wrong_import
+    parser.wrong = _wrong_import
     parser.add_argument("--session", metavar="NAME", help="call the session NAME, not by its own id or the file")
     parser.add_argument(
         "--format",
@@ -252,6 +250,6 @@ COMMANDS = (
             "vmstore import agent.vms session.jsonl --vm budget=64000,policy=default",
         ),
         import_files,
-        (add_import,),
+        (_add_import,),
     ),
 )

@@ -6,7 +6,8 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments import Command
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import key_named
 from vmstore.shell.terminal.confirm import asker
 from vmstore.shell.terminal.format import count
@@ -29,10 +30,8 @@ SAID = {
 
 def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     """Brings the sessions of another store into one; 1 where any is in conflict."""
-    from vmstore.transfer.merge import merge as bring
-
     with screen.progress("merging") as tell:
-        found = bring(
+        found = vmstore.merge(
             arguments.store,
             arguments.other,
             namespace=arguments.namespace,
@@ -66,8 +65,7 @@ def _show(found: Merged, screen: Screen) -> None:
             screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))
 
 
-def add_merge(parser: argparse.ArgumentParser) -> None:
-    """Which store comes into which."""
+def _add_merge(parser: Parser) -> None:
     parser.add_argument("store", metavar="INTO", help="the store that gains")
     parser.add_argument("other", metavar="FROM", help="the store, or an archive, whose sessions come; it is only read")
     parser.add_argument("--dry-run", action="store_true", help="only say what would come, and what it would do here")
@@ -84,6 +82,6 @@ COMMANDS = (
         "or a name is taken, nothing of it is written and what to do is said; leaves with 1 then.",
         ("vmstore merge agent.vms laptop.vms --dry-run", "vmstore merge agent.vms laptop.vms"),
         merge,
-        (add_merge,),
+        (_add_merge,),
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import MOMENTS, Command, add_page, add_session, add_store
+from vmstore.shell.commands.arguments import MOMENTS, Command, Parser, add_page, add_session, add_store
 from vmstore.shell.open_store import moment_of, open_to_change, session_of
 from vmstore.shell.terminal import format_page
 from vmstore.shell.terminal.layout import Span
@@ -59,10 +60,10 @@ def close(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def _time(text: str | None) -> int | None:
     """A time as microseconds since 1970."""
-    from vmstore.core.asof import Time, as_of
+    from vmstore.core.asof import as_of
 
     moment = as_of(time=text)
-    return moment.at if isinstance(moment, Time) else None
+    return moment.at if isinstance(moment, vmstore.Time) else None
 
 
 def _anchor(text: str) -> tuple[str, str | None]:
@@ -72,16 +73,14 @@ def _anchor(text: str) -> tuple[str, str | None]:
     return name, value or None
 
 
-def add_fork(parser: argparse.ArgumentParser) -> None:
-    """Where to fork, and the new name."""
+def _add_fork(parser: Parser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     for word in MOMENTS:
         group.add_argument(f"--at-{word}", type=int, metavar="N", dest=word, help=f"share the past up to {word} N")
     parser.add_argument("--as", dest="name", metavar="NAME", required=True, help="the new session's name")
 
 
-def add_annotate(parser: argparse.ArgumentParser) -> None:
-    """What is said of a page."""
+def _add_annotate(parser: Parser) -> None:
     parser.add_argument("--importance", type=float, metavar="X", help="how important it is, from 0 to 1")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="a tag it gains; may be given again")
     parser.add_argument("--untag", action="append", default=[], metavar="T", help="a tag it loses")
@@ -93,8 +92,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_close(parser: argparse.ArgumentParser) -> None:
-    """How a session ended."""
+def _add_close(parser: Parser) -> None:
     parser.add_argument("--status", default="completed", metavar="S", help="completed (default) or abandoned")
     parser.add_argument("--because", metavar="TEXT", help="why it ended")
 
@@ -108,7 +106,7 @@ COMMANDS = (
         "nothing; parent and child never see each other's later mutations.",
         ("vmstore fork agent.vms planning-220 --at-turn 42 --as try-b",),
         fork,
-        (add_store, add_session, add_fork),
+        (add_store, add_session, _add_fork),
     ),
     Command(
         "annotate",
@@ -122,7 +120,7 @@ COMMANDS = (
             "vmstore annotate agent.vms p4 --anchor user.name=Ada --valid-from 2026-03-02",
         ),
         annotate,
-        (add_store, add_session, add_page, add_annotate),
+        (add_store, add_session, add_page, _add_annotate),
     ),
     Command(
         "close",
@@ -135,6 +133,6 @@ COMMANDS = (
             "vmstore close agent.vms planning-221 --status abandoned --because 'the plan changed'",
         ),
         close,
-        (add_store, add_session, add_close),
+        (add_store, add_session, _add_close),
     ),
 )

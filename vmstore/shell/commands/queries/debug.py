@@ -8,15 +8,15 @@ import webbrowser
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_session, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import namespace_of, open_to_ask, session_of
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.debug.api import Answers
     from vmstore.debug.serve import Listening
-    from vmstore.store.store import Store
 
 
 def debug(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -43,7 +43,7 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
+def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
     """What answers, and the server with its port; what they need is loaded only now."""
     try:
         from vmstore.debug.serve import Listening
@@ -63,8 +63,7 @@ def _listening(store: Store, arguments: argparse.Namespace) -> tuple[Answers, Li
     return answers, Listening(store, answers, page, host=arguments.host, port=arguments.port, token=token)
 
 
-def add_debug(parser: argparse.ArgumentParser) -> None:
-    """Where the debugger is served."""
+def _add_debug(parser: Parser) -> None:
     parser.add_argument("--port", type=_port, metavar="N", help="this port; 0 takes any (default: 7117, or the next)")
     parser.add_argument(
         "--host", metavar="H", default="127.0.0.1", help="let other machines in, with a token (default: 127.0.0.1)"
@@ -96,6 +95,6 @@ COMMANDS = (
             "vmstore debug agent.vms planning-220 --export planning.html",
         ),
         debug,
-        (add_store, add_session, add_debug),
+        (add_store, add_session, _add_debug),
     ),
 )

@@ -7,10 +7,12 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import vmstore
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import (
     MOMENTS,
     Command,
+    Parser,
     add_moment,
     add_owner,
     add_page,
@@ -28,7 +30,6 @@ from vmstore.shell.terminal.transcript import response_lines, transcript
 
 if TYPE_CHECKING:
     from vmstore.namespace.results import Relation, Response
-    from vmstore.store.session import Session
 
 T = TypeVar("T")
 
@@ -73,7 +74,7 @@ def listed(
     arguments: argparse.Namespace,
     screen: Screen,
     what: str,
-    ask: Callable[[Session], list[T]],
+    ask: Callable[[vmstore.Session], list[T]],
     look: Callable[[list[T]], Block],
     none: str,
 ) -> int:
@@ -92,13 +93,11 @@ def listed(
 
 def context(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what the model saw at a call."""
-    from vmstore.core.asof import Call
-
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         found = session.context(moment_of(arguments))
         if arguments.response:
-            _response(screen, session.response(Call(found.basis.call)), json=arguments.json)
+            _response(screen, session.response(vmstore.Call(found.basis.call)), json=arguments.json)
         elif arguments.json:
             screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
@@ -122,9 +121,7 @@ def _response(screen: Screen, found: Response, *, json: bool) -> None:
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what changed between two contexts."""
-    from vmstore.core.asof import Call, Position, Turn
-
-    kinds = (("turns", Turn), ("calls", Call), ("positions", Position))
+    kinds = (("turns", vmstore.Turn), ("calls", vmstore.Call), ("positions", vmstore.Position))
     first, last = next(
         (kind(numbers[0]), kind(numbers[1])) for word, kind in kinds if (numbers := getattr(arguments, word))
     )
@@ -201,7 +198,7 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     return 0
 
 
-def lineage(session: Session, root: str, found: Sequence[Relation], *, up: bool) -> list[Line]:
+def lineage(session: vmstore.Session, root: str, found: Sequence[Relation], *, up: bool) -> list[Line]:
     """A walk as a tree, each page with its hint and its beginning."""
     hints = {page.page: page.hint for page in session.pages() if page.hint}
     return format_page.tree(root, found, hints, up=up)
@@ -241,38 +238,33 @@ def _readable(name: str, mime: str, content: bytes) -> str:
         ) from None
 
 
-def add_walk(parser: argparse.ArgumentParser) -> None:
-    """How far a lineage is walked."""
+def _add_walk(parser: Parser) -> None:
     parser.add_argument("--depth", type=positive_number, metavar="N", help="how many steps to walk (default: all)")
     parser.add_argument(
         "--kinds", metavar="KINDS", help="only links of these kinds, like derives,supersedes (default: all)"
     )
 
 
-def add_level(parser: argparse.ArgumentParser) -> None:
-    """How much of a page."""
+def _add_level(parser: Parser) -> None:
     parser.add_argument(
         "--level", type=int, choices=range(4), metavar="0-3", help="0 full, as accepted (default), to 3 reference"
     )
 
 
-def add_context(parser: argparse.ArgumentParser) -> None:
-    """In which form a context is shown."""
+def _add_context(parser: Parser) -> None:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--messages", action="store_true", help="the chat messages of the request")
     shown.add_argument("--response", action="store_true", help="what came back for it")
     shown.add_argument("--render", action="store_true", help="the VM:CONTEXT text")
 
 
-def add_diff(parser: argparse.ArgumentParser) -> None:
-    """Between which moments."""
+def _add_diff(parser: Parser) -> None:
     group = parser.add_mutually_exclusive_group(required=True)
     for word in MOMENTS:
         group.add_argument(f"--{word}s", nargs=2, type=int, metavar=("A", "B"), help=f"from {word} A to {word} B")
 
 
-def add_tail(parser: argparse.ArgumentParser) -> None:
-    """Which stretch of the log."""
+def _add_tail(parser: Parser) -> None:
     parser.add_argument("--after", metavar="CURSOR", help="go on after this cursor (default: from the start)")
     parser.add_argument("--limit", type=whole_number, metavar="N", help="at most N mutations")
 
@@ -327,7 +319,7 @@ COMMANDS = (
             "vmstore context agent.vms --render",
         ),
         context,
-        (add_store, add_session, add_moment, add_context),
+        (add_store, add_session, add_moment, _add_context),
     ),
     Command(
         "diff",
@@ -339,7 +331,7 @@ COMMANDS = (
             "vmstore diff agent.vms planning-220 --turns 1 42 --json",
         ),
         diff,
-        (add_store, add_session, add_diff),
+        (add_store, add_session, _add_diff),
     ),
     Command(
         "page",
@@ -353,7 +345,7 @@ COMMANDS = (
             "vmstore page agent.vms vm://default/planning-220/p17@turn:3 > p17.txt",
         ),
         page,
-        (add_store, add_session, add_page, add_level, add_moment),
+        (add_store, add_session, add_page, _add_level, add_moment),
     ),
     Command(
         "history",
@@ -377,7 +369,7 @@ COMMANDS = (
             "vmstore sources agent.vms p17 --depth 2 --kinds derives",
         ),
         sources,
-        (add_store, add_session, add_page, add_walk),
+        (add_store, add_session, add_page, _add_walk),
     ),
     Command(
         "derived",
@@ -389,7 +381,7 @@ COMMANDS = (
             "vmstore derived agent.vms p17 --kinds supersedes --json",
         ),
         derived,
-        (add_store, add_session, add_page, add_walk),
+        (add_store, add_session, add_page, _add_walk),
     ),
     Command(
         "tail",
@@ -399,6 +391,6 @@ COMMANDS = (
         "gave: one a line, or with --json one object with the cursor to go on from.",
         ("vmstore tail agent.vms --limit 20", "vmstore tail agent.vms --after 812.3 --json"),
         tail,
-        (add_store, add_tail),
+        (add_store, _add_tail),
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any
 from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import (
     Command,
+    Parser,
     add_moment,
     add_owner,
     add_page,
@@ -92,8 +93,7 @@ def affinity(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Which pages, in which order, how many."""
+def _add_choice(parser: Parser) -> None:
     group = parser.add_argument_group("only pages that")
     group.add_argument("--type", metavar="TYPE", help="are of this type, like claim or summary")
     group.add_argument("--role", metavar="ROLE", help="have this role, like user or tool")
@@ -112,18 +112,15 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     order.add_argument("--after", metavar="PAGE", help="go on after the last page of an answer")
 
 
-def add_all(parser: argparse.ArgumentParser) -> None:
-    """Of which sessions."""
+def _add_all(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help="the pages of all sessions")
 
 
-def add_delta(parser: argparse.ArgumentParser) -> None:
-    """Whether differences are shown."""
+def _add_delta(parser: Parser) -> None:
     parser.add_argument("--delta", action="store_true", help="show what changed, line by line")
 
 
-def add_limit(parser: argparse.ArgumentParser) -> None:
-    """How many pages."""
+def _add_limit(parser: Parser) -> None:
     parser.add_argument("--limit", type=whole_number, default=20, metavar="N", help="at most N pages (default: 20)")
 
 
@@ -141,7 +138,7 @@ COMMANDS = (
             "vmstore pages agent.vms --all --tag todo --importance-min 0.8",
         ),
         pages,
-        (add_store, add_session, add_moment, add_choice, add_owner, add_all),
+        (add_store, add_session, add_moment, _add_choice, add_owner, _add_all),
     ),
     Command(
         "faults",
@@ -161,7 +158,7 @@ COMMANDS = (
         "it was made from; with --delta the difference of texts, line by line.",
         ("vmstore versions agent.vms planning-220 p17", "vmstore versions agent.vms p17 --delta"),
         versions,
-        (add_store, add_session, add_page, add_delta, add_moment),
+        (add_store, add_session, add_page, _add_delta, add_moment),
     ),
     Command(
         "affinity",
@@ -171,6 +168,6 @@ COMMANDS = (
         "that saw both among those that saw either.",
         ("vmstore affinity agent.vms planning-220 p17", "vmstore affinity agent.vms p17 --limit 5 --turn 42"),
         affinity,
-        (add_store, add_session, add_page, add_limit, add_moment),
+        (add_store, add_session, add_page, _add_limit, add_moment),
     ),
 )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_session, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
 from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
@@ -17,7 +18,6 @@ from vmstore.shell.terminal.render import Screen
 if TYPE_CHECKING:
     from vmstore.replay.check import Checked
     from vmstore.replay.whatif import Run
-    from vmstore.store.store import Store
 
 
 def replay(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -55,7 +55,7 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _sessions(store: Store, arguments: argparse.Namespace) -> list[str]:
+def _sessions(store: vmstore.Store, arguments: argparse.Namespace) -> list[str]:
     from vmstore.store.replay_sweep import live_sessions
 
     if not arguments.all:
@@ -177,8 +177,7 @@ def _remarks(runs: Sequence[Run]) -> list[Block]:
     return lines
 
 
-def add_replay(parser: argparse.ArgumentParser) -> None:
-    """Under which settings a session is decided again, and what becomes of it."""
+def _add_replay(parser: Parser) -> None:
     group = parser.add_argument_group("decided again with (every policy with every budget)")
     group.add_argument("--policy", action="append", default=[], metavar="P", help="this policy; may be given again")
     group.add_argument("--budget", type=_budgets, default=[], metavar="N,N", help="these budgets of tokens")
@@ -214,6 +213,6 @@ COMMANDS = (
             "vmstore replay agent.vms s1 --until 'p42 LEAVES L0'",
         ),
         replay,
-        (add_store, add_session, add_replay),
+        (add_store, add_session, _add_replay),
     ),
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import moment
 from vmstore.shell.terminal.layout import Column, Table
@@ -18,27 +19,26 @@ if TYPE_CHECKING:
 
 def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lifts or puts back redaction for artifacts; without one, lists what was said."""
-    from vmstore.core.asof import Time, as_of
-    from vmstore.store.approvals import approvals, approve
+    from vmstore.core.asof import as_of
 
     if arguments.artifacts:
         if arguments.by is None:
             raise InputError("an approval is somebody's; say whose with --by")
         ends = as_of(time=arguments.until)
         with open_to_change(arguments) as store:
-            found = approve(
+            found = vmstore.approve(
                 store,
                 arguments.artifacts,
                 arguments.of or None,
                 who=arguments.by,
-                until=ends.at if isinstance(ends, Time) else None,
+                until=ends.at if isinstance(ends, vmstore.Time) else None,
                 granted=not arguments.withdraw,
             )
     elif arguments.withdraw or arguments.by or arguments.until:
         raise InputError("name what is approved: jsonl, parquet, sqlite, html or all")
     else:
         with open_to_ask(arguments) as store:
-            found = approvals(store)
+            found = vmstore.approvals(store)
     if arguments.json:
         screen.json({"approvals": found})
     elif found and not screen.quiet:
@@ -63,8 +63,7 @@ def _table(found: list[Approved]) -> Table:
     return Table(columns, rows)
 
 
-def add_approve(parser: argparse.ArgumentParser) -> None:
-    """What may leave unmasked, of which sessions, by whose word."""
+def _add_approve(parser: Parser) -> None:
     parser.add_argument("artifacts", metavar="ARTIFACT", nargs="*", help="jsonl, parquet, sqlite, html, all")
     parser.add_argument("--of", action="append", metavar="SESSION", help="of this session; may be given again")
     parser.add_argument("--by", metavar="WHO", help="who says so")
@@ -86,6 +85,6 @@ COMMANDS = (
             "vmstore approve agent.vms sqlite --by Ada --withdraw",
         ),
         approve_artifacts,
-        (add_store, add_approve),
+        (add_store, _add_approve),
     ),
 )

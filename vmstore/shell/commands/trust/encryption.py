@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import KEY_FILE, key_named, namespace_of
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
@@ -14,9 +15,7 @@ from vmstore.shell.terminal.render import Screen
 
 def key(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes the file of a store key."""
-    from vmstore.namespace.storekey import new_store_key
-
-    made = new_store_key(arguments.new)
+    made = vmstore.new_store_key(arguments.new)
     if arguments.json:
         screen.json({"key": str(made)})
     elif not screen.quiet:
@@ -27,11 +26,9 @@ def key(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
     """Encrypts a namespace in place."""
-    from vmstore.store.encrypt import encrypt as encrypt_store
-
     told = _needed(arguments)
     with screen.progress("encrypting") as tell:
-        found = encrypt_store(arguments.store, told, namespace=namespace_of(arguments), progress=tell)
+        found = vmstore.encrypt(arguments.store, told, namespace=namespace_of(arguments), progress=tell)
     if arguments.json:
         screen.json(found)
     elif not screen.quiet:
@@ -43,9 +40,9 @@ def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     """Changes the store key."""
-    from vmstore.store.encrypt import rekey as rekey_store
-
-    found = rekey_store(arguments.store, _needed(arguments), arguments.new_store_key, namespace=namespace_of(arguments))
+    found = vmstore.rekey(
+        arguments.store, _needed(arguments), arguments.new_store_key, namespace=namespace_of(arguments)
+    )
     if arguments.json:
         screen.json(found)
     elif not screen.quiet:
@@ -62,13 +59,11 @@ def _needed(arguments: argparse.Namespace) -> str:
     return told
 
 
-def add_key(parser: argparse.ArgumentParser) -> None:
-    """Where a store key is made."""
+def _add_key(parser: Parser) -> None:
     parser.add_argument("--new", metavar="FILE", required=True, help="the file to make; nothing may stand there yet")
 
 
-def add_rekey(parser: argparse.ArgumentParser) -> None:
-    """Which store, and by which key its keys are wrapped from now on."""
+def _add_rekey(parser: Parser) -> None:
     add_store(parser)
     parser.add_argument("--new-store-key", metavar="FILE", required=True, help="the key to be used from now on")
 
@@ -82,7 +77,7 @@ COMMANDS = (
         "it encrypts is lost with it, so keep a copy apart. Needs the extra `trust`.",
         ("vmstore key --new store.key", "vmstore key --new /keys/agent.key"),
         key,
-        (add_key,),
+        (_add_key,),
     ),
     Command(
         "encrypt",
@@ -103,6 +98,6 @@ COMMANDS = (
         "again. Whoever has the store open has to open it again, with the new key.",
         ("vmstore rekey agent.vms --store-key store.key --new-store-key other.key",),
         rekey,
-        (add_rekey,),
+        (_add_rekey,),
     ),
 )

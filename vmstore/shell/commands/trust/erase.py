@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import vmstore
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import count, size
 from vmstore.shell.terminal.layout import Block, Column, Span, Table
@@ -26,8 +27,6 @@ REASONS = ("asked", "retention", "mistake", "secret", "law")
 
 def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     """Plans, asks and erases; or finishes what was interrupted."""
-    from vmstore.erasure.erase import erase as destroy
-    from vmstore.erasure.erase import plan_erasure
     from vmstore.namespace.signing_keys import read_key
 
     subject = {name: getattr(arguments, name) for name in SUBJECTS}
@@ -42,7 +41,7 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
     with opened(arguments) as store:
         if arguments.dry_run or not arguments.yes:
             with screen.progress("looking"):
-                plan = plan_erasure(store, **flags, **subject)
+                plan = vmstore.plan_erasure(store, **flags, **subject)
             if arguments.dry_run or (arguments.json and not plan.cells):
                 return _told(plan, arguments, screen)
             if arguments.json:
@@ -52,7 +51,7 @@ def erase(arguments: argparse.Namespace, screen: Screen) -> int:
                 return 1 if plan.cells else 0
         key = None if arguments.key is None else read_key(arguments.key)
         with screen.progress("erasing"):
-            done = destroy(store, **flags, reason=arguments.reason, key=key, **subject)
+            done = vmstore.erase(store, **flags, reason=arguments.reason, key=key, **subject)
     if arguments.json:
         screen.json(done)
     elif not screen.quiet:
@@ -150,8 +149,7 @@ def _more(number: int) -> Iterator[Block]:
         yield Span(f"and {number - LISTED_MAX:,} more; --json lists all", "dim")
 
 
-def add_erase(parser: argparse.ArgumentParser) -> None:
-    """Whose contents go, what goes with them, why, and whether at all."""
+def _add_erase(parser: Parser) -> None:
     parser.add_argument("--page", metavar="P", help="a page: all its versions, forms, names and what was said of it")
     parser.add_argument("--session", metavar="S", help="all of a session, by its name or its uid")
     parser.add_argument("--user", metavar="U", help="all sessions of a user")
@@ -181,6 +179,6 @@ COMMANDS = (
             "vmstore erase agent.vms --where \"tag = 'trial'\" --reason retention --yes",
         ),
         erase,
-        (add_store, add_erase),
+        (add_store, _add_erase),
     ),
 )

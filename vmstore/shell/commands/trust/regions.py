@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from vmstore.shell.commands.arguments import Command, add_store
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import key_named, key_of
 from vmstore.shell.terminal.format import count, moment
 from vmstore.shell.terminal.layout import Column, Span, Table
@@ -15,7 +16,6 @@ from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
     from vmstore.shares import regions as told
-    from vmstore.store.store import Store
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.core.grants import principal
     from vmstore.shares import regions as told
 
-    def taken(region: Store) -> tuple[list[told.Granting], list[told.Granting]]:
+    def taken(region: vmstore.Store) -> tuple[list[told.Granting], list[told.Granting]]:
         left = told.revoke(region, arguments.whose, arguments.may)
         return left, [one for one in told.grants(region) if one.scope == "global"]
 
@@ -79,10 +79,9 @@ def regions(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def _done(arguments: argparse.Namespace, act: Callable[[Store], T]) -> T:
+def _done(arguments: argparse.Namespace, act: Callable[[vmstore.Store], T]) -> T:
     """What comes of something done in a region: as who keeps it, or in the name of a namespace."""
     from vmstore.namespace.folder import find
-    from vmstore.store.store import open_store
 
     path = Path(arguments.store)
 
@@ -91,35 +90,34 @@ def _done(arguments: argparse.Namespace, act: Callable[[Store], T]) -> T:
 
     if arguments.namespace in (None, arguments.region):
         find(path, arguments.region, create=False)
-        with open_store(path, namespace=arguments.region, key=key(arguments.region)) as region:
+        with vmstore.open(path, namespace=arguments.region, key=key(arguments.region)) as region:
             return act(region)
     find(path, arguments.namespace, create=False)
     home_key = key(arguments.namespace)
-    with open_store(path, namespace=arguments.namespace, key=home_key) as home, home.region(arguments.region) as region:
+    with (
+        vmstore.open(path, namespace=arguments.namespace, key=home_key) as home,
+        home.region(arguments.region) as region,
+    ):
         return act(region)
 
 
-def add_region(parser: argparse.ArgumentParser) -> None:
-    """Which region."""
+def _add_region(parser: Parser) -> None:
     parser.add_argument("region", metavar="REGION", help="the namespace that is shared")
 
 
-def add_grant(parser: argparse.ArgumentParser) -> None:
-    """What is granted, to whom."""
+def _add_grant(parser: Parser) -> None:
     parser.add_argument(
         "--to", metavar="PRINCIPAL", required=True, help="user:NAME, sandbox:NAMESPACE, session:NS/NAME or global"
     )
     parser.add_argument("--may", metavar="VERBS", default="read", help="read, write, grant, or some (default: read)")
 
 
-def add_revocation(parser: argparse.ArgumentParser) -> None:
-    """What is taken back, from whom."""
+def _add_revocation(parser: Parser) -> None:
     parser.add_argument("--from", metavar="PRINCIPAL", required=True, dest="whose", help="who has it now")
     parser.add_argument("--may", metavar="VERBS", help="what they may no longer do (default: all)")
 
 
-def add_listing(parser: argparse.ArgumentParser) -> None:
-    """As of when, and for whom."""
+def _add_listing(parser: Parser) -> None:
     parser.add_argument("--of", metavar="PRINCIPAL", help="only those that they may read")
     parser.add_argument("--time", metavar="T", help="as of a time like 2026-11-21T22:55:01Z (default: now)")
 
@@ -138,7 +136,7 @@ COMMANDS = (
             "vmstore share agent.vms lessons --to session:team-b/s1 --namespace team-a",
         ),
         share,
-        (add_store, add_region, add_grant),
+        (add_store, _add_region, _add_grant),
     ),
     Command(
         "revoke",
@@ -151,7 +149,7 @@ COMMANDS = (
             "vmstore revoke agent.vms lessons --from sandbox:team-a --may write",
         ),
         revoke,
-        (add_store, add_region, add_revocation),
+        (add_store, _add_region, _add_revocation),
     ),
     Command(
         "regions",
@@ -161,6 +159,6 @@ COMMANDS = (
         "It is for who keeps the store, and looks into all of its namespaces.",
         ("vmstore regions agent.vms", "vmstore regions agent.vms --of user:ann --time 2026-11-21T22:55:01Z"),
         regions,
-        (add_store, add_listing),
+        (add_store, _add_listing),
     ),
 )

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from vmstore.errors import InputError
-from vmstore.shell.commands.arguments import Command, add_store
+from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
@@ -103,8 +103,7 @@ def _done(found: Retained) -> list[Block]:
     return [*blocks, *([Span(f"certificate: {c}", "dim")] if (c := found.erased.certificate) else [])]
 
 
-def add_retain(parser: argparse.ArgumentParser) -> None:
-    """A rule to state or take away, or that the rules are applied."""
+def _add_retain(parser: Parser) -> None:
     parser.add_argument("--keep", metavar="TIME", help="state a rule: keep for so long, like 90d, 12h, 6w or 2y")
     parser.add_argument("--where", metavar="VMQL", help="with --keep: the pages for which a condition on PAGES holds")
     parser.add_argument("--user", metavar="U", help="with --keep: in sessions of this user alone")
@@ -130,6 +129,6 @@ COMMANDS = (
             "vmstore retain agent.vms --apply --yes",
         ),
         retain,
-        (add_store, add_retain),
+        (add_store, _add_retain),
     ),
 )

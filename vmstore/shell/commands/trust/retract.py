@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from vmstore.shell.commands.arguments import Command
+import vmstore
+from vmstore.shell.commands.arguments import Command, Parser
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.confirm import consent
 from vmstore.shell.terminal.format import count
@@ -20,12 +21,10 @@ SHOWN_MAX = 20  # of each list; --json has all
 
 def retract(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says what stands on a cause and what speaks against marking it, asks, and marks it."""
-    from vmstore.retraction.retract import retract as retract_from
-
     cause = {word: getattr(arguments, word) for word in ("page", "session", "actor", "tool", "in_session")}
     told = {**cause, "reason": arguments.reason, "rebuild": arguments.rebuild}
     with (open_to_ask if arguments.dry_run else open_to_change)(arguments) as store:
-        found = retract_from(store, **told, dry_run=True)
+        found = vmstore.retract(store, **told, dry_run=True)
         is_silent = arguments.json or screen.quiet
         if not arguments.dry_run and found.work:
             if not arguments.yes and not is_silent:
@@ -33,7 +32,7 @@ def retract(arguments: argparse.Namespace, screen: Screen) -> int:
             if not consent(arguments, f"mark {count(found.pages, 'page')} superseded?"):
                 screen.note("nothing was marked")
                 return 1
-            found = retract_from(store, **told)
+            found = vmstore.retract(store, **told)
     if arguments.json:
         screen.json(found)
     elif not screen.quiet:
@@ -92,8 +91,7 @@ def _more(total: int) -> list[Block]:
     return [(Span(f"{total - SHOWN_MAX} more; --json has them all", "dim"),)] if total > SHOWN_MAX else []
 
 
-def add_retract(parser: argparse.ArgumentParser) -> None:
-    """What went wrong, why, and whether to go on without asking."""
+def _add_retract(parser: Parser) -> None:
     parser.add_argument("store", metavar="STORE", help="the store's folder, like agent.vms")
     cause = parser.add_mutually_exclusive_group(required=True)
     cause.add_argument("--page", metavar="P", help="a page: a name like p17, a hint, or s1/p17")
@@ -126,6 +124,6 @@ COMMANDS = (
             "vmstore retract agent.vms --session s1 --reason 'went wrong' --yes",
         ),
         retract,
-        (add_retract,),
+        (_add_retract,),
     ),
 )

@@ -6,8 +6,9 @@ import argparse
 import os
 from pathlib import Path
 
+import vmstore
 from vmstore.errors import CorruptError, InputError
-from vmstore.shell.commands.arguments import Command, positive_number
+from vmstore.shell.commands.arguments import Command, Parser, positive_number
 from vmstore.shell.open_store import open_to_ask, session_of
 from vmstore.shell.terminal.format import count
 from vmstore.shell.terminal.layout import Span
@@ -18,15 +19,13 @@ KEY = "seal.key"
 
 def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     """Signs where a namespace's sessions stand, or makes the key to sign with, or both."""
-    from vmstore.namespace.signing_keys import new_key
-    from vmstore.seals.seals import seal as seal_store
     from vmstore.shell.vmql.settings import config_folder
 
     key = config_folder() / KEY if arguments.key is None else Path(arguments.key)
     if arguments.new_key:
         if arguments.key is None:
             key.parent.mkdir(parents=True, exist_ok=True)
-        made = new_key(key).public.hex()
+        made = vmstore.new_key(key).public.hex()
         if arguments.store is None and arguments.json:
             screen.json({"key": str(key), "public": made})
         elif not (screen.quiet or arguments.json):
@@ -37,7 +36,7 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.store is None:
         return 0
     with open_to_ask(arguments) as store, screen.progress("sealing") as tell:
-        found = seal_store(store, key, arguments.out, progress=tell)
+        found = vmstore.seal(store, key, arguments.out, progress=tell)
     if arguments.json:
         screen.json(found)
     elif not screen.quiet:
@@ -49,7 +48,6 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
 def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     """Writes a proof, or checks one."""
     from vmstore.core.system.atomic_file import check_free, new_file
-    from vmstore.seals.seals import read_seal
 
     if arguments.since is not None:
         return _growth(arguments, screen)
@@ -64,7 +62,7 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     for file in (arguments.out, arguments.content):
         if file is not None:
             check_free(Path(file))
-    sealed = None if arguments.seal is None else read_seal(arguments.seal, arguments.public_key)
+    sealed = None if arguments.seal is None else vmstore.read_seal(arguments.seal, arguments.public_key)
     with open_to_ask(arguments) as store:
         if arguments.session is None and any(info.session == arguments.page for info in store.sessions()):
             arguments.session, arguments.page = arguments.page, None  # without a page it is of the call's request
@@ -92,11 +90,10 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
     """Proves that a later seal holds all that an earlier one did, or checks that proof."""
     from vmstore.core.system.atomic_file import new_file
     from vmstore.seals.consistency_proof import check_growth, growth
-    from vmstore.seals.seals import read_seal
 
     if arguments.seal is None:
         raise InputError("growth lies between two seals; name the later one with --seal")
-    earlier, later = (read_seal(file, arguments.public_key) for file in (arguments.since, arguments.seal))
+    earlier, later = (vmstore.read_seal(file, arguments.public_key) for file in (arguments.since, arguments.seal))
     if arguments.check is not None:
         if arguments.public_key is None:
             raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
@@ -147,16 +144,14 @@ def _check(arguments: argparse.Namespace, screen: Screen) -> int:
     return 0
 
 
-def add_seal(parser: argparse.ArgumentParser) -> None:
-    """What is sealed, with which key, where to."""
+def _add_seal(parser: Parser) -> None:
     parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
     parser.add_argument("--key", metavar="FILE", help="the secret key (default: seal.key in ~/.config/vmstore)")
     parser.add_argument("--new-key", action="store_true", help="make that key first, where nothing is yet")
     parser.add_argument("--out", metavar="FILE", help="the seal's file (default: a new one in the folder STORE.seals)")
 
 
-def add_prove(parser: argparse.ArgumentParser) -> None:
-    """What is proven, by which seal, or which proof is checked."""
+def _add_prove(parser: Parser) -> None:
     parser.add_argument("store", metavar="STORE", nargs="?", help="the store's folder, like agent.vms")
     parser.add_argument("session", metavar="SESSION", nargs="?", help="may be left out where the store holds only one")
     parser.add_argument(
@@ -191,7 +186,7 @@ COMMANDS = (
             "vmstore seal agent.vms --key /keys/seal.key --out /elsewhere/agent.seal",
         ),
         seal,
-        (add_seal,),
+        (_add_seal,),
     ),
     Command(
         "prove",
@@ -207,6 +202,6 @@ COMMANDS = (
             "vmstore prove --check proof.json --public-key seal.key.pub --content p17.salted",
         ),
         prove,
-        (add_prove,),
+        (_add_prove,),
     ),
 )
