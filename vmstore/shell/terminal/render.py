@@ -5,6 +5,7 @@ Data goes to stdout and everything else to stderr. In a pipe the text is plain a
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -80,6 +81,14 @@ class Screen:
 
         text = json_text(to_json(value), getattr(self.out, "encoding", None))
         self.out.write((text.replace("\n", "") if one_line else text) + "\n")
+
+    def answer(self, arguments: argparse.Namespace, value: Any, *blocks: Block) -> int:
+        """Prints an answer as JSON with --json, else as blocks unless --quiet; the exit code 0."""
+        if arguments.json:
+            self.json(value)
+        elif not self.quiet:
+            self.show(*blocks)
+        return 0
 
     def raw(self, content: bytes) -> None:
         """Writes exact bytes."""

@@ -34,13 +34,13 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     opened = open_to_ask if arguments.dry_run else open_to_change
     with opened(arguments) as store:
         found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        told = "deleted" if found.deleted else "would delete"
-        screen.show(f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names")
-        screen.show(*(Span(file, "dim") for file in found.files))
-    return 0
+    told = "deleted" if found.deleted else "would delete"
+    return screen.answer(
+        arguments,
+        found,
+        f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names",
+        *(Span(file, "dim") for file in found.files),
+    )
 
 
 def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -119,13 +119,13 @@ def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:
     """Folds the views from the log again."""
     with open_to_change(arguments) as store, screen.progress("rebuilding") as tell:
         positions = store.rebuild(arguments.view, tell)
-    if arguments.json:
-        screen.json({"positions": positions})
-    elif not screen.quiet:
-        chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
-        ordinal = max(chosen.values())
-        screen.show((Span("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"))
-    return 0
+    chosen = positions if arguments.view is None else {arguments.view: positions[arguments.view]}
+    ordinal = max(chosen.values())
+    return screen.answer(
+        arguments,
+        {"positions": positions},
+        (Span("rebuilt", "good"), f": {', '.join(sorted(chosen))}; at commit {ordinal} of the log"),
+    )
 
 
 def _add_view(parser: Parser) -> None:

@@ -18,12 +18,10 @@ def fork(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_change(arguments) as store:
         parent = session_of(store, arguments)
         found = parent.fork(arguments.name, moment_of(arguments)).info()
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        place = f"turn {found.turns}, call {found.calls}, position {found.fork_position}"
-        screen.show((Span(found.session, "head"), f" shares the past of {parent.name} up to {place}"))
-    return 0
+    place = f"turn {found.turns}, call {found.calls}, position {found.fork_position}"
+    return screen.answer(
+        arguments, found, (Span(found.session, "head"), f" shares the past of {parent.name} up to {place}")
+    )
 
 
 def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -40,22 +38,18 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
             untags=arguments.untag,
             anchors=dict(_anchor(text) for text in arguments.anchor),
         )
-    if arguments.json:
-        screen.json({"session": session.name, "page": found})
-    elif not screen.quiet:
-        screen.show((Span(found.page, "head"), f" of {session.name}: {format_page.known(found)}"))
-    return 0
+    return screen.answer(
+        arguments,
+        {"session": session.name, "page": found},
+        (Span(found.page, "head"), f" of {session.name}: {format_page.known(found)}"),
+    )
 
 
 def close(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says that a session ended."""
     with open_to_change(arguments) as store:
         found = session_of(store, arguments).close(arguments.status, arguments.because)
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        screen.show((Span(found.session, "head"), f" is {found.status}"))
-    return 0
+    return screen.answer(arguments, found, (Span(found.session, "head"), f" is {found.status}"))
 
 
 def _time(text: str | None) -> int | None:

@@ -32,11 +32,7 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
         screen.note(f"nothing is masked, as {listing(words)} approved")
     if not made.report.redacted:
         screen.warn("nothing is masked: whatever secrets and personal data the session holds are in the file")
-    if arguments.json:
-        screen.json(_told(made, arguments.export))
-    elif not screen.quiet:
-        screen.show(*_shown(made, arguments.export))
-    return 0
+    return screen.answer(arguments, _told(made, arguments.export), *_shown(made, arguments.export))
 
 
 def _told(made: File, out: str) -> dict[str, Any]:

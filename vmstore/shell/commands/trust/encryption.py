@@ -16,12 +16,8 @@ from vmstore.shell.terminal.render import Screen
 def key(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes the file of a store key."""
     made = vmstore.new_store_key(arguments.new)
-    if arguments.json:
-        screen.json({"key": str(made)})
-    elif not screen.quiet:
-        text = f" {made}, for you alone; keep a copy apart from the store: what it encrypts cannot be read without it"
-        screen.show((Span("made a store key", "good"), text))
-    return 0
+    text = f" {made}, for you alone; keep a copy apart from the store: what it encrypts cannot be read without it"
+    return screen.answer(arguments, {"key": str(made)}, (Span("made a store key", "good"), text))
 
 
 def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -29,13 +25,13 @@ def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
     told = _needed(arguments)
     with screen.progress("encrypting") as tell:
         found = vmstore.encrypt(arguments.store, told, namespace=namespace_of(arguments), progress=tell)
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        text = f": {count(found.cells, 'cell')} of {count(found.subjects, 'data subject')}, each under its own key"
-        screen.show((Span("encrypted", "good"), text))
-        screen.show(Span("older backups and exports are in the clear, and what deleted files leave on the disk", "dim"))
-    return 0
+    text = f": {count(found.cells, 'cell')} of {count(found.subjects, 'data subject')}, each under its own key"
+    return screen.answer(
+        arguments,
+        found,
+        (Span("encrypted", "good"), text),
+        Span("older backups and exports are in the clear, and what deleted files leave on the disk", "dim"),
+    )
 
 
 def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -43,13 +39,13 @@ def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     found = vmstore.rekey(
         arguments.store, _needed(arguments), arguments.new_store_key, namespace=namespace_of(arguments)
     )
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        text = f": keys of {count(found.subjects, 'data subject')}, by {arguments.new_store_key}"
-        screen.show((Span("wrapped anew", "good"), text))
-        screen.show(Span("backups made before still open with the old key", "dim"))
-    return 0
+    text = f": keys of {count(found.subjects, 'data subject')}, by {arguments.new_store_key}"
+    return screen.answer(
+        arguments,
+        found,
+        (Span("wrapped anew", "good"), text),
+        Span("backups made before still open with the old key", "dim"),
+    )
 
 
 def _needed(arguments: argparse.Namespace) -> str:

@@ -79,11 +79,11 @@ def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
 
     with open_to_change(arguments) as store, screen.progress("erasing"):
         left = finish_erasing(store)
-    if arguments.json:
-        screen.json({"cells": left})
-    elif not screen.quiet:
-        screen.show((Span("finished", "good"), f": {count(left, 'cell')} recorded as erased were still there"))
-    return 0
+    return screen.answer(
+        arguments,
+        {"cells": left},
+        (Span("finished", "good"), f": {count(left, 'cell')} recorded as erased were still there"),
+    )
 
 
 def _agreed(screen: Screen) -> bool:
@@ -97,11 +97,7 @@ def _told(plan: ErasurePlan, arguments: argparse.Namespace, screen: Screen) -> i
     from vmstore.erasure.erase import BEYOND
     from vmstore.namespace.results import to_json
 
-    if arguments.json:
-        screen.json({**to_json(plan), "beyond": BEYOND})
-    elif not screen.quiet:
-        screen.show(*_planned(plan))
-    return 0
+    return screen.answer(arguments, {**to_json(plan), "beyond": BEYOND}, *_planned(plan))
 
 
 def _amount(plan: ErasurePlan) -> str:

@@ -26,11 +26,11 @@ def share(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.shares import regions as told
 
     found = _done(arguments, lambda region: told.share(region, arguments.to, arguments.may))
-    if arguments.json:
-        screen.json({"region": arguments.region, **to_json(found)})
-    elif not screen.quiet:
-        screen.show((Span("shared", "good"), f": {found.to} may {', '.join(found.may)} in {arguments.region}"))
-    return 0
+    return screen.answer(
+        arguments,
+        {"region": arguments.region, **to_json(found)},
+        (Span("shared", "good"), f": {found.to} may {', '.join(found.may)} in {arguments.region}"),
+    )
 
 
 def revoke(arguments: argparse.Namespace, screen: Screen) -> int:

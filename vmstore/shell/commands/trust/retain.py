@@ -35,11 +35,11 @@ def retain(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.remove is not None:
             drop(store, arguments.remove)
         found = rules(store)
-    if arguments.json:
-        screen.json({"rules": found})
-    elif not screen.quiet:
-        screen.show(_rules(found) if found else "no rule says how long contents are kept, so all are kept")
-    return 0
+    return screen.answer(
+        arguments,
+        {"rules": found},
+        _rules(found) if found else "no rule says how long contents are kept, so all are kept",
+    )
 
 
 def _check(arguments: argparse.Namespace) -> None:

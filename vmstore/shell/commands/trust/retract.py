@@ -33,11 +33,9 @@ def retract(arguments: argparse.Namespace, screen: Screen) -> int:
                 screen.note("nothing was marked")
                 return 1
             found = vmstore.retract(store, **told)
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        screen.show(*(_blocks(found) if arguments.dry_run or arguments.yes else ()), *_end(found))
-    return 0
+    return screen.answer(
+        arguments, found, *(_blocks(found) if arguments.dry_run or arguments.yes else ()), *_end(found)
+    )
 
 
 def _blocks(found: Retraction) -> list[Block]:

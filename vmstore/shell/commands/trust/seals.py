@@ -37,12 +37,10 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
         return 0
     with open_to_ask(arguments) as store, screen.progress("sealing") as tell:
         found = vmstore.seal(store, key, arguments.out, progress=tell)
-    if arguments.json:
-        screen.json(found)
-    elif not screen.quiet:
-        told = f": {count(found.sessions, 'session')} up to commit {found.ordinal:,}, root {found.root}"
-        screen.show((Span("sealed", "good"), told), Span(f"keep a copy apart from the store: {found.path}", "dim"))
-    return 0
+    told = f": {count(found.sessions, 'session')} up to commit {found.ordinal:,}, root {found.root}"
+    return screen.answer(
+        arguments, found, (Span("sealed", "good"), told), Span(f"keep a copy apart from the store: {found.path}", "dim")
+    )
 
 
 def prove(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -77,13 +75,12 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
             file.write(found.content)
     with new_file(Path(arguments.out)) as file:
         file.write(found.proof)
-    if arguments.json:
-        screen.json(
-            {"out": arguments.out, "bytes": len(found.proof), "content": arguments.content, "proves": found.says}
-        )
-    elif not screen.quiet:
-        screen.show((Span("proven", "good"), f": {found.says}"), Span(f"{len(found.proof):,} bytes", "dim"))
-    return 0
+    return screen.answer(
+        arguments,
+        {"out": arguments.out, "bytes": len(found.proof), "content": arguments.content, "proves": found.says},
+        (Span("proven", "good"), f": {found.says}"),
+        Span(f"{len(found.proof):,} bytes", "dim"),
+    )
 
 
 def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -106,12 +103,10 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
         with new_file(Path(arguments.out)) as file:
             file.write(proof)
     told = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}
-    if arguments.json:
-        screen.json(told)
-    elif not screen.quiet:
-        held = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
-        screen.show((Span("proven", "good"), f": {held} grew into what was at commit {later.ordinal:,}"))
-    return 0
+    held = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
+    return screen.answer(
+        arguments, told, (Span("proven", "good"), f": {held} grew into what was at commit {later.ordinal:,}")
+    )
 
 
 def _bytes_of(file: str) -> bytes:
@@ -137,11 +132,7 @@ def _check(arguments: argparse.Namespace, screen: Screen) -> int:
         says = check(proof, key, content)
     except Exception as error:  # whatever stumbles over a proof, it is none; the stand-alone verifier says so too
         raise CorruptError(f"{arguments.check} proves nothing: {error}") from error
-    if arguments.json:
-        screen.json({"proves": says})
-    elif not screen.quiet:
-        screen.show((Span("proven", "good"), f": {says}"))
-    return 0
+    return screen.answer(arguments, {"proves": says}, (Span("proven", "good"), f": {says}"))
 
 
 def _add_seal(parser: Parser) -> None:
