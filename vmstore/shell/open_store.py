@@ -22,8 +22,8 @@ KEY_FILE = "VMSTORE_KEY_FILE"
 
 def open_to_ask(arguments: argparse.Namespace) -> vmstore.Store:
     """The store a command names, for questions."""
-    wait_s = _waited(arguments)
-    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_told(arguments), wait_s=wait_s)
+    wait_s = _wait_s(arguments)
+    return opened_to_ask(arguments.store, namespace_of(arguments), store_key=_store_key(arguments), wait_s=wait_s)
 
 
 def opened_to_ask(
@@ -54,8 +54,8 @@ def open_to_change(arguments: argparse.Namespace) -> vmstore.Store:
 def open_to_import(arguments: argparse.Namespace) -> vmstore.Store:
     """A store to import into, made where there is none, encrypted where a key is named."""
     namespace = namespace_of(arguments)
-    key = key_of(_told(arguments), arguments.store, namespace)
-    return vmstore.open(arguments.store, "rw", namespace=namespace, key=key, wait_s=_waited(arguments))
+    key = key_of(_store_key(arguments), arguments.store, namespace)
+    return vmstore.open(arguments.store, "rw", namespace=namespace, key=key, wait_s=_wait_s(arguments))
 
 
 def exists(arguments: argparse.Namespace) -> bool:
@@ -65,7 +65,7 @@ def exists(arguments: argparse.Namespace) -> bool:
     path, namespace = Path(arguments.store), namespace_of(arguments)
     if not path.exists() and not path.is_symlink():
         return False
-    if path.is_dir() and (there := namespaces(path)) and namespace not in there:
+    if path.is_dir() and (names := namespaces(path)) and namespace not in names:
         return False
     find(path, namespace, create=False)
     return True
@@ -75,24 +75,24 @@ def namespace_of(arguments: argparse.Namespace) -> str:
     """The namespace asked for, by option or by a reference in full."""
     from vmstore.core.address import parse
 
-    asked: str | None = arguments.namespace
-    told = parse(arguments.page).namespace if getattr(arguments, "page", None) else None
-    if asked is not None and told is not None and asked != told:
-        raise InputError(f"{arguments.page} stands in namespace {told!r}, not {asked!r}; leave --namespace out")
-    return asked or told or NAMESPACE
+    option: str | None = arguments.namespace
+    reference = parse(arguments.page).namespace if getattr(arguments, "page", None) else None
+    if option is not None and reference is not None and option != reference:
+        raise InputError(f"{arguments.page} stands in namespace {reference!r}, not {option!r}; leave --namespace out")
+    return option or reference or NAMESPACE
 
 
-def key_named(told: str | None) -> str | None:
+def key_named(option: str | None) -> str | None:
     """The file of the store key that a command names, or else the environment."""
-    return told or os.environ.get(KEY_FILE) or None
+    return option or os.environ.get(KEY_FILE) or None
 
 
-def key_of(told: str | None, path: str, namespace: str) -> str | None:
+def key_of(option: str | None, path: str, namespace: str) -> str | None:
     """The file of the key to open a namespace with; the environment's is none of a plain one's."""
     from vmstore.namespace.encryption import key_for
 
-    found = key_named(told)
-    return found if told else key_for(Path(path), namespace, found)
+    file = key_named(option)
+    return file if option else key_for(Path(path), namespace, file)
 
 
 def session_of(store: vmstore.Store, arguments: argparse.Namespace) -> vmstore.Session:
@@ -124,26 +124,26 @@ def moment_of(arguments: argparse.Namespace) -> vmstore.AsOf:
     from vmstore.core.address import parse
     from vmstore.core.asof import as_of
 
-    told: Reference | None = parse(arguments.page) if getattr(arguments, "page", None) else None
-    asked = {word: getattr(arguments, word, None) for word in ("turn", "call", "position", "time")}
-    if told is not None and any(value is not None for value in asked.values()):
-        inside = [word for word in ("turn", "call", "position") if getattr(told, word) is not None]
+    reference: Reference | None = parse(arguments.page) if getattr(arguments, "page", None) else None
+    moment = {word: getattr(arguments, word, None) for word in ("turn", "call", "position", "time")}
+    if reference is not None and any(value is not None for value in moment.values()):
+        inside = [word for word in ("turn", "call", "position") if getattr(reference, word) is not None]
         if inside:
             raise InputError(f"{arguments.page} names its {inside[0]} already; leave one of the two moments out")
-    return as_of(**asked)
+    return as_of(**moment)
 
 
-def _told(arguments: argparse.Namespace) -> str | None:
-    told: str | None = getattr(arguments, "store_key", None)
-    return told
+def _store_key(arguments: argparse.Namespace) -> str | None:
+    file: str | None = getattr(arguments, "store_key", None)
+    return file
 
 
-def _waited(arguments: argparse.Namespace) -> float:
+def _wait_s(arguments: argparse.Namespace) -> float:
     """How long a command waits for another process."""
     from vmstore.core.system.waits import WAIT_S
 
-    told: float | None = getattr(arguments, "wait", None)
-    return WAIT_S if told is None else told
+    seconds: float | None = getattr(arguments, "wait", None)
+    return WAIT_S if seconds is None else seconds
 
 
 def _writable(folder: Path) -> bool:

@@ -35,17 +35,17 @@ class Parser(argparse.ArgumentParser):
 
     def parse_intermixed_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The arguments, told apart; leaves where they do not go together."""
-        told = super().parse_intermixed_args(args, namespace)
-        if (wrong := self.wrong(told)) is not None:
+        arguments = super().parse_intermixed_args(args, namespace)
+        if (wrong := self.wrong(arguments)) is not None:
             self.error(wrong)
-        return told
+        return arguments
 
     def error(self, message: str) -> NoReturn:
         """Says what is wrong with the arguments, and leaves."""
-        wrong = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
-        if message.startswith("unrecognized") and wrong.startswith("-"):
-            close = difflib.get_close_matches(wrong, list(self._option_string_actions), 1)
-            message = f"there is no option {wrong}" + (f"; the nearest is {close[0]}" if close else "")
+        option = message.removeprefix("unrecognized arguments: ").split(" ")[0].partition("=")[0]
+        if message.startswith("unrecognized") and option.startswith("-"):
+            close = difflib.get_close_matches(option, list(self._option_string_actions), 1)
+            message = f"there is no option {option}" + (f"; the nearest is {close[0]}" if close else "")
         self.exit(USAGE, f"vmstore: {message}; `{self.prog} --help` shows how\n")
 
 
@@ -117,12 +117,12 @@ def positive_number(text: str) -> int:
 
 def _seconds(text: str) -> float:
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= SECONDS_MAX:
+        value = -1.0
+    if not 0 <= value <= SECONDS_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {SECONDS_MAX:,}")
-    return found
+    return value
 
 
 def whole_number(text: str) -> int:

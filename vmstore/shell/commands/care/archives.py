@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def archive(arguments: argparse.Namespace, screen: Screen) -> int:
     """Moves the contents of sessions that rest to one file each."""
     if arguments.list:
-        return _listed(arguments, screen)
-    opened = open_to_ask if arguments.dry_run else open_to_change
-    with opened(arguments) as store, screen.progress("archiving") as tell:
-        found = vmstore.archive(
+        return _list_archives(arguments, screen)
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store, screen.progress("archiving") as tell:
+        report = vmstore.archive(
             store,
             arguments.sessions,
             older_than=arguments.older_than,
@@ -30,47 +30,49 @@ def archive(arguments: argparse.Namespace, screen: Screen) -> int:
             dry_run=arguments.dry_run,
             progress=tell,
         )
-    return _told(found, "archived" if found.done else "would archive", arguments, screen)
+    return _show_report(report, "archived" if report.done else "would archive", arguments, screen)
 
 
 def unarchive(arguments: argparse.Namespace, screen: Screen) -> int:
     """Moves the contents of archived sessions back into the log."""
     with open_to_change(arguments) as store:
-        found = vmstore.unarchive(store, arguments.sessions)
-    return _told(found, "brought back", arguments, screen)
+        report = vmstore.unarchive(store, arguments.sessions)
+    return _show_report(report, "brought back", arguments, screen)
 
 
-def _listed(arguments: argparse.Namespace, screen: Screen) -> int:
+def _list_archives(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.maintenance.archive import archived_sessions
 
     with open_to_ask(arguments) as store:
-        found = archived_sessions(store)
-    sizes = {name: path.stat().st_size if path.exists() else None for name, path in found.items()}
+        files = archived_sessions(store)
+    sizes = {name: path.stat().st_size if path.exists() else None for name, path in files.items()}
     if arguments.json:
-        rows = [{"session": name, "file": str(path), "file_bytes": sizes[name]} for name, path in found.items()]
+        rows = [{"session": name, "file": str(path), "file_bytes": sizes[name]} for name, path in files.items()]
         screen.json({"archived": rows})
-    elif not found:
+    elif not files:
         screen.show("no session is archived")
     else:
-        told = [(name, "missing" if (size := sizes[name]) is None else f"{size:,}", str(found[name])) for name in found]
-        screen.show(Table((Column("session", style="name"), Column("bytes", right=True), Column("file")), told))
+        rows_shown = [
+            (name, "missing" if (size := sizes[name]) is None else f"{size:,}", str(files[name])) for name in files
+        ]
+        screen.show(Table((Column("session", style="name"), Column("bytes", right=True), Column("file")), rows_shown))
     return 0
 
 
-def _told(found: Archived, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
+def _show_report(report: Archived, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
-        screen.json(found)
+        screen.json(report)
     elif not screen.quiet:
-        for one in found.sessions:
-            size = f", {one.file_bytes:,} bytes" if one.file_bytes else ""
-            screen.show((Span(done, "good"), f": {count(one.cells, 'cell')} of {one.session}; {one.file}{size}"))
-        for left in found.skipped:
-            screen.show((Span("left alone", "dim"), f": {left.session}, {left.why}"))
-        if not found.sessions and not found.skipped:
+        for moved in report.sessions:
+            size = f", {moved.file_bytes:,} bytes" if moved.file_bytes else ""
+            screen.show((Span(done, "good"), f": {count(moved.cells, 'cell')} of {moved.session}; {moved.file}{size}"))
+        for skipped in report.skipped:
+            screen.show((Span("left alone", "dim"), f": {skipped.session}, {skipped.why}"))
+        if not report.sessions and not report.skipped:
             screen.show("there is no session that old")
-        if found.done and found.sessions:
+        if report.done and report.sessions:
             screen.show(
-                f"log, long contents and archives took {found.bytes_before:,} bytes and take {found.bytes_after:,}"
+                f"log, long contents and archives took {report.bytes_before:,} bytes and take {report.bytes_after:,}"
             )
     return 0
 
@@ -92,13 +94,13 @@ def _add_archive(parser: Parser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would move")
     parser.add_argument("--list", action="store_true", help="list what is archived instead")
-    parser.wrong = _wrong_archive
+    parser.wrong = _misuse_of_archive
 
 
-def _wrong_archive(told: argparse.Namespace) -> str | None:
+def _misuse_of_archive(arguments: argparse.Namespace) -> str | None:
     """What does not go together in the arguments of `archive`."""
-    ways = (bool(told.sessions), told.older_than is not None, told.list)
-    return None if sum(ways) == 1 else "name sessions, or give --older-than or --list"
+    choices = (bool(arguments.sessions), arguments.older_than is not None, arguments.list)
+    return None if sum(choices) == 1 else "name sessions, or give --older-than or --list"
 
 
 def _age(text: str) -> float:

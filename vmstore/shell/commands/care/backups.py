@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def backup(arguments: argparse.Namespace, screen: Screen) -> int:
     """Copies a store to a new folder while others may write to it."""
     with screen.progress("backing up") as tell:
-        told = key_named(arguments.store_key)
-        found = vmstore.backup(arguments.store, arguments.to, namespace=arguments.namespace, key=told, progress=tell)
-    return _tell(found, "backed up and verified", arguments, screen)
+        key = key_named(arguments.store_key)
+        report = vmstore.backup(arguments.store, arguments.to, namespace=arguments.namespace, key=key, progress=tell)
+    return _show_report(report, "backed up and verified", arguments, screen)
 
 
 def restore(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a store of a backup where none is."""
     with screen.progress("restoring") as tell:
-        found = vmstore.restore(
+        report = vmstore.restore(
             arguments.backup,
             arguments.store,
             key=key_named(arguments.store_key),
@@ -38,31 +38,31 @@ def restore(arguments: argparse.Namespace, screen: Screen) -> int:
             dry_run=arguments.dry_run,
             progress=tell,
         )
-    told = _tell(found, "restored and verified" if found.done else "would restore", arguments, screen)
+    code = _show_report(report, "restored and verified" if report.done else "would restore", arguments, screen)
     if not (arguments.json or screen.quiet):
-        for effect in found.effects:
-            screen.show((Span("takes effect" if found.done else "would take effect", "warn"), f": {effect}"))
-        screen.show(_again(found))
-    return told
+        for effect in report.effects:
+            screen.show((Span("takes effect" if report.done else "would take effect", "warn"), f": {effect}"))
+        screen.show(_erased_again(report))
+    return code
 
 
-def _again(found: Restored) -> Line:
+def _erased_again(report: Restored) -> Line:
     """What was erased again, or that nobody says what was."""
-    if not found.certificates:
-        return (Span("no certificates of erasures were found", "warn"), f"; {found.path}.erasures is where they lie")
-    looked = f"by {count(found.certificates, 'certificate')} of erasures, {found.signed} signed by the key named"
-    done = "erased again" if found.done else "would be erased again"
-    return (Span(done, "good"), f": {count(found.erased, 'cell')}, {looked}")
+    if not report.certificates:
+        return (Span("no certificates of erasures were found", "warn"), f"; {report.path}.erasures is where they lie")
+    proof = f"by {count(report.certificates, 'certificate')} of erasures, {report.signed} signed by the key named"
+    done = "erased again" if report.done else "would be erased again"
+    return (Span(done, "good"), f": {count(report.erased, 'cell')}, {proof}")
 
 
-def _tell(found: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
+def _show_report(report: Backup, done: str, arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.json:
-        screen.json(found)
+        screen.json(report)
     elif not screen.quiet:
-        for part in found.namespaces:
+        for part in report.namespaces:
             amounts = ((part.sessions, "session"), (part.commits, "commit"), (part.mutations, "mutation"))
-            told = ", ".join(count(number, noun) for number, noun in amounts)
-            line: Line = (Span(done, "good"), f": {told} of namespace {part.namespace} in {found.path}")
+            sizes = ", ".join(count(number, noun) for number, noun in amounts)
+            line: Line = (Span(done, "good"), f": {sizes} of namespace {part.namespace} in {report.path}")
             screen.show(line)
     return 0
 

@@ -15,31 +15,31 @@ from vmstore.shell.terminal.render import Screen
 def compact(arguments: argparse.Namespace, screen: Screen) -> int:
     """Packs the contents of the log, and cuts column segments from it."""
     with open_to_change(arguments) as store, screen.progress("packing") as tell:
-        found = store.compact(tell)
+        report = store.compact(tell)
     if arguments.json:
-        screen.json(found)
+        screen.json(report)
     elif not screen.quiet:
-        rows = f"{found.frames_before:,} rows of cells became {found.frames_after:,}"
-        room = f"the log took {found.bytes_before:,} bytes and takes {found.bytes_after:,}"
+        rows = f"{report.frames_before:,} rows of cells became {report.frames_after:,}"
+        room = f"the log took {report.bytes_before:,} bytes and takes {report.bytes_after:,}"
         screen.show((Span("packed", "good"), f": {rows}; {room}"))
-        if found.segments:
+        if report.segments:
             screen.show(
-                (Span("cut", "good"), f": {count(found.segments, 'column segment')}, up to commit {found.columns}")
+                (Span("cut", "good"), f": {count(report.segments, 'column segment')}, up to commit {report.columns}")
             )
     return 0
 
 
 def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
     """Deletes files of large contents that no commit names."""
-    opened = open_to_ask if arguments.dry_run else open_to_change
-    with opened(arguments) as store:
-        found = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
-    told = "deleted" if found.deleted else "would delete"
+    open_as_needed = open_to_ask if arguments.dry_run else open_to_change
+    with open_as_needed(arguments) as store:
+        report = store.sweep(grace=arguments.grace, dry_run=arguments.dry_run)
+    verb = "deleted" if report.deleted else "would delete"
     return screen.answer(
         arguments,
-        found,
-        f"{told} {count(len(found.files), 'file')} of {found.bytes:,} bytes that no commit names",
-        *(Span(file, "dim") for file in found.files),
+        report,
+        f"{verb} {count(len(report.files), 'file')} of {report.bytes:,} bytes that no commit names",
+        *(Span(file, "dim") for file in report.files),
     )
 
 
@@ -50,16 +50,18 @@ def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.rehearse:
         return _rehearse(arguments, screen)
     with screen.progress("upgrading") as tell:
-        found = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
+        report = upgrade_log(Path(arguments.store), namespace_of(arguments), tell)
     if arguments.json:
-        screen.json({"format_before": found.before, "format": found.now, "commits": found.commits, "kept": found.kept})
-    elif not screen.quiet and found.kept is None:
-        screen.show(f"{arguments.store} has format {found.now} already")
-    elif not screen.quiet:
-        text = (
-            f" from format {found.before} to {found.now}: {count(found.commits, 'commit')}; the old log is {found.kept}"
+        screen.json(
+            {"format_before": report.before, "format": report.now, "commits": report.commits, "kept": report.kept}
         )
-        screen.show((Span("upgraded", "good"), text))
+    elif not screen.quiet and report.kept is None:
+        screen.show(f"{arguments.store} has format {report.now} already")
+    elif not screen.quiet:
+        formats = f" from format {report.before} to {report.now}"
+        screen.show(
+            (Span("upgraded", "good"), f"{formats}: {count(report.commits, 'commit')}; the old log is {report.kept}")
+        )
     return 0
 
 
@@ -67,17 +69,17 @@ def _rehearse(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.maintenance.upgrade import rehearse
 
     with screen.progress("rehearsing") as tell:
-        found = rehearse(Path(arguments.store), namespace_of(arguments), tell)
+        report = rehearse(Path(arguments.store), namespace_of(arguments), tell)
     if arguments.json:
-        screen.json(found)
-    elif found.format_before == found.format and not screen.quiet:
-        screen.show(f"{arguments.store} has format {found.format} already")
+        screen.json(report)
+    elif report.format_before == report.format and not screen.quiet:
+        screen.show(f"{arguments.store} has format {report.format} already")
     elif not screen.quiet:
-        same = f"{count(found.commits, 'commit')} with their cells and {found.views} views are the same"
-        screen.show((Span("rehearsed", "good"), f" from format {found.format_before} to {found.format}: {same}"))
-        room = f"{found.bytes:,} bytes more, of {found.bytes_free:,} that are free"
-        screen.show(f"it takes {found.seconds:.1f} s and {room}; nothing was changed")
-    return 0 if found.ready else 1
+        same = f"{count(report.commits, 'commit')} with their cells and {report.views} views are the same"
+        screen.show((Span("rehearsed", "good"), f" from format {report.format_before} to {report.format}: {same}"))
+        room = f"{report.bytes:,} bytes more, of {report.bytes_free:,} that are free"
+        screen.show(f"it takes {report.seconds:.1f} s and {room}; nothing was changed")
+    return 0 if report.ready else 1
 
 
 def _add_sweep(parser: Parser) -> None:

@@ -21,36 +21,38 @@ SHOWN = 20  # sessions; JSON has them all
 def du(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints where the bytes are."""
     with open_to_ask(arguments) as store, screen.progress("weighing") as tell:
-        found = store.usage(tell)
+        usage = store.usage(tell)
     if arguments.json:
-        screen.json(found)
+        screen.json(usage)
     else:
-        screen.show(*sheet(found))
+        screen.show(*usage_blocks(usage))
     return 0
 
 
-def sheet(found: Usage) -> list[Block]:
+def usage_blocks(usage: Usage) -> list[Block]:
     """Files first, then contents by kind and by session."""
-    largest = found.files[0].bytes if found.files else 0
+    largest = usage.files[0].bytes if usage.files else 0
     columns = (Column("part", style="name"), Column("what"), Column("bytes", right=True), Column("", right=True))
     rows = [
-        (one.part, one.what, number(one.bytes), f"{100 * one.bytes / found.bytes:.1f} %", bar(one.bytes, largest))
-        for one in found.files
+        (part.part, part.what, number(part.bytes), f"{100 * part.bytes / usage.bytes:.1f} %", bar(part.bytes, largest))
+        for part in usage.files
     ]
-    blocks: list[Block] = [(Span(size(found.bytes), "bold"), " on disk"), Table((*columns, Column("")), rows)]
-    blocks += ["", (Span(size(sum(one.bytes for one in found.kinds)), "bold"), " of contents, as they were accepted")]
-    blocks.append(_sealed("kind", found.kinds))
-    if len(found.sessions) > 1:
-        blocks += ["", _sealed("session", found.sessions[:SHOWN])]
-    if len(found.sessions) > SHOWN:
-        blocks.append(Span(f"and {len(found.sessions) - SHOWN} more sessions; --json has them all", "dim"))
+    blocks: list[Block] = [(Span(size(usage.bytes), "bold"), " on disk"), Table((*columns, Column("")), rows)]
+    blocks += ["", (Span(size(sum(part.bytes for part in usage.kinds)), "bold"), " of contents, as they were accepted")]
+    blocks.append(_share_table("kind", usage.kinds))
+    if len(usage.sessions) > 1:
+        blocks += ["", _share_table("session", usage.sessions[:SHOWN])]
+    if len(usage.sessions) > SHOWN:
+        blocks.append(Span(f"and {len(usage.sessions) - SHOWN} more sessions; --json has them all", "dim"))
     return blocks
 
 
-def _sealed(title: str, found: Sequence[Sealed]) -> Table:
-    largest = found[0].bytes if found else 0
+def _share_table(title: str, shares: Sequence[Sealed]) -> Table:
+    largest = shares[0].bytes if shares else 0
     columns = (Column(title, style="name"), Column("cells", right=True), Column("bytes", right=True), Column(""))
-    return Table(columns, [(one.what, number(one.cells), number(one.bytes), bar(one.bytes, largest)) for one in found])
+    return Table(
+        columns, [(share.what, number(share.cells), number(share.bytes), bar(share.bytes, largest)) for share in shares]
+    )
 
 
 COMMANDS = (

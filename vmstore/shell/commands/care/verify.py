@@ -25,17 +25,17 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a store and names what is wrong with it; 1 where anything is."""
     if arguments.public_key is not None and not arguments.seal:
         raise InputError("a public key is what a seal is checked with; name the seal with --seal")
-    found = verdict(arguments, screen)
+    result = verdict(arguments, screen)
     if arguments.json:
-        screen.json(found)
-    elif not found.ok:
-        screen.show(*problems(found, arguments.store))
+        screen.json(result)
+    elif not result.ok:
+        screen.show(*problems(result, arguments.store))
     elif not screen.quiet:
-        screen.show(sound(found, views=not arguments.log, rules=not (arguments.log or arguments.views)))
+        screen.show(sound(result, views=not arguments.log, rules=not (arguments.log or arguments.views)))
         if arguments.seal:
             trust = "" if arguments.public_key else "; who signed it was not checked, --public-key says who must have"
             screen.show((Span("sealed", "good"), f": all that was sealed is there{trust}"))
-    return 0 if found.ok else 1
+    return 0 if result.ok else 1
 
 
 def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
@@ -57,62 +57,66 @@ def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
         return Verdict(False, 0, 0, 0, [Problem("log", str(arguments.store), str(error))])
 
 
-def sound(found: Verdict, *, views: bool = True, rules: bool = True) -> Line:
+def sound(result: Verdict, *, views: bool = True, rules: bool = True) -> Line:
     """The good news of a verify."""
-    told = ", ".join(
+    counts = ", ".join(
         count(number, noun)
         for number, noun in (
-            (found.sessions, "session"),
-            (found.commits, "commit"),
-            (found.mutations, "mutation"),
+            (result.sessions, "session"),
+            (result.commits, "commit"),
+            (result.mutations, "mutation"),
         )
     )
-    held = "every hash, every rule and every view" if rules else "every hash and every view" if views else "every hash"
-    return (Span("ok", "good"), f": {told}; {held} holds")
+    checked = (
+        "every hash, every rule and every view" if rules else "every hash and every view" if views else "every hash"
+    )
+    return (Span("ok", "good"), f": {counts}; {checked} holds")
 
 
-def problems(found: Verdict, store: str) -> list[Line | Table]:
+def problems(result: Verdict, store: str) -> list[Line | Table]:
     """The bad news of a verify, and what to do about it."""
-    head = (Span(count(len(found.problems), "problem"), "bad"), f" in {count(found.commits, 'commit')}")
+    head = (Span(count(len(result.problems), "problem"), "bad"), f" in {count(result.commits, 'commit')}")
     columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
-    rows = [(one.kind, one.where, one.what) for one in found.problems[:SHOWN]]
+    rows = [(problem.kind, problem.where, problem.what) for problem in result.problems[:SHOWN]]
     lines: list[Line | Table] = [head, Table(columns, rows)]
-    if len(found.problems) > SHOWN:
-        lines.append(Span(f"and {len(found.problems) - SHOWN} more; --json has them all", "dim"))
-    return [*lines, *(Span(remedy, "bold") for remedy in remedies(found.problems, store))]
+    if len(result.problems) > SHOWN:
+        lines.append(Span(f"and {len(result.problems) - SHOWN} more; --json has them all", "dim"))
+    return [*lines, *(Span(remedy, "bold") for remedy in remedies(result.problems, store))]
 
 
-def remedies(found: list[Problem], store: str) -> list[str]:
+def remedies(faults: list[Problem], store: str) -> list[str]:
     """What to do about problems, by what is damaged."""
     from vmstore.engine.verify.verify import ARCHIVE, ERASURE, UNREADABLE
 
-    kinds = {one.kind for one in found}
-    told = []
+    kinds = {problem.kind for problem in faults}
+    advice = []
     if SEAL in kinds:
-        told.append(
+        advice.append(
             "What was sealed is not what the store holds: keep a copy, and find out who wrote to its files. "
             "A backup made after the seal can be held against it too."
         )
     if ARCHIVE in kinds:
-        told.append("An archive is not what the log says: the log itself and all other sessions are sound without it.")
+        advice.append(
+            "An archive is not what the log says: the log itself and all other sessions are sound without it."
+        )
     if ERASURE in kinds:
-        told.append(
+        advice.append(
             "What is recorded as erased is still there, and no damage: "
             f"`vmstore erase {store} --finish` destroys it. A backup from before would bring it all back."
         )
     if UNREADABLE in kinds:
-        told.append(
+        advice.append(
             "What an earlier version took in by hand cannot be told: it is answered as damaged, and all else is sound. "
             f"Write it again, or be rid of it with `vmstore erase {store} --session SESSION`."
         )
     if kinds - VIEWS - {SEAL, ARCHIVE, ERASURE, UNREADABLE}:
-        told.append(
+        advice.append(
             "The log is damaged: stop writing to it, keep a copy, and put back a backup. "
             "What stands before the first commit named is sound."
         )
     if kinds & VIEWS:
-        told.append(f"The views are only a copy: `vmstore rebuild {store}` folds them from the log again.")
-    return told
+        advice.append(f"The views are only a copy: `vmstore rebuild {store}` folds them from the log again.")
+    return advice
 
 
 def rebuild(arguments: argparse.Namespace, screen: Screen) -> int:

@@ -34,35 +34,35 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
     if piped and screen.terminal:
         raise InputError("a bundle is no reading for a terminal; name a file with --out, or send it to one with >")
     with open_to_ask(arguments) as store, screen.progress("exporting") as tell:
-        told: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
-        told |= {"exact": arguments.exact, "redact": not arguments.no_redact}
+        options: dict[str, Any] = {"format": arguments.export_format, "at": moment_of(arguments), "progress": tell}
+        options |= {"exact": arguments.exact, "redact": not arguments.no_redact}
         out: Path | BinaryIO = sys.stdout.buffer if piped else Path(arguments.out)
-        found = store.export(out, arguments.sessions or None, **told)
+        report = store.export(out, arguments.sessions or None, **options)
     if arguments.no_redact:
         screen.warn("nothing is masked: whatever secrets and personal data the sessions hold are in the export")
     if arguments.json:
-        screen.json({**to_json(found), "out": arguments.out})
+        screen.json({**to_json(report), "out": arguments.out})
     elif piped:
-        screen.note(_exported(found, "stdout"))
-        screen.note(_masked(found))
+        screen.note(_summary(report, "stdout"))
+        screen.note(_masked_summary(report))
     elif not screen.quiet:
-        screen.show(_exported(found, arguments.out), _masked(found))
+        screen.show(_summary(report, arguments.out), _masked_summary(report))
     return 0
 
 
-def _masked(found: Exported) -> str:
+def _masked_summary(report: Exported) -> str:
     """What was masked: how often of each kind, never a value."""
-    if not found.redacted:
-        return f"nothing is masked in it, as {listing(found.approved)} approved" if found.approved else NOTHING
-    kinds = ", ".join(f"{kind} {times}" for kind, times in found.masked.items()) or "nothing was found that had to be"
-    unseen = f"; {count(found.unseen, 'content')} left out that cannot be read" if found.unseen else ""
-    return f"masked: {kinds}{unseen}"
+    if not report.redacted:
+        return f"nothing is masked in it, as {listing(report.approved)} approved" if report.approved else NOTHING
+    kinds = ", ".join(f"{kind} {times}" for kind, times in report.masked.items()) or "nothing was found that had to be"
+    unread = f"; {count(report.unseen, 'content')} left out that cannot be read" if report.unseen else ""
+    return f"masked: {kinds}{unread}"
 
 
-def _exported(found: Exported, place: str) -> Line:
-    amount = f"{count(found.commits, 'commit')}, {count(found.mutations, 'mutation')}, {size(found.bytes)}"
-    past = f", with the past of {listing(found.ancestors)}" if found.ancestors else ""
-    return (Span("exported", "good"), f" {listing(found.sessions)}{past} to {place}: {amount}")
+def _summary(report: Exported, place: str) -> Line:
+    amount = f"{count(report.commits, 'commit')}, {count(report.mutations, 'mutation')}, {size(report.bytes)}"
+    past = f", with the past of {listing(report.ancestors)}" if report.ancestors else ""
+    return (Span("exported", "good"), f" {listing(report.sessions)}{past} to {place}: {amount}")
 
 
 def _add_export(parser: Parser) -> None:

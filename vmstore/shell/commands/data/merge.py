@@ -31,7 +31,7 @@ SAID = {
 def merge(arguments: argparse.Namespace, screen: Screen) -> int:
     """Brings the sessions of another store into one; 1 where any is in conflict."""
     with screen.progress("merging") as tell:
-        found = vmstore.merge(
+        report = vmstore.merge(
             arguments.store,
             arguments.other,
             namespace=arguments.namespace,
@@ -41,28 +41,30 @@ def merge(arguments: argparse.Namespace, screen: Screen) -> int:
             progress=tell,
         )
     if arguments.json:
-        screen.json(found)
-    elif not screen.quiet or found.conflicts:
-        _show(found, screen)
-    return 1 if found.conflicts else 0
+        screen.json(report)
+    elif not screen.quiet or report.conflicts:
+        _show_report(report, screen)
+    return 1 if report.conflicts else 0
 
 
-def _show(found: Merged, screen: Screen) -> None:
+def _show_report(report: Merged, screen: Screen) -> None:
     rows = [
-        (one.session, SAID[one.outcome], f"{one.commits:,}", one.namespace) for one in found.sessions if one.commits
+        (session.session, SAID[session.outcome], f"{session.commits:,}", session.namespace)
+        for session in report.sessions
+        if session.commits
     ]
     if rows:
         columns = (Column("session", style="name"), Column(""), Column("commits", right=True), Column("namespace"))
         screen.show(Table(columns, rows))
-    for effect in (effect for one in found.sessions for effect in one.effects):
-        screen.show((Span("done here" if found.done else "would happen here", "warn"), f": {effect}"))
-    told = Counter(SAID[one.outcome] for one in found.sessions)
-    amounts = ", ".join(f"{number} {word}" for word, number in told.items())
-    done = "merged" if found.done else "would merge"
-    screen.show((Span(done, "good"), f": {count(len(found.sessions), 'session')} looked at: {amounts or 'none'}"))
-    for one in found.sessions:
-        if one.why is not None:
-            screen.show((Span("conflict", "bad"), f": {one.session}: {one.why}"))
+    for effect in (effect for session in report.sessions for effect in session.effects):
+        screen.show((Span("done here" if report.done else "would happen here", "warn"), f": {effect}"))
+    outcomes = Counter(SAID[session.outcome] for session in report.sessions)
+    amounts = ", ".join(f"{number} {word}" for word, number in outcomes.items())
+    done = "merged" if report.done else "would merge"
+    screen.show((Span(done, "good"), f": {count(len(report.sessions), 'session')} looked at: {amounts or 'none'}"))
+    for session in report.sessions:
+        if session.why is not None:
+            screen.show((Span("conflict", "bad"), f": {session.session}: {session.why}"))
 
 
 def _add_merge(parser: Parser) -> None:

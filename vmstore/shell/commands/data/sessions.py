@@ -17,10 +17,10 @@ def fork(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes a session that shares another's past."""
     with open_to_change(arguments) as store:
         parent = session_of(store, arguments)
-        found = parent.fork(arguments.name, moment_of(arguments)).info()
-    place = f"turn {found.turns}, call {found.calls}, position {found.fork_position}"
+        child = parent.fork(arguments.name, moment_of(arguments)).info()
+    place = f"turn {child.turns}, call {child.calls}, position {child.fork_position}"
     return screen.answer(
-        arguments, found, (Span(found.session, "head"), f" shares the past of {parent.name} up to {place}")
+        arguments, child, (Span(child.session, "head"), f" shares the past of {parent.name} up to {place}")
     )
 
 
@@ -28,31 +28,31 @@ def annotate(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says what is known of a page."""
     with open_to_change(arguments) as store:
         session = session_of(store, arguments)
-        found = session.annotate(
+        page = session.annotate(
             arguments.page,
             importance=arguments.importance,
             status=arguments.status,
-            valid_from=_time(arguments.valid_from),
-            valid_to=_time(arguments.valid_to),
+            valid_from=_microseconds(arguments.valid_from),
+            valid_to=_microseconds(arguments.valid_to),
             tags=arguments.tag,
             untags=arguments.untag,
             anchors=dict(_anchor(text) for text in arguments.anchor),
         )
     return screen.answer(
         arguments,
-        {"session": session.name, "page": found},
-        (Span(found.page, "head"), f" of {session.name}: {format_page.known(found)}"),
+        {"session": session.name, "page": page},
+        (Span(page.page, "head"), f" of {session.name}: {format_page.known(page)}"),
     )
 
 
 def close(arguments: argparse.Namespace, screen: Screen) -> int:
     """Says that a session ended."""
     with open_to_change(arguments) as store:
-        found = session_of(store, arguments).close(arguments.status, arguments.because)
-    return screen.answer(arguments, found, (Span(found.session, "head"), f" is {found.status}"))
+        info = session_of(store, arguments).close(arguments.status, arguments.because)
+    return screen.answer(arguments, info, (Span(info.session, "head"), f" is {info.status}"))
 
 
-def _time(text: str | None) -> int | None:
+def _microseconds(text: str | None) -> int | None:
     """A time as microseconds since 1970."""
     from vmstore.core.asof import as_of
 

@@ -37,22 +37,22 @@ T = TypeVar("T")
 def info(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what a store holds."""
     with open_to_ask(arguments) as store:
-        found = store.info()
+        store_info = store.info()
     if arguments.json:
-        screen.json(found)
+        screen.json(store_info)
     else:
-        screen.show(*format_session.info(found))
+        screen.show(*format_session.info(store_info))
     return 0
 
 
 def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints every session."""
     with open_to_ask(arguments) as store:
-        found = store.sessions(user=arguments.user, agent=arguments.agent)
+        infos = store.sessions(user=arguments.user, agent=arguments.agent)
     if arguments.json:
-        screen.json({"sessions": found})
-    elif found:
-        screen.show(format_session.sessions(found))
+        screen.json({"sessions": infos})
+    elif infos:
+        screen.show(format_session.sessions(infos))
     elif arguments.user is not None or arguments.agent is not None:
         screen.note("no session of theirs; `vmstore sessions` without --user and --agent lists all")
     else:
@@ -62,30 +62,34 @@ def sessions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def turns(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's turns."""
-    return listed(arguments, screen, "turns", lambda asked: asked.turns(), format_session.turns, "{} has no turn yet")
+    return listed(
+        arguments, screen, "turns", lambda session: session.turns(), format_session.turns, "{} has no turn yet"
+    )
 
 
 def calls(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints a session's calls."""
-    return listed(arguments, screen, "calls", lambda asked: asked.calls(), format_session.calls, "{} has no call yet")
+    return listed(
+        arguments, screen, "calls", lambda session: session.calls(), format_session.calls, "{} has no call yet"
+    )
 
 
 def listed(
     arguments: argparse.Namespace,
     screen: Screen,
     what: str,
-    ask: Callable[[vmstore.Session], list[T]],
-    look: Callable[[list[T]], Block],
+    get: Callable[[vmstore.Session], list[T]],
+    table: Callable[[list[T]], Block],
     none: str,
 ) -> int:
     """Prints what a session has many of; `none` says of its name that it has not one."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = ask(session)
+        items = get(session)
     if arguments.json:
-        screen.json({"session": session.name, what: found})
-    elif found:
-        screen.show(look(found))
+        screen.json({"session": session.name, what: items})
+    elif items:
+        screen.show(table(items))
     else:
         screen.note(none.format(session.name))
     return 0
@@ -95,28 +99,28 @@ def context(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints what the model saw at a call."""
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = session.context(moment_of(arguments))
+        prompt = session.context(moment_of(arguments))
         if arguments.response:
-            _response(screen, session.response(vmstore.Call(found.basis.call)), json=arguments.json)
+            _response(screen, session.response(vmstore.Call(prompt.basis.call)), json=arguments.json)
         elif arguments.json:
-            screen.json(found.to_dict(messages=arguments.messages, render=arguments.render))
+            screen.json(prompt.to_dict(messages=arguments.messages, render=arguments.render))
         elif arguments.render:
-            if found.fidelity == "derived":  # the text itself stays clean, so it can be piped on
-                screen.note(format_session.fidelity(found.fidelity))
-            _text(screen, found.text())
+            if prompt.fidelity == "derived":  # the text itself stays clean, so it can be piped on
+                screen.note(format_session.fidelity(prompt.fidelity))
+            _text(screen, prompt.text())
         elif arguments.messages:
-            screen.show(*format_session.context_head(found), *transcript(found.messages()))
+            screen.show(*format_session.context_head(prompt), *transcript(prompt.messages()))
         else:
-            screen.show(*format_session.context(found))
+            screen.show(*format_session.context(prompt))
     return 0
 
 
-def _response(screen: Screen, found: Response, *, json: bool) -> None:
+def _response(screen: Screen, response: Response, *, json: bool) -> None:
     """Prints what came back for a call."""
     if json:
-        screen.json(found)
+        screen.json(response)
     else:
-        screen.show(*format_session.response_head(found), *response_lines(found))
+        screen.show(*format_session.response_head(response), *response_lines(response))
 
 
 def diff(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -127,11 +131,11 @@ def diff(arguments: argparse.Namespace, screen: Screen) -> int:
     )
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        found = session.diff(first, last)
+        difference = session.diff(first, last)
     if arguments.json:
-        screen.json(found)
+        screen.json(difference)
     else:
-        screen.show(*format_session.diff(found))
+        screen.show(*format_session.diff(difference))
     return 0
 
 
@@ -143,19 +147,19 @@ def page(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        found = session.page(arguments.page, moment)
+        page_info = session.page(arguments.page, moment)
         level = parse(arguments.page).level if arguments.level is None else arguments.level
         content = session.content(arguments.page, moment, level=level)
     if arguments.json:
-        told: dict[str, Any] = {"page": found, "level": level or 0, "bytes": len(content)}
+        fields: dict[str, Any] = {"page": page_info, "level": level or 0, "bytes": len(content)}
         try:
-            screen.json({**told, "content": bytes_text(content)})
+            screen.json({**fields, "content": bytes_text(content)})
         except UnicodeDecodeError:
-            screen.json({**told, "content": None, "base64": base64.b64encode(content).decode()})
+            screen.json({**fields, "content": None, "base64": base64.b64encode(content).decode()})
     elif not screen.terminal:
         screen.raw(content)
     else:
-        _text(screen, _readable(arguments.page, found.mime, content))
+        _text(screen, _readable(arguments.page, page_info.mime, content))
     return 0
 
 
@@ -164,12 +168,12 @@ def history(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        asked = session.page(arguments.page, moment)
-        found = session.history(arguments.page, moment)
+        page = session.page(arguments.page, moment)
+        events = session.history(arguments.page, moment)
     if arguments.json:
-        screen.json({"session": session.name, "page": asked.page, "events": found})
+        screen.json({"session": session.name, "page": page.page, "events": events})
     else:
-        screen.show(format_page.page_head(asked, session.name), format_page.history(found))
+        screen.show(format_page.page_head(page, session.name), format_page.history(events))
     return 0
 
 
@@ -187,21 +191,21 @@ def _lineage(arguments: argparse.Namespace, screen: Screen, *, up: bool) -> int:
     kinds = None if arguments.kinds is None else [kind.strip() for kind in arguments.kinds.split(",")]
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
-        asked = session.page(arguments.page)
+        page = session.page(arguments.page)
         walk = session.sources if up else session.derived
-        found = walk(arguments.page, depth=arguments.depth, kinds=kinds)
+        relations = walk(arguments.page, depth=arguments.depth, kinds=kinds)
         if arguments.json:
-            screen.json({"session": session.name, "page": asked.page, "relations": found})
+            screen.json({"session": session.name, "page": page.page, "relations": relations})
         else:
-            tree = lineage(session, asked.page, found, up=up)
-            screen.show(format_page.page_head(asked, session.name), one_line_each(tree))
+            tree = lineage(session, page.page, relations, up=up)
+            screen.show(format_page.page_head(page, session.name), one_line_each(tree))
     return 0
 
 
-def lineage(session: vmstore.Session, root: str, found: Sequence[Relation], *, up: bool) -> list[Line]:
+def lineage(session: vmstore.Session, root: str, relations: Sequence[Relation], *, up: bool) -> list[Line]:
     """A walk as a tree, each page with its hint and its beginning."""
     hints = {page.page: page.hint for page in session.pages() if page.hint}
-    return format_page.tree(root, found, hints, up=up)
+    return format_page.tree(root, relations, hints, up=up)
 
 
 def tail(arguments: argparse.Namespace, screen: Screen) -> int:
@@ -209,9 +213,9 @@ def tail(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         entries = store.tail(arguments.after, limit=arguments.limit)
         if arguments.json:
-            found = list(entries)
-            cursor = found[-1].cursor if found else arguments.after
-            screen.json({"entries": found, "cursor": cursor})
+            listed = list(entries)
+            cursor = listed[-1].cursor if listed else arguments.after
+            screen.json({"entries": listed, "cursor": cursor})
         else:
             for entry in entries:
                 screen.show(format_session.entry(entry))

@@ -29,19 +29,19 @@ def pages(arguments: argparse.Namespace, screen: Screen) -> int:
     """Prints the pages that are wanted, of one session or of many."""
     chosen = {word: getattr(arguments, word) for word in CHOICES if getattr(arguments, word) is not None}
     chosen |= {"dirty": True} if arguments.dirty else {}
-    told: dict[str, Any] = {**chosen, **{word: getattr(arguments, word) for word in PLACE}}
-    whose = {word: getattr(arguments, word) for word in ("user", "agent")}
-    many = arguments.all or any(whose.values())
+    options: dict[str, Any] = {**chosen, **{word: getattr(arguments, word) for word in PLACE}}
+    owners = {word: getattr(arguments, word) for word in ("user", "agent")}
+    many = arguments.all or any(owners.values())
     if many and arguments.session is not None:
         raise InputError(f"--user, --agent and --all ask many sessions, {arguments.session!r} one; leave either out")
     with open_to_ask(arguments) as store:
         session = None if many else session_of(store, arguments)
         moment = moment_of(arguments)
-        found = store.pages(moment, **whose, **told) if session is None else session.pages(moment, **told)
+        chosen_pages = store.pages(moment, **owners, **options) if session is None else session.pages(moment, **options)
     if arguments.json:
-        screen.json({"session": None if session is None else session.name, "pages": found})
-    elif found:
-        screen.show(format_page.pages(found, sessions=session is None))
+        screen.json({"session": None if session is None else session.name, "pages": chosen_pages})
+    elif chosen_pages:
+        screen.show(format_page.pages(chosen_pages, sessions=session is None))
     else:
         screen.note(f"no page with {_words(chosen)} at that moment" if chosen else "no page at that moment")
     return 0
@@ -57,7 +57,7 @@ def faults(arguments: argparse.Namespace, screen: Screen) -> int:
 
     none = "no page of {} came back to the context after it had left"
     return listed(
-        arguments, screen, "faults", lambda asked: asked.faults(moment_of(arguments)), format_page.faults, none
+        arguments, screen, "faults", lambda session: session.faults(moment_of(arguments)), format_page.faults, none
     )
 
 
@@ -66,14 +66,14 @@ def versions(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        asked = session.page(arguments.page, moment)
-        found = session.versions(arguments.page, moment, delta=arguments.delta)
+        page = session.page(arguments.page, moment)
+        all_versions = session.versions(arguments.page, moment, delta=arguments.delta)
     if arguments.json:
-        screen.json({"session": session.name, "page": asked.page, "versions": found})
+        screen.json({"session": session.name, "page": page.page, "versions": all_versions})
     else:
-        screen.show(format_page.page_head(asked, session.name), format_page.versions(found))
-        for one in found if arguments.delta else ():
-            screen.show(*format_page.delta(one))
+        screen.show(format_page.page_head(page, session.name), format_page.versions(all_versions))
+        for version in all_versions if arguments.delta else ():
+            screen.show(*format_page.delta(version))
     return 0
 
 
@@ -82,14 +82,14 @@ def affinity(arguments: argparse.Namespace, screen: Screen) -> int:
     with open_to_ask(arguments) as store:
         session = session_of(store, arguments)
         moment = moment_of(arguments)
-        asked = session.page(arguments.page, moment)
-        found = session.affinity(arguments.page, moment, limit=arguments.limit)
+        page = session.page(arguments.page, moment)
+        affinities = session.affinity(arguments.page, moment, limit=arguments.limit)
     if arguments.json:
-        screen.json({"session": session.name, "page": asked.page, "affinities": found})
-    elif found:
-        screen.show(format_page.page_head(asked, session.name), format_page.affinities(found))
+        screen.json({"session": session.name, "page": page.page, "affinities": affinities})
+    elif affinities:
+        screen.show(format_page.page_head(page, session.name), format_page.affinities(affinities))
     else:
-        screen.note(f"no call saw {asked.page} together with another page")
+        screen.note(f"no call saw {page.page} together with another page")
     return 0
 
 

@@ -36,19 +36,19 @@ def replay(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.keep is not None:
         return _keep(arguments, screen, changes)
     with open_to_ask(arguments) as store, screen.progress("replaying") as tell:
-        found = replays(
+        replayed = replays(
             store,
             _sessions(store, arguments),
-            [one for one in changes if one],
+            [change for change in changes if change],
             results=None if arguments.results is None else Path(arguments.results),
             price=None if arguments.price is None else round(arguments.price * 1_000),
             progress=tell,
         )
-    listed = [told(name, runs) for name, runs in found.items()]
+    answers = [told(name, runs) for name, runs in replayed.items()]
     if arguments.json:
-        screen.json({"sessions": listed} if arguments.all else listed[0])
+        screen.json({"sessions": answers} if arguments.all else answers[0])
         return 0
-    for name, runs in found.items():
+    for name, runs in replayed.items():
         screen.show(*([Span(name, "head")] if arguments.all else []), _table(runs))
         if not screen.quiet:
             screen.show(*_remarks(runs))
@@ -62,10 +62,10 @@ def _sessions(store: vmstore.Store, arguments: argparse.Namespace) -> list[str]:
         return [session_of(store, arguments).name]
     if arguments.session is not None:
         raise InputError(f"--all is every session, and {arguments.session!r} is one; leave one of them out")
-    found = live_sessions(store)
-    if not found:
+    names = live_sessions(store)
+    if not names:
         raise InputError("no session of this store has a budget; import one with --vm budget=TOKENS")
-    return found
+    return names
 
 
 def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str, Any]]) -> int:
@@ -79,17 +79,17 @@ def _check(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str
         answers = [{**to_json(check), "ok": check.ok} for check in checked]
         screen.json({"sessions": answers} if arguments.all else answers[0])
     else:
-        for one in checked:
-            _say(one, screen)
-    return 0 if all(one.ok for one in checked) else 1
+        for check in checked:
+            _show_check(check, screen)
+    return 0 if all(check.ok for check in checked) else 1
 
 
-def _say(one: Checked, screen: Screen) -> None:
-    if one.difference is not None:
-        screen.show((Span("differs", "bad"), f": {one.difference}"))
+def _show_check(check: Checked, screen: Screen) -> None:
+    if check.difference is not None:
+        screen.show((Span("differs", "bad"), f": {check.difference}"))
     elif not screen.quiet:
         screen.show(
-            (Span("ok", "good"), f": {one.session}, {count(one.decisions, 'decision')}; each is decided as it was")
+            (Span("ok", "good"), f": {check.session}, {count(check.decisions, 'decision')}; each is decided as it was")
         )
 
 
@@ -134,22 +134,22 @@ def _table(runs: Sequence[Run]) -> Table:
 
 
 def _row(run: Run) -> tuple[Line, ...]:
-    found = run.measures
-    cost = "" if found.prefix_cost is None else f" (${found.prefix_cost:,.2f})"
+    measures = run.measures
+    cost = "" if measures.prefix_cost is None else f" (${measures.prefix_cost:,.2f})"
     return (
         "recorded" if run.recorded else "what if",
         run.policy,
         number(run.budget),
-        number(found.faults),
+        number(measures.faults),
         "" if run.optimum is None else number(run.optimum.faults),
-        number(found.fault_tokens),
-        _percent(found.fault_rate),
-        number(found.denied),
-        "" if found.thrash_index is None else f"{found.thrash_index:.3f}",
-        number(found.evictions),
-        number(found.compressions),
-        _percent(found.utilisation),
-        number(found.prefix_voided) + cost,
+        number(measures.fault_tokens),
+        _percent(measures.fault_rate),
+        number(measures.denied),
+        "" if measures.thrash_index is None else f"{measures.thrash_index:.3f}",
+        number(measures.evictions),
+        number(measures.compressions),
+        _percent(measures.utilisation),
+        number(measures.prefix_voided) + cost,
         _first(run),
     )
 

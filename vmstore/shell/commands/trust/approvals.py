@@ -26,7 +26,7 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
             raise InputError("an approval is somebody's; say whose with --by")
         ends = as_of(time=arguments.until)
         with open_to_change(arguments) as store:
-            found = vmstore.approve(
+            grants = vmstore.approve(
                 store,
                 arguments.artifacts,
                 arguments.of or None,
@@ -38,28 +38,38 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
         raise InputError("name what is approved: jsonl, parquet, sqlite, html or all")
     else:
         with open_to_ask(arguments) as store:
-            found = vmstore.approvals(store)
+            grants = vmstore.approvals(store)
     if arguments.json:
-        screen.json({"approvals": found})
-    elif found and not screen.quiet:
-        screen.show(_table(found))
+        screen.json({"approvals": grants})
+    elif grants and not screen.quiet:
+        screen.show(_table(grants))
     elif not screen.quiet:
         screen.show("nothing is approved: all that leaves for others is masked")
     return 0
 
 
-def _table(found: list[Approved]) -> Table:
+def _table(grants: list[Approved]) -> Table:
     columns = (
-        Column("session", style="name"), Column("artifact"), Column("said"), Column("by"), Column("at (UTC)"),
-        Column("until"), Column("now"),
-    )  # fmt: skip
+        Column("session", style="name"),
+        Column("artifact"),
+        Column("said"),
+        Column("by"),
+        Column("at (UTC)"),
+        Column("until"),
+        Column("now"),
+    )
     rows = [
         (
-            one.session, one.artifact, "granted" if one.granted else "withdrawn", one.who or "", moment(one.at),
-            "" if one.until is None else moment(one.until), "not masked" if one.in_force else "masked",
+            approval.session,
+            approval.artifact,
+            "granted" if approval.granted else "withdrawn",
+            approval.who or "",
+            moment(approval.at),
+            "" if approval.until is None else moment(approval.until),
+            "not masked" if approval.in_force else "masked",
         )
-        for one in found
-    ]  # fmt: skip
+        for approval in grants
+    ]
     return Table(columns, rows)
 
 

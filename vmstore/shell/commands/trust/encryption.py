@@ -15,20 +15,20 @@ from vmstore.shell.terminal.render import Screen
 
 def key(arguments: argparse.Namespace, screen: Screen) -> int:
     """Makes the file of a store key."""
-    made = vmstore.new_store_key(arguments.new)
-    text = f" {made}, for you alone; keep a copy apart from the store: what it encrypts cannot be read without it"
-    return screen.answer(arguments, {"key": str(made)}, (Span("made a store key", "good"), text))
+    path = vmstore.new_store_key(arguments.new)
+    text = f" {path}, for you alone; keep a copy apart from the store: what it encrypts cannot be read without it"
+    return screen.answer(arguments, {"key": str(path)}, (Span("made a store key", "good"), text))
 
 
 def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
     """Encrypts a namespace in place."""
-    told = _needed(arguments)
+    key_file = _required_key(arguments)
     with screen.progress("encrypting") as tell:
-        found = vmstore.encrypt(arguments.store, told, namespace=namespace_of(arguments), progress=tell)
-    text = f": {count(found.cells, 'cell')} of {count(found.subjects, 'data subject')}, each under its own key"
+        report = vmstore.encrypt(arguments.store, key_file, namespace=namespace_of(arguments), progress=tell)
+    text = f": {count(report.cells, 'cell')} of {count(report.subjects, 'data subject')}, each under its own key"
     return screen.answer(
         arguments,
-        found,
+        report,
         (Span("encrypted", "good"), text),
         Span("older backups and exports are in the clear, and what deleted files leave on the disk", "dim"),
     )
@@ -36,23 +36,23 @@ def encrypt(arguments: argparse.Namespace, screen: Screen) -> int:
 
 def rekey(arguments: argparse.Namespace, screen: Screen) -> int:
     """Changes the store key."""
-    found = vmstore.rekey(
-        arguments.store, _needed(arguments), arguments.new_store_key, namespace=namespace_of(arguments)
+    report = vmstore.rekey(
+        arguments.store, _required_key(arguments), arguments.new_store_key, namespace=namespace_of(arguments)
     )
-    text = f": keys of {count(found.subjects, 'data subject')}, by {arguments.new_store_key}"
+    text = f": keys of {count(report.subjects, 'data subject')}, by {arguments.new_store_key}"
     return screen.answer(
         arguments,
-        found,
+        report,
         (Span("wrapped anew", "good"), text),
         Span("backups made before still open with the old key", "dim"),
     )
 
 
-def _needed(arguments: argparse.Namespace) -> str:
-    told = key_named(arguments.store_key)
-    if told is None:
+def _required_key(arguments: argparse.Namespace) -> str:
+    key_file = key_named(arguments.store_key)
+    if key_file is None:
         raise InputError(f"name the file of the store key, with --store-key or in {KEY_FILE}; `vmstore key` makes one")
-    return told
+    return key_file
 
 
 def _add_key(parser: Parser) -> None:

@@ -15,7 +15,7 @@ from vmstore.shell.terminal.layout import Column, Span, Table
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
-    from vmstore.shares import regions as told
+    from vmstore.shares import regions as shares
 
 T = TypeVar("T")
 
@@ -23,31 +23,31 @@ T = TypeVar("T")
 def share(arguments: argparse.Namespace, screen: Screen) -> int:
     """Grants something."""
     from vmstore.namespace.results import to_json
-    from vmstore.shares import regions as told
+    from vmstore.shares import regions as shares
 
-    found = _done(arguments, lambda region: told.share(region, arguments.to, arguments.may))
+    grant = _act_in_region(arguments, lambda region: shares.share(region, arguments.to, arguments.may))
     return screen.answer(
         arguments,
-        {"region": arguments.region, **to_json(found)},
-        (Span("shared", "good"), f": {found.to} may {', '.join(found.may)} in {arguments.region}"),
+        {"region": arguments.region, **to_json(grant)},
+        (Span("shared", "good"), f": {grant.to} may {', '.join(grant.may)} in {arguments.region}"),
     )
 
 
 def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
     """Takes something back, and says what is left."""
     from vmstore.core.grants import principal
-    from vmstore.shares import regions as told
+    from vmstore.shares import regions as shares
 
-    def taken(region: vmstore.Store) -> tuple[list[told.Granting], list[told.Granting]]:
-        left = told.revoke(region, arguments.whose, arguments.may)
-        return left, [one for one in told.grants(region) if one.scope == "global"]
+    def revoke_in(region: vmstore.Store) -> tuple[list[shares.Granting], list[shares.Granting]]:
+        left = shares.revoke(region, arguments.whose, arguments.may)
+        return left, [grant for grant in shares.grants(region) if grant.scope == "global"]
 
-    left, everybody = _done(arguments, taken)
+    left, everybody = _act_in_region(arguments, revoke_in)
     whose = str(principal(arguments.whose))
     if arguments.json:
         screen.json({"region": arguments.region, "from": whose, "left": left})
     elif not screen.quiet:
-        may = ", ".join(dict.fromkeys(word for one in left for word in one.may))
+        may = ", ".join(dict.fromkeys(word for grant in left for word in grant.may))
         what = f": {whose} may {may} in {arguments.region}" if left else f": {whose} has no grant in {arguments.region}"
         screen.show((Span("taken back", "good"), what))
         if everybody and whose != "global":
@@ -58,28 +58,28 @@ def revoke(arguments: argparse.Namespace, screen: Screen) -> int:
 def regions(arguments: argparse.Namespace, screen: Screen) -> int:
     """Lists what is shared."""
     from vmstore.core.grants import principal
-    from vmstore.shares import regions as told
+    from vmstore.shares import regions as shares
 
     when = {} if arguments.time is None else {"time": arguments.time}
-    found = told.regions(arguments.store, of=arguments.of, key=key_named(arguments.store_key), **when)
+    infos = shares.regions(arguments.store, of=arguments.of, key=key_named(arguments.store_key), **when)
     if arguments.json:
-        screen.json({"regions": found})
+        screen.json({"regions": infos})
         return 0
-    if not found:
+    if not infos:
         whom = "" if arguments.of is None else f" with {principal(arguments.of)}"
         screen.show(f"nothing of {arguments.store} was shared{whom}{' then' if when else ''}")
         return 0
     rows = [
-        (one.region, grant.to, ", ".join(grant.may), moment(grant.at), grant.by or "", count(one.sessions, "session"))
-        for one in found
-        for grant in one.grants
+        (info.region, grant.to, ", ".join(grant.may), moment(grant.at), grant.by or "", count(info.sessions, "session"))
+        for info in infos
+        for grant in info.grants
     ]
     titles = ("region", "who", "may", "since", "granted by", "holds")
     screen.show(Table([Column(title, style="name" if title == "region" else "") for title in titles], rows))
     return 0
 
 
-def _done(arguments: argparse.Namespace, act: Callable[[vmstore.Store], T]) -> T:
+def _act_in_region(arguments: argparse.Namespace, act: Callable[[vmstore.Store], T]) -> T:
     """What comes of something done in a region: as who keeps it, or in the name of a namespace."""
     from vmstore.namespace.folder import find
 

@@ -25,21 +25,24 @@ def seal(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.new_key:
         if arguments.key is None:
             key.parent.mkdir(parents=True, exist_ok=True)
-        made = vmstore.new_key(key).public.hex()
+        public = vmstore.new_key(key).public.hex()
         if arguments.store is None and arguments.json:
-            screen.json({"key": str(key), "public": made})
+            screen.json({"key": str(key), "public": public})
         elif not (screen.quiet or arguments.json):
-            text = f" {key}, for you alone, and its public half {key}.pub: {made}"
+            text = f" {key}, for you alone, and its public half {key}.pub: {public}"
             screen.show((Span("made a key", "good"), text))
     elif arguments.store is None:
         raise InputError("name the store to seal, or make a key with --new-key")
     if arguments.store is None:
         return 0
     with open_to_ask(arguments) as store, screen.progress("sealing") as tell:
-        found = vmstore.seal(store, key, arguments.out, progress=tell)
-    told = f": {count(found.sessions, 'session')} up to commit {found.ordinal:,}, root {found.root}"
+        report = vmstore.seal(store, key, arguments.out, progress=tell)
+    summary = f": {count(report.sessions, 'session')} up to commit {report.ordinal:,}, root {report.root}"
     return screen.answer(
-        arguments, found, (Span("sealed", "good"), told), Span(f"keep a copy apart from the store: {found.path}", "dim")
+        arguments,
+        report,
+        (Span("sealed", "good"), summary),
+        Span(f"keep a copy apart from the store: {report.path}", "dim"),
     )
 
 
@@ -48,9 +51,9 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
     from vmstore.core.system.atomic_file import check_free, new_file
 
     if arguments.since is not None:
-        return _growth(arguments, screen)
+        return _prove_growth(arguments, screen)
     if arguments.check is not None:
-        return _check(arguments, screen)
+        return _check_proof(arguments, screen)
     if arguments.page is None:
         arguments.session, arguments.page = None, arguments.session
     if arguments.store is None or arguments.call is None or arguments.out is None:
@@ -65,25 +68,25 @@ def prove(arguments: argparse.Namespace, screen: Screen) -> int:
         if arguments.session is None and any(info.session == arguments.page for info in store.sessions()):
             arguments.session, arguments.page = arguments.page, None  # without a page it is of the call's request
         session = session_of(store, arguments)
-        found = session.prove(arguments.page, call=arguments.call, seal=sealed)
+        proof = session.prove(arguments.page, call=arguments.call, seal=sealed)
     if arguments.content is not None:
-        if found.content is None:
+        if proof.content is None:
             what = arguments.page or f"the request of call {arguments.call}"
             raise InputError(f"{what} has no content in the store; leave --content out")
         with new_file(Path(arguments.content)) as file:
             os.fchmod(file.fileno(), 0o600)
-            file.write(found.content)
+            file.write(proof.content)
     with new_file(Path(arguments.out)) as file:
-        file.write(found.proof)
+        file.write(proof.proof)
     return screen.answer(
         arguments,
-        {"out": arguments.out, "bytes": len(found.proof), "content": arguments.content, "proves": found.says},
-        (Span("proven", "good"), f": {found.says}"),
-        Span(f"{len(found.proof):,} bytes", "dim"),
+        {"out": arguments.out, "bytes": len(proof.proof), "content": arguments.content, "proves": proof.says},
+        (Span("proven", "good"), f": {proof.says}"),
+        Span(f"{len(proof.proof):,} bytes", "dim"),
     )
 
 
-def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
+def _prove_growth(arguments: argparse.Namespace, screen: Screen) -> int:
     """Proves that a later seal holds all that an earlier one did, or checks that proof."""
     from vmstore.core.system.atomic_file import new_file
     from vmstore.seals.consistency_proof import check_growth, growth
@@ -94,7 +97,7 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.check is not None:
         if arguments.public_key is None:
             raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
-        check_growth(earlier, later, _bytes_of(arguments.check))
+        check_growth(earlier, later, _read_bytes(arguments.check))
     elif arguments.store is None or arguments.out is None:
         raise InputError("a proof of growth needs a store and the file to write, --out; or --check FILE")
     else:
@@ -102,14 +105,14 @@ def _growth(arguments: argparse.Namespace, screen: Screen) -> int:
             proof = growth(store.log, earlier, later)
         with new_file(Path(arguments.out)) as file:
             file.write(proof)
-    told = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}
-    held = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
+    summary = {"sessions": len(earlier.heads), "sessions_later": len(later.heads), "from": earlier.at, "to": later.at}
+    before = f"what was sealed of {count(len(earlier.heads), 'session')} at commit {earlier.ordinal:,}"
     return screen.answer(
-        arguments, told, (Span("proven", "good"), f": {held} grew into what was at commit {later.ordinal:,}")
+        arguments, summary, (Span("proven", "good"), f": {before} grew into what was at commit {later.ordinal:,}")
     )
 
 
-def _bytes_of(file: str) -> bytes:
+def _read_bytes(file: str) -> bytes:
     from vmstore.core.system.safe_files import read_within
 
     try:
@@ -118,7 +121,7 @@ def _bytes_of(file: str) -> bytes:
         raise InputError(f"{file} cannot be read ({error.strerror}); name another file") from error
 
 
-def _check(arguments: argparse.Namespace, screen: Screen) -> int:
+def _check_proof(arguments: argparse.Namespace, screen: Screen) -> int:
     """Checks a proof as the stand-alone verifier does, whose very code this is."""
     from vmstore.cells.verify_proof import check
     from vmstore.namespace.signing_keys import public_key
@@ -126,8 +129,8 @@ def _check(arguments: argparse.Namespace, screen: Screen) -> int:
     if arguments.public_key is None:
         raise InputError("who sealed it is what makes it a proof: name their key with --public-key")
     key = public_key(arguments.public_key)
-    proof = _bytes_of(arguments.check)
-    content = None if arguments.content is None else _bytes_of(arguments.content)
+    proof = _read_bytes(arguments.check)
+    content = None if arguments.content is None else _read_bytes(arguments.content)
     try:
         says = check(proof, key, content)
     except Exception as error:  # whatever stumbles over a proof, it is none; the stand-alone verifier says so too
