@@ -33,11 +33,11 @@ def demo(arguments: argparse.Namespace, screen: Screen) -> int:
         if not arguments.json:
             screen.show((Span("vmstore demo", "head"), ": an agent and its user plan a system over many turns."))
             screen.show(Span("Nothing is prepared: each answer is computed from the store as you watch.", "dim"))
-        steps = [_shown(step, number, arguments, screen) for number, step in enumerate(_steps(path, named), 1)]
+        steps = [_show_step(step, number, arguments, screen) for number, step in enumerate(_steps(path, named), 1)]
         seconds = round(time.monotonic() - start, 1)
         if arguments.json:
-            told = [{"title": s.title, "command": s.command, "facts": s.facts} for s in steps]
-            screen.json({"steps": told, "seconds": seconds})
+            summaries = [{"title": s.title, "command": s.command, "facts": s.facts} for s in steps]
+            screen.json({"steps": summaries, "seconds": seconds})
         else:
             screen.show("", (Span(f"{seconds} seconds. ", "bold"), _farewell(arguments.keep, named)))
     return 0
@@ -54,9 +54,9 @@ def _steps(path: Path, named: str) -> Iterator[Step]:
     store = open_store(path)
     try:
         yield _imported(store, named)
-        asked: tuple[Callable[[Tour], Step], ...] = (packed, changed, lineage_of, compacted, still_there)
+        asks: tuple[Callable[[Tour], Step], ...] = (packed, changed, lineage_of, compacted, still_there)
         tour = Tour(store, store.import_file(SHIPPED).sessions[0].session, named)
-        for ask in asked:
+        for ask in asks:
             yield ask(tour)
         decision = tour.decision_gone()
         cell, name = tour.cell_of(decision), decision.hint or decision.page
@@ -71,19 +71,19 @@ def _imported(store: Store, named: str) -> Step:
     from vmstore.shell.demo.tour import Step
 
     start = time.monotonic()
-    found = store.import_file(SHIPPED)
-    main = found.sessions[0]
+    report = store.import_file(SHIPPED)
+    main = report.sessions[0]
     took = time.monotonic() - start
     return Step(
         "A session goes in",
         f"Every message becomes pages, every change a mutation in the log; it took {took:.1f} s.",
         f"vmstore import {named} {SHIPPED}",
-        [format_session.imported(found.sessions)],
+        [format_session.imported(report.sessions)],
         {"session": main.session, "turns": main.turns, "calls": main.calls, "mutations": main.mutations},
     )
 
 
-def _shown(step: Step, number: int, arguments: argparse.Namespace, screen: Screen) -> Step:
+def _show_step(step: Step, number: int, arguments: argparse.Namespace, screen: Screen) -> Step:
     if not arguments.json:
         screen.show("", (Span(f"{number}. {step.title}", "head")), Span(step.why, "dim"))
         screen.show(Span(f"$ {step.command}", "good"), "", *step.blocks)

@@ -84,11 +84,11 @@ def problems(result: Verdict, store: str) -> list[Line | Table]:
     return [*lines, *(Span(remedy, "bold") for remedy in remedies(result.problems, store))]
 
 
-def remedies(faults: list[Problem], store: str) -> list[str]:
+def remedies(listed: list[Problem], store: str) -> list[str]:
     """What to do about problems, by what is damaged."""
     from vmstore.engine.verify.verify import ARCHIVE, ERASURE, UNREADABLE
 
-    kinds = {problem.kind for problem in faults}
+    kinds = {problem.kind for problem in listed}
     advice = []
     if SEAL in kinds:
         advice.append(
