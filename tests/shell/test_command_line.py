@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ import pytest
 from tests.shell.conftest import Process, Run
 from vmstore.shell.commands.arguments import Run as CommandRun
 from vmstore.shell.commands.queries import inspect
-from vmstore.shell.commands.registry import COMMANDS
+from vmstore.shell.commands.registry import COMMANDS, MODULES
 from vmstore.shell.terminal import exit_codes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,13 @@ def test_help_of_each_command_has_examples_that_parse(run: Run, name: str) -> No
         words = shlex.split(example.partition(" > ")[0])
         assert words[:2] == ["vmstore", name]
         assert command.parser().parse_intermixed_args(words[2:]) is not None
+
+
+def test_every_declared_command_is_in_the_table() -> None:
+    """Each module of the table declares the commands that the table gives it, and no other."""
+    for module in set(MODULES.values()):
+        declared = [command.name for command in importlib.import_module(module).COMMANDS]
+        assert sorted(declared) == sorted(name for name, home in MODULES.items() if home == module)
 
 
 def test_overview_names_every_command(run: Run) -> None:
