@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import bar, change, count, level, moment, number, size
-from vmstore.shell.terminal.layout import Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Column, Line, Span, Table, table
 
 if TYPE_CHECKING:
     from vmstore.namespace.results import Affinity, Event, Fault, Page, Relation, Version
@@ -151,24 +151,18 @@ def delta(version: Version) -> list[Line]:
 
 def affinities(neighbours: Sequence[Affinity]) -> Table:
     """Pages that stood together with one, nearest first."""
-    columns = [Column("page", style="name"), Column("affinity", right=True), Column("", style="name")]
-    columns += [Column("shared", right=True), Column("calls", right=True), Column("role"), Column("type")]
-    columns += [Column("tokens", right=True), Column("begins", style="dim")]
-    rows = [
-        (
-            neighbour.page,
-            f"{neighbour.affinity:.2f}",
-            bar(round(neighbour.affinity * 1000), 1000),
-            number(neighbour.shared),
-            number(neighbour.calls),
-            neighbour.role,
-            neighbour.type,
-            number(neighbour.tokens),
-            neighbour.text,
-        )
-        for neighbour in neighbours
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[Affinity], Line]] = {
+        Column("page", style="name"): lambda neighbour: neighbour.page,
+        Column("affinity", right=True): lambda neighbour: f"{neighbour.affinity:.2f}",
+        Column("", style="name"): lambda neighbour: bar(round(neighbour.affinity * 1000), 1000),
+        Column("shared", right=True): lambda neighbour: number(neighbour.shared),
+        Column("calls", right=True): lambda neighbour: number(neighbour.calls),
+        Column("role"): lambda neighbour: neighbour.role,
+        Column("type"): lambda neighbour: neighbour.type,
+        Column("tokens", right=True): lambda neighbour: number(neighbour.tokens),
+        Column("begins", style="dim"): lambda neighbour: neighbour.text,
+    }
+    return table(neighbours, cells)
 
 
 def history(events: Sequence[Event]) -> Table:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vmstore.shell.terminal.format import bar, change, count, dollars, level, listing, moment, number, seconds, size
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, table
 
 if TYPE_CHECKING:
     from vmstore.namespace.reports import Imported, Info
@@ -43,26 +43,19 @@ def info(store_info: Info) -> list[Block]:
 
 def sessions(infos: Sequence[SessionInfo]) -> Table:
     """Sessions with their counts."""
-    right = ("turns", "calls", "messages", "pages", "tokens")
-    columns = [Column("session", style="name"), Column("origin"), Column("fidelity")]
-    columns += [Column(title, right=True) for title in right]
-    columns += [Column("opened (UTC)", style="dim"), Column("title")]
-    rows = [
-        (
-            session.session,
-            _origin(session),
-            _fidelity_word(session.fidelity),
-            number(session.turns),
-            number(session.calls),
-            number(session.messages),
-            number(session.pages),
-            number(session.tokens),
-            moment(session.opened_at),
-            session.title or "",
-        )
-        for session in infos
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[SessionInfo], Line]] = {
+        Column("session", style="name"): lambda session: session.session,
+        Column("origin"): lambda session: _origin(session),
+        Column("fidelity"): lambda session: _fidelity_word(session.fidelity),
+        Column("turns", right=True): lambda session: number(session.turns),
+        Column("calls", right=True): lambda session: number(session.calls),
+        Column("messages", right=True): lambda session: number(session.messages),
+        Column("pages", right=True): lambda session: number(session.pages),
+        Column("tokens", right=True): lambda session: number(session.tokens),
+        Column("opened (UTC)", style="dim"): lambda session: moment(session.opened_at),
+        Column("title"): lambda session: session.title or "",
+    }
+    return table(infos, cells)
 
 
 def _origin(session: SessionInfo) -> Line:
@@ -90,58 +83,40 @@ def turns(infos: Sequence[TurnInfo]) -> Table:
 
 def calls(infos: Sequence[CallInfo]) -> Table:
     """Calls in order, with what they cost and how they ended."""
-    names = ("call", "turn", "pages", "tokens", "reported", "cached", "out", "cost", "latency")
-    columns = [Column(name, right=True) for name in names]
-    columns += [
-        Column("fidelity"),
-        Column("status"),
-        Column("at (UTC)", style="dim"),
-        Column("model"),
-        Column("ended by"),
-    ]
-    rows = [
-        (
-            number(call.call),
-            number(call.turn),
-            number(call.pages),
-            number(call.tokens),
-            number(call.tokens_reported),
-            number(call.tokens_cached),
-            number(call.tokens_out),
-            dollars(call.cost),
-            seconds(call.latency_ms),
-            _fidelity_word(call.fidelity),
-            Span(call.status, STATUS.get(call.status, "dim")),
-            moment(call.at),
-            call.model or "",
-            Span(call.error, "bad") if call.error else call.stop or "",
-        )
-        for call in infos
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[CallInfo], Line]] = {
+        Column("call", right=True): lambda call: number(call.call),
+        Column("turn", right=True): lambda call: number(call.turn),
+        Column("pages", right=True): lambda call: number(call.pages),
+        Column("tokens", right=True): lambda call: number(call.tokens),
+        Column("reported", right=True): lambda call: number(call.tokens_reported),
+        Column("cached", right=True): lambda call: number(call.tokens_cached),
+        Column("out", right=True): lambda call: number(call.tokens_out),
+        Column("cost", right=True): lambda call: dollars(call.cost),
+        Column("latency", right=True): lambda call: seconds(call.latency_ms),
+        Column("fidelity"): lambda call: _fidelity_word(call.fidelity),
+        Column("status"): lambda call: Span(call.status, STATUS.get(call.status, "dim")),
+        Column("at (UTC)", style="dim"): lambda call: moment(call.at),
+        Column("model"): lambda call: call.model or "",
+        Column("ended by"): lambda call: Span(call.error, "bad") if call.error else call.stop or "",
+    }
+    return table(infos, cells)
 
 
 def imported(reports: Sequence[Imported]) -> Table:
     """Sessions as an import left them."""
-    columns = [Column("session", style="name"), Column("format"), Column("fidelity")]
-    columns += [Column(name, right=True) for name in ("turns", "calls", "messages", "pages", "mutations")]
-    columns += [Column("kept raw", right=True), Column("position", right=True)]
-    rows = [
-        (
-            report.session,
-            report.format,
-            _fidelity_word(report.fidelity),
-            number(report.turns),
-            number(report.calls),
-            number(report.messages),
-            number(report.pages),
-            number(report.mutations),
-            Span(number(report.raw), "warn" if report.raw else "dim"),
-            str(report.position),
-        )
-        for report in reports
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[Imported], Line]] = {
+        Column("session", style="name"): lambda report: report.session,
+        Column("format"): lambda report: report.format,
+        Column("fidelity"): lambda report: _fidelity_word(report.fidelity),
+        Column("turns", right=True): lambda report: number(report.turns),
+        Column("calls", right=True): lambda report: number(report.calls),
+        Column("messages", right=True): lambda report: number(report.messages),
+        Column("pages", right=True): lambda report: number(report.pages),
+        Column("mutations", right=True): lambda report: number(report.mutations),
+        Column("kept raw", right=True): lambda report: Span(number(report.raw), "warn" if report.raw else "dim"),
+        Column("position", right=True): lambda report: str(report.position),
+    }
+    return table(reports, cells)
 
 
 def fidelity(word: str) -> Line:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_session, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change, session_of
 from vmstore.shell.terminal.format import count, number, size
-from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table
+from vmstore.shell.terminal.layout import Block, Column, Line, Span, Table, table
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -116,42 +116,30 @@ def _keep(arguments: argparse.Namespace, screen: Screen, changes: list[dict[str,
 
 
 def _table(runs: Sequence[Run]) -> Table:
-    columns = [Column("run"), Column("policy", style="name"), Column("budget", right=True)]
-    titles = (
-        "faults",
-        "optimum",
-        "their tokens",
-        "fault rate",
-        "denied",
-        "thrash",
-        "evicted",
-        "shortened",
-        "full",
-        "voided",
-    )
-    columns += [Column(title, right=True) for title in titles]
-    return Table([*columns, Column("first other decision")], [_row(run) for run in runs])
+    cells: dict[Column, Callable[[Run], Line]] = {
+        Column("run"): lambda run: "recorded" if run.recorded else "what if",
+        Column("policy", style="name"): lambda run: run.policy,
+        Column("budget", right=True): lambda run: number(run.budget),
+        Column("faults", right=True): lambda run: number(run.measures.faults),
+        Column("optimum", right=True): lambda run: "" if run.optimum is None else number(run.optimum.faults),
+        Column("their tokens", right=True): lambda run: number(run.measures.fault_tokens),
+        Column("fault rate", right=True): lambda run: _percent(run.measures.fault_rate),
+        Column("denied", right=True): lambda run: number(run.measures.denied),
+        Column("thrash", right=True): lambda run: (
+            "" if run.measures.thrash_index is None else f"{run.measures.thrash_index:.3f}"
+        ),
+        Column("evicted", right=True): lambda run: number(run.measures.evictions),
+        Column("shortened", right=True): lambda run: number(run.measures.compressions),
+        Column("full", right=True): lambda run: _percent(run.measures.utilisation),
+        Column("voided", right=True): lambda run: _voided(run),
+        Column("first other decision"): lambda run: _first(run),
+    }
+    return table(runs, cells)
 
 
-def _row(run: Run) -> tuple[Line, ...]:
-    measures = run.measures
-    cost = "" if measures.prefix_cost is None else f" (${measures.prefix_cost:,.2f})"
-    return (
-        "recorded" if run.recorded else "what if",
-        run.policy,
-        number(run.budget),
-        number(measures.faults),
-        "" if run.optimum is None else number(run.optimum.faults),
-        number(measures.fault_tokens),
-        _percent(measures.fault_rate),
-        number(measures.denied),
-        "" if measures.thrash_index is None else f"{measures.thrash_index:.3f}",
-        number(measures.evictions),
-        number(measures.compressions),
-        _percent(measures.utilisation),
-        number(measures.prefix_voided) + cost,
-        _first(run),
-    )
+def _voided(run: Run) -> str:
+    cost = run.measures.prefix_cost
+    return number(run.measures.prefix_voided) + ("" if cost is None else f" (${cost:,.2f})")
 
 
 def _first(run: Run) -> Line:

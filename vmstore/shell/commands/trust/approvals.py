@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import vmstore
@@ -10,7 +11,7 @@ from vmstore.errors import InputError
 from vmstore.shell.commands.arguments import Command, Parser, add_store
 from vmstore.shell.open_store import open_to_ask, open_to_change
 from vmstore.shell.terminal.format import moment
-from vmstore.shell.terminal.layout import Column, Table
+from vmstore.shell.terminal.layout import Column, Line, Table, table
 from vmstore.shell.terminal.render import Screen
 
 if TYPE_CHECKING:
@@ -49,28 +50,16 @@ def approve_artifacts(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _table(grants: list[Approved]) -> Table:
-    columns = (
-        Column("session", style="name"),
-        Column("artifact"),
-        Column("said"),
-        Column("by"),
-        Column("at (UTC)"),
-        Column("until"),
-        Column("now"),
-    )
-    rows = [
-        (
-            approval.session,
-            approval.artifact,
-            "granted" if approval.granted else "withdrawn",
-            approval.who or "",
-            moment(approval.at),
-            "" if approval.until is None else moment(approval.until),
-            "not masked" if approval.in_force else "masked",
-        )
-        for approval in grants
-    ]
-    return Table(columns, rows)
+    cells: dict[Column, Callable[[Approved], Line]] = {
+        Column("session", style="name"): lambda approval: approval.session,
+        Column("artifact"): lambda approval: approval.artifact,
+        Column("said"): lambda approval: "granted" if approval.granted else "withdrawn",
+        Column("by"): lambda approval: approval.who or "",
+        Column("at (UTC)"): lambda approval: moment(approval.at),
+        Column("until"): lambda approval: "" if approval.until is None else moment(approval.until),
+        Column("now"): lambda approval: "not masked" if approval.in_force else "masked",
+    }
+    return table(grants, cells)
 
 
 def _add_approve(parser: Parser) -> None:
