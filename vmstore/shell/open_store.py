@@ -1,4 +1,4 @@
-"""Opens stores for commands: questions never make a store, and each finds its session and moment."""
+"""Opens stores for commands (queries never create one), and resolves their session and moment."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def open_to_import(arguments: argparse.Namespace) -> vmstore.Store:
 
 
 def exists(arguments: argparse.Namespace) -> bool:
-    """Whether the store and its namespace are there already; a path that can be no store is an error."""
+    """Returns whether the store and its namespace exist; raises if the path cannot be a store."""
     from vmstore.namespace.folder import find, namespaces
 
     path, namespace = Path(arguments.store), namespace_of(arguments)
@@ -139,7 +139,7 @@ def _store_key(arguments: argparse.Namespace) -> str | None:
 
 
 def _wait_s(arguments: argparse.Namespace) -> float:
-    """How long a command waits for another process."""
+    """Returns the seconds to wait for another process."""
     from vmstore.core.system.waits import WAIT_S
 
     seconds: float | None = getattr(arguments, "wait", None)

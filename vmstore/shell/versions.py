@@ -1,4 +1,4 @@
-"""What is at work: the versions of vmstore and of what it stands on."""
+"""The versions of vmstore and of its dependencies."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _of_vmql(before: list[str], word: str) -> list[str]:
 
 
 def candidates(before: list[str], word: str) -> list[str]:
-    """What the word under the cursor could become, given the words before it."""
+    """Returns the completions of the word under the cursor, given the words before it."""
     before = [name for name in before if name not in ("--json", "--quiet")]
     if before[:1] and before[0] in TAKING:  # before the command it means the same as after it
         before = [*before[2:], *before[:2]] if len(before) > 2 else before[2:]

@@ -1,4 +1,4 @@
-"""How answers about pages look as sheets: their list, their history, their lineage."""
+"""Formats answers about pages: lists, history, lineage."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def page_head(page: Page, session: str) -> Line:
 
 
 def known(page: Page) -> str:
-    """What is known of a page, in words."""
+    """Formats the annotations of a page."""
     facts = [f"importance {page.importance:g}"]
     facts += [f"tagged {', '.join(page.tags)}"] if page.tags else []
     facts += [page.status] if page.status else []
@@ -99,7 +99,7 @@ def known(page: Page) -> str:
 
 
 def faults(events: Sequence[Fault]) -> Table:
-    """What a kernel was asked for, or what came back without one, in order."""
+    """Formats faults in order, with reasons if a kernel decided them."""
     columns = [Column(title, right=True, style="dim") for title in ("turn", "call", "position")]
     columns += [Column("page", style="name"), Column("out since", right=True), Column("tokens", right=True)]
     reasoned = any(event.reason or event.denied_because for event in events)
@@ -142,7 +142,7 @@ def versions(history: Sequence[Version]) -> Table:
 
 
 def delta(version: Version) -> list[Line]:
-    """What a version changed, line by line."""
+    """Formats the line difference of a version."""
     if version.delta is None:
         return []
     styles = {"+": "good", "-": "bad", "@": "name"}

@@ -1,4 +1,4 @@
-"""How answers about stores, sessions and contexts look as sheets."""
+"""Formats answers about stores, sessions and contexts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DETAIL_CHARS = 90
 
 
 def info(store_info: Info) -> list[Block]:
-    """What a store holds."""
+    """Formats the counts and sizes of a store."""
     behind = sorted(set(store_info.positions.values()))
     total = store_info.bytes_log + store_info.bytes_views + store_info.bytes_blobs
     rows: list[tuple[Line, Line]] = [
@@ -120,7 +120,7 @@ def imported(reports: Sequence[Imported]) -> Table:
 
 
 def fidelity(word: str) -> Line:
-    """What a context's fidelity means."""
+    """Explains the fidelity of a context."""
     return Span(FIDELITY[word], "warn" if word == "derived" else "good")
 
 
@@ -157,7 +157,7 @@ RESPONSES = {
 
 
 def context(prompt: Context) -> list[Block]:
-    """What the model saw, page by page."""
+    """Formats a context page by page."""
     return [*context_head(prompt), context_table(prompt, range(len(prompt.page_ids)))]
 
 
@@ -202,7 +202,7 @@ def _begins(shown: Shown, content: bytes | None) -> Line:
 
 
 def diff(difference: Diff) -> list[Block]:
-    """What changed between two contexts."""
+    """Formats the difference of two contexts."""
     before, after = difference.before, difference.after
     steps = f" call {before.call} (turn {before.turn}) → call {after.call} (turn {after.turn})"
     moved = difference.tokens_after - difference.tokens_before

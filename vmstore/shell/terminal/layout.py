@@ -1,4 +1,4 @@
-"""What an answer looks like before anything is printed: lines of styled spans, and tables of them.
+"""The layout of an answer before it is printed: lines of styled spans, and tables.
 
 Styles are words (`bold`, `dim`, `good`, `bad`, `warn`, `name`); only `render` knows their colours.
 """

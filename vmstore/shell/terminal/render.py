@@ -36,7 +36,7 @@ Tell = Callable[[int, int], None]
 
 
 class Screen:
-    """Where a command's answer goes: stdout, or the stream handed in; remarks go to stderr."""
+    """The output of a command: answers to stdout or a given stream, remarks to stderr."""
 
     def __init__(self, *, quiet: bool = False, name: str = "vmstore", out: TextIO | None = None) -> None:
         self.quiet = quiet

@@ -98,7 +98,7 @@ def _add_archive(parser: Parser) -> None:
 
 
 def _misuse_of_archive(arguments: argparse.Namespace) -> str | None:
-    """What does not go together in the arguments of `archive`."""
+    """Returns the message for arguments of `archive` that exclude each other."""
     choices = (bool(arguments.sessions), arguments.older_than is not None, arguments.list)
     return None if sum(choices) == 1 else "name sessions, or give --older-than or --list"
 

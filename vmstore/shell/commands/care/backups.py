@@ -47,7 +47,7 @@ def restore(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _erased_again(report: Restored) -> Line:
-    """What was erased again, or that nobody says what was."""
+    """Formats the erasures that were applied again, or that no certificate was found."""
     if not report.certificates:
         return (Span("no certificates of erasures were found", "warn"), f"; {report.path}.erasures is where they lie")
     proof = f"by {count(report.certificates, 'certificate')} of erasures, {report.signed} signed by the key named"

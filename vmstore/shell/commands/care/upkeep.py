@@ -44,7 +44,7 @@ def sweep(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def upgrade(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Writes a log of an older format anew, or only tries it on a copy."""
+    """Upgrades a log of an older format, or rehearses the upgrade on a copy."""
     from vmstore.maintenance.upgrade import upgrade as upgrade_log
 
     if arguments.rehearse:

@@ -39,7 +39,7 @@ def verify(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
-    """What verify finds; a log too damaged to be opened is a finding too."""
+    """Runs the checks; a log that is too damaged to open is reported as a problem."""
     import apsw
     import msgspec
 
@@ -58,7 +58,7 @@ def verdict(arguments: argparse.Namespace, screen: Screen) -> Verdict:
 
 
 def sound(result: Verdict, *, views: bool = True, rules: bool = True) -> Line:
-    """The good news of a verify."""
+    """Formats a verification without problems."""
     counts = ", ".join(
         count(number, noun)
         for number, noun in (
@@ -74,7 +74,7 @@ def sound(result: Verdict, *, views: bool = True, rules: bool = True) -> Line:
 
 
 def problems(result: Verdict, store: str) -> list[Line | Table]:
-    """The bad news of a verify, and what to do about it."""
+    """Formats the problems of a verification, with their remedies."""
     head = (Span(count(len(result.problems), "problem"), "bad"), f" in {count(result.commits, 'commit')}")
     columns = (Column("kind", style="bad"), Column("where", style="bad"), Column("what"))
     rows = [(problem.kind, problem.where, problem.what) for problem in result.problems[:SHOWN]]
@@ -85,7 +85,7 @@ def problems(result: Verdict, store: str) -> list[Line | Table]:
 
 
 def remedies(listed: list[Problem], store: str) -> list[str]:
-    """What to do about problems, by what is damaged."""
+    """Returns the remedies for the kinds of problems present."""
     from vmstore.engine.verify.verify import ARCHIVE, ERASURE, UNREADABLE
 
     kinds = {problem.kind for problem in listed}

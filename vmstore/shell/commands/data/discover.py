@@ -76,7 +76,7 @@ def _find_sessions(format: str | None, screen: Screen) -> tuple[list[SessionFile
 
 
 def _places() -> list[tuple[str, Path, str]]:
-    """Where each agent keeps its sessions, as its settings in the environment say, and how the files are called."""
+    """Returns the session folder of each agent, by its environment variables, and its file pattern."""
     codex = _home("CODEX_HOME", ".codex")
     return [
         ("claude-code", _home("CLAUDE_CONFIG_DIR", ".claude") / "projects", "*/*.jsonl"),
@@ -105,7 +105,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _inspect_file(format: str, path: Path) -> SessionFile | None:
-    """What a listing says of a file; None where it is gone or empty."""
+    """Returns the listing's entry for a file, None if it is gone or empty."""
     try:
         stat = path.stat()
     except OSError:

@@ -51,7 +51,7 @@ def export(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _masked_summary(report: Exported) -> str:
-    """What was masked: how often of each kind, never a value."""
+    """Summarises the redaction: a count for each kind, never a value."""
     if not report.redacted:
         return f"nothing is masked in it, as {listing(report.approved)} approved" if report.approved else NOTHING
     kinds = ", ".join(f"{kind} {times}" for kind, times in report.masked.items()) or "nothing was found that had to be"

@@ -67,7 +67,7 @@ def import_files(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _is_readable(file: Path, arguments: argparse.Namespace, screen: Screen) -> bool:
-    """Whether a file can be read at all, asked before a store is made for it."""
+    """Returns whether a file can be read; checked before a store is created for it."""
     from vmstore.capture.importers.formats import read
     from vmstore.capture.redaction import reading_of
     from vmstore.core.redaction import Redaction
@@ -88,7 +88,7 @@ def _is_readable(file: Path, arguments: argparse.Namespace, screen: Screen) -> b
 
 
 def _import(store: vmstore.Store, file: Path, arguments: argparse.Namespace, screen: Screen) -> Import | None:
-    """Imports one file and names what was odd about it; None where it is refused."""
+    """Imports one file and prints its problems; None if it is refused."""
     try:
         with screen.progress(f"importing {file.name}") as tell:
             options = {"session": arguments.session, "format": arguments.format, "exact": arguments.exact}
@@ -138,7 +138,7 @@ def _sum_counts(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 
 
 def _redaction_notes(reports: Sequence[Import], arguments: argparse.Namespace) -> Iterator[str]:
-    """What was masked, or could have been: kinds and how many, never a value."""
+    """Summarises what was masked, and what looks like a secret: counts by kind, never a value."""
     masked, suspects = (
         _sum_counts(report.masked for report in reports),
         _sum_counts(report.suspects for report in reports),
@@ -186,7 +186,7 @@ def _show_addition(report: Import | None, arguments: argparse.Namespace, screen:
 
 
 def _stamp(file: Path) -> Stamp:
-    """What changes when a file does; None where it is not there."""
+    """Returns size and modification time of a file, None if it is missing."""
     try:
         stat = file.stat()
     except OSError:
@@ -232,7 +232,7 @@ def _add_import(parser: Parser) -> None:
 
 
 def _misuse_of_import(arguments: argparse.Namespace) -> str | None:
-    """What does not go together in the arguments of `import`."""
+    """Returns the message for arguments of `import` that exclude each other."""
     if arguments.all and not arguments.discover:
         return "--all goes with --discover"
     if not arguments.discover:

@@ -44,7 +44,7 @@ def debug(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _listening(store: vmstore.Store, arguments: argparse.Namespace) -> tuple[Answers, Listening]:
-    """What answers, and the server with its port; what they need is loaded only now."""
+    """Creates the API and the server; the server's packages are loaded only now."""
     try:
         from vmstore.debug.serve import Listening
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Commands about what is known of pages: choosing them, their versions, their company, and saying more."""
+"""Commands about pages: pages, faults, versions, affinity."""
 
 from __future__ import annotations
 

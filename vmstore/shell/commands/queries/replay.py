@@ -154,7 +154,7 @@ def _percent(value: float | None) -> str:
 
 
 def _remarks(runs: Sequence[Run]) -> list[Block]:
-    """What the numbers rest on, and what should give pause."""
+    """Returns remarks on fallbacks, dropped pins and flags."""
     lines: list[Block] = []
     if forms := sum(run.fallbacks for run in runs):
         lines.append(Span(f"{count(forms, 'form')} that nobody had recorded: made without a model", "dim"))

@@ -87,7 +87,7 @@ def _finish(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _is_confirmed(screen: Screen) -> bool:
-    """Whether somebody at a terminal says yes."""
+    """Asks for confirmation at the terminal."""
     if not (sys.stdin.isatty() and screen.terminal):
         raise InputError(NOBODY)
     return input("This cannot be undone. Type 'erase' to go on: ").strip() == "erase"

@@ -1,4 +1,4 @@
-"""Commands that share namespaces and tell what is shared."""
+"""Commands that share namespaces: share, revoke, regions."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def regions(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _act_in_region(arguments: argparse.Namespace, act: Callable[[vmstore.Store], T]) -> T:
-    """What comes of something done in a region: as who keeps it, or in the name of a namespace."""
+    """Runs a function on a region, opened as its owner or on behalf of a namespace."""
     from vmstore.namespace.folder import find
 
     path = Path(arguments.store)

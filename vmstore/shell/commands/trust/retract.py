@@ -20,7 +20,7 @@ SHOWN_MAX = 20  # of each list; --json has all
 
 
 def retract(arguments: argparse.Namespace, screen: Screen) -> int:
-    """Says what stands on a cause and what speaks against marking it, asks, and marks it."""
+    """Lists the dependents of a cause and the conflicts, asks, and marks them."""
     cause = {word: getattr(arguments, word) for word in ("page", "session", "actor", "tool", "in_session")}
     options = {**cause, "reason": arguments.reason, "rebuild": arguments.rebuild}
     with (open_to_ask if arguments.dry_run else open_to_change)(arguments) as store:
@@ -42,7 +42,7 @@ def retract(arguments: argparse.Namespace, screen: Screen) -> int:
 
 
 def _session_blocks(retraction: Retraction) -> list[Block]:
-    """What is marked in each session, and every conflict."""
+    """Formats the marked pages of each session, and all conflicts."""
     blocks: list[Block] = []
     for session in retraction.sessions:
         if session.pages or session.rebuilt:
